@@ -33,7 +33,7 @@ LEFT_OUT = shutil.ignore_patterns(
 TESTED_BY = {"gate": ["runner"], "assertions": ["runner"]}  # tests of other packages that reach one
 # Of the tests of the whole, those that look at the repository, or copy and change it themselves.
 NO_COMMAND = (
-    "test_ci.py", "test_contributing.py", "test_demo.py", "test_house.py", "test_mutate.py", "test_registry.py",
+    "test_ci.py", "test_contributing.py", "test_demo.py", "test_docs.py", "test_house.py", "test_mutate.py", "test_registry.py",
     "test_security.py",
 )  # fmt: skip
 

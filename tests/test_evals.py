@@ -46,7 +46,7 @@ def gated(action: Step) -> Iterator[Any]:
         program = application.split()[1]
         started.append(subprocess.Popen([sys.executable, program, port], cwd=action.workspace, stderr=subprocess.DEVNULL))
         inputs = {name: str(value).replace("8000", port) for name, value in GATE["with"].items()}
-        inputs["base"] = ".base"
+        inputs["base-checkout"] = ".base"
         return action.run(github_token="ghs_actions", **{name.replace("-", "_"): at for name, at in inputs.items()})
 
     yield run

@@ -14,10 +14,10 @@ import enum
 from collections.abc import Iterable
 from typing import Self
 
-from msgspec import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Origin(Struct, frozen=True):
+class Origin(FrozenStruct):
     """A place in a file of the workspace: ``file`` relative to it, ``line`` from 1 (0: the file as a whole)."""
 
     file: str
@@ -27,7 +27,7 @@ class Origin(Struct, frozen=True):
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-class Mistake(Struct, frozen=True):
+class Mistake(FrozenStruct):
     """What is wrong, where, and what to do about it."""
 
     what: str

@@ -1,18 +1,34 @@
 """Structs, which frozen values are made of: they are defined and made ten times as fast as dataclasses."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, dataclass_transform, get_type_hints
 
+import msgspec
 from msgspec import NODEFAULT, Struct, structs
 
-__all__ = ["Likened", "Readable", "Struct", "inherited", "names", "replace"]
+__all__ = [
+    "FrozenStruct",
+    "JsonObject",
+    "Likened",
+    "Readable",
+    "Struct",
+    "inherited",
+    "names",
+    "replace",
+]
 
+JsonObject = Mapping[str, Any]  # data by text: of JSON, of a config, of what a vendor sends
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 
 
-class Readable(Struct, frozen=True):
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class FrozenStruct(Struct, frozen=True):
+    """A struct that nobody changes, as are those that are derived from it."""
+
+
+class Readable(FrozenStruct):
     """A struct that pydantic reads, as the dataclass that it might be."""
 
     @classmethod
@@ -43,7 +59,7 @@ class Readable(Struct, frozen=True):
         )
 
 
-class Likened(Struct, frozen=True, eq=False):
+class Likened(FrozenStruct, eq=False):
     """A struct that is equal to another one whatever their fields ``beside`` hold."""
 
     beside: ClassVar[Sequence[str]] = ()

@@ -5,7 +5,7 @@ from contextlib import suppress
 from urllib.parse import parse_qs, unquote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradegate.core.conversation import IS_DATA
@@ -65,7 +65,13 @@ def test_no_text_breaks_out_of_a_form(text: str):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
+@example(".")
+@example("..")
 def test_no_text_breaks_out_of_an_address(text: str):
+    if text in (".", ".."):
+        with pytest.raises(ValueError, match="another path"):
+            httpreply.address("https://host/a/{{prompt}}/b", {}, {"prompt": text})
+        return
     made = httpreply.address("https://host/a/{{prompt}}/b?c={{prompt}}", {"d": "{{prompt}}"}, {"prompt": text})
     assert made.startswith("https://host/a/")
     assert made.count("/") == 5

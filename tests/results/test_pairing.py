@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradegate.cli import main as cli
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
+from gradegate.files.git import default_branch_is_checked_out
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
@@ -21,7 +22,7 @@ from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
 from gradegate.results.results_file import read_baseline
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome
-from gradegate.runner.baseline_folder import folder_to_read, is_default_branch
+from gradegate.runner.baseline_folder import folder_to_read
 from gradegate.structs import replace
 from support import samples
 from support.each import each, table
@@ -150,8 +151,8 @@ def repository(tmp_path):
     return head
 
 
-def read(head, baseline, base="", environ=None):
-    settings = Settings(baseline=str(baseline), base_checkout=base, cwd=head, environ=environ or {})
+def read(head, baseline, base="", environ=None, *, on_default_branch=False):
+    settings = Settings(baseline=str(baseline), base_checkout=base, cwd=head, environ=environ or {}, on_default_branch=on_default_branch)
     folder = folder_to_read(settings)
     assert folder is not None
     found = read_baseline(folder / "results.json")
@@ -177,6 +178,9 @@ def test_a_folder_of_the_repository_is_read_from_the_base(repository):
         ("absent", "could have written"),
         (".git/x", "could have written"),
         ("kept/results.json", "is a file -> name the folder"),
+        (".", "could have written"),
+        ("../work", "could have written"),
+        ("x" * 300, "cannot be found: File name too long"),
     ],
 )
 def test_without_a_base_a_folder_of_the_repository_is_a_mistake(repository, name, said):
@@ -185,13 +189,12 @@ def test_without_a_base_a_folder_of_the_repository_is_a_mistake(repository, name
 
 
 def test_the_default_branch_reads_a_folder_that_git_does_not_track(repository):
-    (repository / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    assert read(repository, "kept") == "head"
+    assert read(repository, "kept", on_default_branch=True) == "head"
     index = Index(repository / ".git" / "index", read=False)
     index[b"kept/results.json"] = IndexEntry(0, 0, 0, 0, 0o100644, 0, 0, 0, b"0" * 40)
     index.write()
     with pytest.raises(ConfigError, match=r"git tracks the baseline `kept`.*list it in .gitignore"):
-        read(repository, "kept")
+        read(repository, "kept", on_default_branch=True)
     assert read(repository, "kept", ".base") == "base"
 
 
@@ -207,7 +210,7 @@ def test_the_default_branch_reads_a_folder_that_git_does_not_track(repository):
         ("0" * 40, None, {"CI_DEFAULT_BRANCH": "trunk", "CI_COMMIT_BRANCH": "trunk"}, True),
         ("ref: refs/heads/main", None, {"CI_DEFAULT_BRANCH": "main"}, False),  # a merge request of GitLab has no branch
         ("ref: refs/heads/main", None, {"CI_DEFAULT_BRANCH": "trunk", "CI_COMMIT_BRANCH": "main"}, False),
-        ("ref: refs/heads/main", None, {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "push"}, False),  # the event decides there
+        ("ref: refs/heads/master", "", {}, False),  # where there is a main, it is the default branch
     ],
 )
 def test_the_default_branch_is_known_by_git_or_by_the_runner(tmp_path_factory, head, origin, variables, is_default):
@@ -215,9 +218,11 @@ def test_the_default_branch_is_known_by_git_or_by_the_runner(tmp_path_factory, h
     remote = folder / ".git" / "refs" / "remotes" / "origin"
     remote.mkdir(parents=True)
     (folder / ".git" / "HEAD").write_text(f"{head}\n")
-    if origin:
+    if origin == "":
+        (folder / ".git" / "packed-refs").write_text(f"{'a' * 40} refs/remotes/origin/main\n")
+    elif origin:
         (remote / "HEAD").write_text(f"ref: refs/remotes/origin/{origin}\n")
-    assert is_default_branch(Settings(cwd=folder, environ=variables)) == is_default
+    assert default_branch_is_checked_out(folder, variables) == is_default
 
 
 def test_the_command_line_finds_no_baseline_by_itself(repository):

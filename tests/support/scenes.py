@@ -46,7 +46,7 @@ KEYS = {*"config without test assert cases but name files env constants run comm
 OWN = {"expect", "keep", "edit"}  # of one run, and not of those before and after it
 RULES = {"say", "turns", "verdicts", "embed", "contradicted", "best", "sent", "made", "raw"}  # what the model says by one
 VERDICTS = {"P": '{"pass": true, "score": 0.9, "reason": "good"}', "F": '{"pass": false, "score": 0.2, "reason": "bad"}'}
-KEYLESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS")
+KEYLESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GITHUB_WORKSPACE", "CI", "GITHUB_ACTIONS", "CI_DEFAULT_BRANCH")
 
 
 def scenes(file: str) -> Callable[..., None]:

@@ -15,7 +15,7 @@ from gradegate.assertions.grading.evaluator import (
     Written,
     assertion,
 )
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ProviderError
 
 _ROUNDED = 1e-6  # by how much a sum of single precision may miss 1
 
@@ -41,7 +41,6 @@ class Classifier(Grader):
         if wrong is not None:
             raise ProviderError(
                 f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1",
-                Trouble.MALFORMED,
             )
         chosen = max(labels, key=labels.__getitem__) if self.value is None else self.value
         scores = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())

@@ -5,14 +5,12 @@ Score: the model's mark from 0 to 10, over 10; it works out the steps where only
 ``deepeval/metrics/conversational_g_eval/`` have it, without its weighting by token probabilities.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics.conversation import Measured, Metric, numbered, shown
+from gradegate.core.conversation import Variables
 from gradegate.core.numbers import exact
 from gradegate.structs import replace
 
@@ -31,7 +29,7 @@ class ConversationalGEval(Metric):
     """The criteria, in plain words."""
     evaluation_steps: list[str] = Field(default_factory=list)
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         criteria = self.value.strip() or self.evaluation_steps
         return (
             ""

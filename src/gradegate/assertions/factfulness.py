@@ -38,9 +38,6 @@ from gradegate.structs import replace
 WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all
 _CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
-_VERDICTS = list_of(
-    "verdicts", shape(id={"type": "integer"}, reason=TEXT, verdict={**TEXT, "enum": list(WORDS)})
-)
 _Votes = tuple[Judgement[str], ...]  # one of each run
 
 
@@ -181,8 +178,9 @@ class Factfulness(Grader):
         self, judge: Judge, claims: list[Claim], source: str | None, before: int
     ) -> dict[int, _Votes]:
         """The votes by claim, from knowledge alone or with a source; ``before`` is how many runs there were already."""
-        ids = frozenset(claim.id for claim in claims)
-        read = Form(_VERDICTS, partial(verdicts.verdicts_by_id, ids=ids, words=WORDS))
+        ids = [claim.id for claim in claims]
+        schema = verdicts.verdicts_schema(ids, WORDS)
+        read = Form(schema, partial(verdicts.verdicts_by_id, ids=ids, words=WORDS))
 
         def ask(number: int) -> Mapping[int, Judgement[str]]:
             # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.

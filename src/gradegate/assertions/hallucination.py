@@ -4,12 +4,10 @@ Score: the share of the texts that the answer does not contradict. Source: https
 ``deepeval/metrics/hallucination/``, with the sense that it has from version 4.2: higher is better.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics.conversation import Measured, Metric, share_of_yes, texts_of
+from gradegate.core.conversation import Variables
 from gradegate.structs import replace
 
 
@@ -22,7 +20,7 @@ class Hallucination(Metric):
     value: str | list[str] = ""
     """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         return (
             ""
             if self.value or variables.get("context")

@@ -22,7 +22,7 @@ from gradegate.assertions.grading.evaluator import (
     Written,
     assertion,
 )
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating.script import Fault, ScriptError, Vain, mentions, of_assertion
 
 
@@ -35,10 +35,8 @@ class JavaScript(Grader):
 
     value: Any
     """A snippet: an expression or the body of a function, or `file://check.js`."""
-    config: Mapping[str, Any] = field(default_factory=dict)  # `context.config`
-    test: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # `context.test`, where the code looks at it
+    config: JsonObject = field(default_factory=dict)  # `context.config`
+    test: JsonObject = field(default_factory=dict)  # `context.test`, where the code looks at it
 
     @field_validator("value")
     @classmethod

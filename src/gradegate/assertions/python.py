@@ -4,7 +4,6 @@ As in promptfoo (``src/assertions/python.ts``): one line is an expression over `
 body of a function, ``file://x.py`` names a file with ``get_assert(output, context)`` and ``file://x.py:function`` another one.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -21,6 +20,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.program import Program
+from gradegate.structs import JsonObject
 
 ROLE = "gate"  # no process serves both what answers and what judges
 
@@ -34,8 +34,8 @@ class Python(Grader):
 
     value: Any
     """An expression, the body of a function, or `file://check.py`; runs only with --allow-exec."""
-    config: Mapping[str, Any] = Field(default_factory=dict)  # `context["config"]`
-    test: Mapping[str, Any] = Field(default_factory=dict)  # `context["test"]`
+    config: JsonObject = Field(default_factory=dict)  # `context["config"]`
+    test: JsonObject = Field(default_factory=dict)  # `context["test"]`
 
     @field_validator("value")
     @classmethod

@@ -4,9 +4,6 @@ Score: the share of the assistant's messages that keep to the role. Source:
 https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adherence/``.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics.conversation import (
@@ -16,6 +13,7 @@ from gradegate.assertions.metrics.conversation import (
     share_of_yes,
     shown,
 )
+from gradegate.core.conversation import Variables
 
 
 @assertion("role-adherence")
@@ -26,14 +24,14 @@ class RoleAdherence(Metric):
     """The role, in plain words; without it the variable `chatbot_role`."""
     chatbot_role: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         return (
             ""
             if self._role(variables)
             else "there is no role; give it as `value` or as the variable `chatbot_role`"
         )
 
-    def _role(self, variables: Mapping[str, Any]) -> str:
+    def _role(self, variables: Variables) -> str:
         return self.value or self.chatbot_role or str(variables.get("chatbot_role") or "")
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:

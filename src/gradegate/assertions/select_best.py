@@ -91,7 +91,7 @@ def index_form(count: int) -> Form[Judgement[int]]:
         return Judgement(int(index), form.words(item.get("reason")))
 
     return Form(
-        shape(reason=TEXT, index={"type": "integer"}),
+        shape(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
         read,
         LastLine("index", LABELS, tuple(map(str, range(count)))),
     )

@@ -28,7 +28,8 @@ from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, n
 from gradegate.core.field_types import parted, stripped
 from gradegate.files import documents as document
 from gradegate.files.documents import fault
-from gradegate.providers.api.content import JsonObject, declared
+from gradegate.providers.api.content import declared
+from gradegate.structs import JsonObject
 from gradegate.templating import json_schema as schemas
 from gradegate.templating import lenient_json as jsonobjects
 
@@ -62,7 +63,7 @@ class IsValidToolCall(Grader):
         )
 
 
-def _faults(called: Sequence[JsonObject], known: Mapping[str, Any]) -> list[str]:
+def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
     """Why calls are not of the known tools with the arguments that these take. One request checks the arguments of all."""
     given = ", ".join(islice(known, MOST)) + (", ..." if len(known) > MOST else "") or "no function"
     faults: list[str] = []

@@ -27,7 +27,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.metrics.tool_calls import KINDS, Step, matches, steps
 from gradegate.core.field_types import Bounds, Count, beyond, listed
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 
 
 def _kinds(value: Any) -> Any:
@@ -206,7 +206,7 @@ class _Arguments(_Tool):
         expected = self._kept(self.expected) if _is_map(self.expected) else self.expected
         return _same(actual, expected) if self.mode == "exact" else _holds(actual, expected)
 
-    def _kept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _kept(self, arguments: JsonObject) -> dict[str, Any]:
         patterns = [entry for entry in self.ignore if set(entry) & set("*?")]
         ignored = {
             key

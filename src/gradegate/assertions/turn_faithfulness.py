@@ -69,6 +69,17 @@ class TurnFaithfulness(FaithfulnessMetric):
             return ""
         return "no answer of the conversation has a `retrieval_context`; add it to the turns, or name it with contextTransform"
 
+    def ignores(self, turns: Sequence[Turn]) -> str:
+        """The documents of messages of the user, but for ``overlap: last``."""
+        on_user = [
+            number
+            for number, turn in enumerate(turns, 1)
+            if turn.role == "user" and turn.retrieval_context
+        ]
+        if not on_user or self.overlap == "last":
+            return ""
+        return f"the retrieval context of {_turns(on_user)} is on a message of the user and is not used; `overlap: last` uses it"
+
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         cases = [
             self._case(window) for window in windows(exchanges_of(transcript), self.window_size)

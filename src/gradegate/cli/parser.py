@@ -88,7 +88,7 @@ def _read(option: Option, text: str) -> Any:
 
 def settings(args: argparse.Namespace, cwd: Path) -> Settings:
     """What the options of a command come to; one that it does not have is as if nobody had given it. Raises ConfigError."""
-    from gradegate.files.git import commit_of
+    from gradegate.files.git import commit_of, default_branch_is_checked_out
     from gradegate.security.env_files import with_files
     from gradegate.security.environment import Environment
 
@@ -108,10 +108,16 @@ def settings(args: argparse.Namespace, cwd: Path) -> Settings:
     if given.get("no_cache"):
         given.pop("cache", None)
     environ = with_files(os.environ, given.get("env_files", ()), cwd)
+    process = Environment(os.environ)
     return Settings(
         **given,
         cwd=cwd,
-        commit=commit_of(cwd, Environment(os.environ)),
+        commit=commit_of(cwd, process),
+        on_default_branch=(
+            process.is_default_branch
+            if process.on_github
+            else default_branch_is_checked_out(cwd, os.environ)
+        ),
         in_ci=bool(os.environ.get("CI")),
         environ=environ,
     )

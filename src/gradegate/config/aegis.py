@@ -18,7 +18,7 @@ from gradegate.core.provider_spec import Graders, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import line_of, table
 from gradegate.registry import suggest
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, Struct, replace
 
 FULL = 100  # the scale of thresholds and results
 Threshold = Annotated[int, Field(strict=True, ge=0, le=FULL)] | None
@@ -185,7 +185,7 @@ class Run(BaseModel):
 Path = tuple[str | int, ...]
 
 
-class MetricAssertion(Struct, frozen=True):
+class MetricAssertion(FrozenStruct):
     """A metric that is judged here: its entry in the table, and its assertion without what a row adds."""
 
     shortname: str
@@ -287,7 +287,7 @@ class MetricReader(Struct):
             raise ConfigError(*mistakes)
         return options
 
-    def _wrong(self, path: Path, entry: Shortname, options: Mapping[str, Any]) -> list[Mistake]:
+    def _wrong(self, path: Path, entry: Shortname, options: JsonObject) -> list[Mistake]:
         """What our grader has against the arguments; golden answers are checked row by row, when they are bound."""
         kind: Any = GRADERS.find(entry.assertion)
         try:
@@ -321,7 +321,7 @@ class Shortname:
     variables: Mapping[str, str] = field(
         default_factory=dict
     )  # variable that our grader reads -> field of a row
-    always: Mapping[str, Any] = field(
+    always: JsonObject = field(
         default_factory=dict
     )  # options that are set whatever the payload says
 

@@ -167,7 +167,7 @@ class CaseReader(Struct, frozen=True):
                 description=keys.description,
                 vars=self._vars(keys.vars, origin, inline),
                 assertions=tuple(self._assertions(test.get("assert"), file, inline)),
-                options=self._options(keys.options, test, file),
+                options=self._options(keys, test, file),
                 threshold=keys.threshold,
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
@@ -228,9 +228,17 @@ class CaseReader(Struct, frozen=True):
                 variables |= content
         return variables
 
-    def _options(self, keys: OptionKeys | None, test: Mapping[str, Any], file: str) -> CaseOptions:
-        if keys is None:
+    def _options(self, of_test: TestKeys, test: Mapping[str, Any], file: str) -> CaseOptions:
+        keys, own_prompt = of_test.options, of_test.rubric_prompt
+        if own_prompt is not None and keys and keys.rubric_prompt is not None:
+            line = Origin(file, document.line_of(test, ["rubricPrompt"]))
+            self.desk.say(
+                "`rubricPrompt` stands in the test and in its `options`", line, "remove one"
+            )
+        if keys is None and own_prompt is None:
             return NO_OPTIONS
+        keys = keys or OptionKeys()
+        rubric_prompt = keys.rubric_prompt if own_prompt is None else own_prompt
         origin = Origin(file, document.line_of(test, ["options", "provider"]))
         settings = {}
         for key, value in (keys.model_extra or {}).items():
@@ -241,7 +249,7 @@ class CaseReader(Struct, frozen=True):
                 settings[key] = value
         return CaseOptions(
             graders=self.desk.graders(keys.provider, origin),
-            rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
+            rubric_prompt=self._rubric_prompt(rubric_prompt, origin),
             settings=settings or NOTHING,
             expand_vars=not keys.disable_var_expansion,
             default_assertions=not keys.disable_default_asserts,

@@ -14,6 +14,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.program import argv, is_python
 from gradegate.sandbox.repository_code import FLAG, INSTEAD, SOURCE, Failed, Place, check, program
+from gradegate.structs import JsonObject
 from gradegate.templating import javascript as snippet
 from gradegate.templating import script
 from gradegate.templating.script import CodeFile
@@ -108,9 +109,7 @@ def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
     )
 
 
-def tests(
-    reference: str, config: Any, source: Source, origin: Origin
-) -> Iterator[Mapping[str, Any]]:
+def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[JsonObject]:
     """The tests that a function returns, or that a module exports. Raises ConfigError."""
     found = program(reference, source.workspace, source.folder, origin, SOURCE)
     try:
@@ -151,5 +150,5 @@ def text(made: Any) -> str:
     return made if isinstance(made, str) else to_json(made)
 
 
-def _printed(place: Place, words: list[str], context: Mapping[str, Any]) -> Any:
+def _printed(place: Place, words: list[str], context: JsonObject) -> Any:
     return pool.ask(place, {"kind": "command", "argv": [*words, to_json(context)]})

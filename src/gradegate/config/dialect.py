@@ -1,24 +1,25 @@
 """The contract of a dialect: it recognises a config file and reads it into a Suite of plain data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gradegate.core.conversation import Variables
 from gradegate.core.suite import Idle, Suite
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
 from gradegate.security.environment import Environment
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Source(Struct, frozen=True):
+class Source(FrozenStruct):
     """A config file: where it is, its content as read by ``document.read``, and what it may reach."""
 
     path: Path
     content: Any
     workspace: Workspace
     env: Environment
-    variables: Mapping[str, Any] = {}  # of every test, over those of a default test
+    variables: Variables = {}  # of every test, over those of a default test
     asks_targets: bool = True  # else they are labels alone, whatever they name
     asks_graders: bool = True
     idle: list[Idle] = []  # gathers the keys that mean nothing
@@ -34,7 +35,7 @@ class Source(Struct, frozen=True):
         return self.path.parent
 
 
-class Dialect(Struct, frozen=True):
+class Dialect(FrozenStruct):
     """A plug-in of ``dialects/``. ``recognises`` looks at the content alone and never raises."""
 
     name: str

@@ -14,6 +14,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.documents import fault
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 LISTS = ("context", "retrieval_context")
 VARIABLES = ("input", "expected_output", "scenario", "expected_outcome", "user_description", *LISTS)
@@ -46,7 +47,7 @@ def are_complete(rows: Any) -> bool:
     )
 
 
-def tests(rows: Iterable[Mapping[str, Any]], file: str, joined: bool) -> list[document.Map]:
+def tests(rows: Iterable[JsonObject], file: str, joined: bool) -> list[document.Map]:
     """Each row as a test in promptfoo's form; ``joined``: lists are texts with ``|``. Raises ConfigError."""
     read: list[document.Map] = []
     mistakes: list[Mistake] = []
@@ -61,7 +62,7 @@ def tests(rows: Iterable[Mapping[str, Any]], file: str, joined: bool) -> list[do
     return read
 
 
-def _test(row: Mapping[str, Any], joined: bool, origin: Origin) -> dict[str, Any]:
+def _test(row: JsonObject, joined: bool, origin: Origin) -> dict[str, Any]:
     fields = {_snake(key): value for key, value in row.items() if value not in (None, "")}
     for name in ("turns", "additional_metadata", "custom_column_key_values"):
         fields[name] = _parsed(fields.get(name), name, origin)
@@ -91,7 +92,7 @@ def _test(row: Mapping[str, Any], joined: bool, origin: Origin) -> dict[str, Any
     return test
 
 
-def _turn(written: Mapping[str, Any]) -> dict[str, Any]:
+def _turn(written: JsonObject) -> dict[str, Any]:
     fields = {_snake(key): value for key, value in written.items()}
     turn = {name: fields[name] for name in _TURN if fields.get(name) is not None}
     if isinstance(turn.get("retrieval_context"), list):

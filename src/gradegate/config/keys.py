@@ -81,6 +81,7 @@ class TestKeys(_Keys):
     vars: Map | str | list[str] = Field(default_factory=dict)
     assert_: list[Map] | None = Field(None, alias="assert")
     options: OptionKeys | None = None
+    rubric_prompt: Any = None
     threshold: Threshold = None
     metadata: Map = Field(default_factory=dict)
     provider: Any = None

@@ -21,7 +21,7 @@ from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.sandbox.program import is_javascript
 from gradegate.security.secrets import secrets_in
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
 _MODULES = "promptfooconfig.cjs promptfooconfig.cts promptfooconfig.js promptfooconfig.mjs promptfooconfig.mts promptfooconfig.ts".split()
@@ -34,7 +34,7 @@ DEFAULT_CONFIGS = (
 )
 
 
-class Located(Struct, frozen=True):
+class Located(FrozenStruct):
     """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file.
 
     ``recorded`` are cases that bring their answers: they are planned in place of the suite's, and no target is asked.

@@ -17,7 +17,7 @@ from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.environment import HEADER, TEXT, Environment, Use
 from gradegate.security.secrets import is_runners
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import TemplateError, environment, render_env
 
 _OPTIONS = 6  # that a cure names
@@ -112,7 +112,7 @@ def _origin(written: Any, origin: Origin) -> Origin:
     return Origin(origin.file, getattr(written, "line", 0) or origin.line)
 
 
-def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: str) -> ProviderSpec:
+def _mapping(written: JsonObject, source: Source, origin: Origin, form: str) -> ProviderSpec:
     written = _with_id(written)
     if wrong := _unnamed(written, origin, form):
         raise ConfigError(wrong)
@@ -143,7 +143,7 @@ def _mapping(written: Mapping[str, Any], source: Source, origin: Origin, form: s
     return shown(replace(spec, origin=origin, places=places), source.env)
 
 
-def _unnamed(written: Mapping[str, Any], origin: Origin, form: str) -> Mistake | None:
+def _unnamed(written: JsonObject, origin: Origin, form: str) -> Mistake | None:
     """What is wrong with a mapping that names no model."""
     if written.get("id") is not None:
         return None
@@ -154,7 +154,7 @@ def _unnamed(written: Mapping[str, Any], origin: Origin, form: str) -> Mistake |
     )
 
 
-def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any]:
+def _with_id(written: JsonObject, asked: bool = True) -> JsonObject:
     """``{ID: {...}}`` as a mapping with an ``id``; where it is asked, a vendor alone with options of its model is none."""
     if "id" not in written and len(written) == 1:
         ((provider_id, rest),) = written.items()
@@ -170,7 +170,7 @@ def _with_id(written: Mapping[str, Any], asked: bool = True) -> Mapping[str, Any
     return written
 
 
-def _with_model(written: Mapping[str, Any]) -> str:
+def _with_model(written: JsonObject) -> str:
     """The mapping as it is meant: what is no key of a provider is an option of its model. Values may be secret."""
     vendor, inner = next(iter(written.items()), ("", None))
     vendors = {name.partition(":")[0] for name in PROVIDERS.names()}

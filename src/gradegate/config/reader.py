@@ -15,6 +15,7 @@ from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, Graders
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
+from gradegate.structs import JsonObject
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -41,7 +42,7 @@ class Desk:
         """Note a mistake."""
         self.mistakes.append(Mistake(what, origin, cure))
 
-    def check(self, model: type[M], value: Mapping[str, Any], content: Any, file: str) -> M | None:
+    def check(self, model: type[M], value: JsonObject, content: Any, file: str) -> M | None:
         """The value without the keys that hold a mistake, so that the rest is looked at too.
 
         Keys that mean nothing are passed over where promptfoo's own tables are, not in those of the gate. A key with
@@ -83,7 +84,7 @@ class Desk:
             return {"*": UNREAD}
 
 
-def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+def _without(value: JsonObject, path: Sequence[str]) -> JsonObject:
     """A copy without the null at a path, which may end in words of the check itself."""
     key = path[0] if path else ""
     if key not in value:

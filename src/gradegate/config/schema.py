@@ -29,7 +29,6 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SET_SENTENCE = "Several assertions that count as one."
 _BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 _NUMERIC = r"^\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
-_EMPTY: Mapping[str, Any] = {"type": "object", "maxProperties": 0}
 _FLAG = "^\\s*(" + "|".join(
     "".join(f"[{letter}{letter.upper()}]" for letter in word) for word in "true false yes no on off t f y n".split()
 ) + "|0|1)\\s*$"  # fmt: skip
@@ -65,51 +64,12 @@ def config_schema() -> Schema:
 
 def _link(schema: Schema, defs: Schema) -> None:
     """What stands behind keys whose values the reader looks at later."""
-    test, asserted, provider = (
-        {"$ref": f"#/$defs/{name}Keys"} for name in ("Test", "Assertion", "Provider")
-    )
-    text, mapping = {"type": "string"}, {"type": "object"}
-    made: Schema = {
-        "type": "object",
-        "required": ["path"],
-        "properties": {"path": text, "config": {}},
-    }
-    made |= {
-        "additionalProperties": False,
-        "description": "tests that code of the repository makes (`allow-exec`)",
-    }
-    each = {"type": "array", "items": {"anyOf": [test, text, made]}}
-    root = schema["properties"]
-    root["tests"] = {"anyOf": [each, text, test, made]}
-    root["defaultTest"] = {"anyOf": [test, text]}
-    model = {
-        "anyOf": [text, provider, mapping]
-    }  # an id may also be a key, and a target that is not asked any mapping
-    for key in ("providers", "targets"):
-        root[key] = {"anyOf": [{"type": "array", "items": model}, *model["anyOf"]]}
-    scenario = {"$ref": "#/$defs/ScenarioKeys"}
-    root["scenarios"] = {
-        "anyOf": [{"type": "array", "items": {"anyOf": [scenario, text]}}, scenario, text]
-    }
-    root["derivedMetrics"] = {"type": "array", "items": {"$ref": "#/$defs/DerivedKeys"}}
-    several = {"type": "array", "items": asserted}
-    for name in ("TestKeys", "AssertionKeys"):
-        defs[name]["properties"]["assert"] = several
-    for key, empty in (
-        ("extensions", {"type": "array", "maxItems": 0}),
-        ("nunjucksFilters", _EMPTY),
-    ):
-        root[key] = {
-            **empty,
-            "description": "read as promptfoo writes it where it is empty, and a mistake else",
-        }
-    root["redteam"] = {"type": "object", "description": "passed over beside tests"}
-    defs["TestKeys"]["properties"]["turns"] = {
-        "anyOf": [{"type": "array", "minItems": 1, "items": _turn()}, text]
-    }
+    for name, properties in table("config", "schema.yaml").items():
+        model = schema if name == "ConfigKeys" else defs[name]
+        model["properties"].update(properties)
     defs["SelectKeys"]["properties"].pop("metadata.")
     defs["SelectKeys"]["patternProperties"] = {
-        r"^metadata\..": {**text, "description": _sentences()["SelectKeys"]["metadata."]}
+        r"^metadata\..": {"type": "string", "description": _sentences()["SelectKeys"]["metadata."]}
     }
     defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in policy.LIMITS]
     extra = {
@@ -124,25 +84,6 @@ def _link(schema: Schema, defs: Schema) -> None:
         dict(sorted(extra.items())) | defs["OptionKeys"]["properties"]
     )
     defs["OptionKeys"]["additionalProperties"] = False
-
-
-def _turn() -> Schema:
-    """One turn of a conversation, as ``TurnKeys`` of config/cases.py reads it."""
-    told: Schema = {
-        "role": {"enum": ["user", "assistant"], "description": "who speaks"},
-        "content": {"type": "string", "description": "what is said; no template"},
-        "retrieval_context": {
-            "description": "the documents that were retrieved for an answer: texts, or `{image: ...}`"
-        },
-        "images": {"description": "images of the message"},
-        "tool_calls": {"description": "the tools that an answer called"},
-    }
-    return {
-        "type": "object",
-        "properties": told,
-        "required": ["role", "content"],
-        "additionalProperties": False,
-    }
 
 
 def _shared_options() -> Mapping[str, Sequence[str]]:

@@ -19,6 +19,7 @@ from gradegate.errors import Origin
 from gradegate.files.documents import line_of, table
 from gradegate.providers.api.options import steers
 from gradegate.registry import near, plain
+from gradegate.structs import JsonObject
 
 _TABLE = table("config", "keys.yaml")
 UNSUPPORTED: Mapping[str, str] = _TABLE[
@@ -236,9 +237,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     )
 
 
-def kept(
-    model: type[BaseModel], value: Mapping[str, Any], file: str, idle: list[Idle]
-) -> Mapping[str, Any]:
+def kept(model: type[BaseModel], value: JsonObject, file: str, idle: list[Idle]) -> JsonObject:
     """A mapping of a config without the keys that mean nothing in it, which are added to ``idle``."""
     known = keys.names_of(model)
     if known >= value.keys():

@@ -1,11 +1,11 @@
 """One assertion as a config says it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from gradegate.core.provider_spec import NOWHERE, Code, Graders, ProviderSpec
 from gradegate.errors import Origin
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 ASSERT_SET = "assert-set"  # the type of an assertion that has members instead of a value
 
@@ -30,7 +30,7 @@ class Held:
         return self.blocking and self.weight != 0
 
 
-class Assertion(Held, Struct, frozen=True):
+class Assertion(Held, FrozenStruct):
     """One assertion as written. ``type`` keeps its ``not-``; ``members`` belong to an assert-set."""
 
     type: str
@@ -41,7 +41,7 @@ class Assertion(Held, Struct, frozen=True):
     blocking: bool = True
     graders: Graders = {}
     rubric_prompt: Any = None
-    config: Mapping[str, Any] = {}
+    config: JsonObject = {}
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
     model_slug: str = (

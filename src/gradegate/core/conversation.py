@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.structs import Likened, Struct
+from gradegate.structs import FrozenStruct, JsonObject, Likened
+
+Variables = Mapping[str, Any]  # of a test, by their names
 
 
 class Image(str):
@@ -17,7 +19,7 @@ class Image(str):
     __slots__ = ()
 
 
-class Turn(Likened, frozen=True, eq=False):
+class Turn(Likened):
     """One message of a conversation; ``role`` is "user" or "assistant"."""
 
     beside = ("metadata",)
@@ -25,10 +27,10 @@ class Turn(Likened, frozen=True, eq=False):
     content: str
     retrieval_context: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = {}  # what the target returned beside the text
+    metadata: JsonObject = {}  # what the target returned beside the text
 
 
-class Message(Likened, frozen=True, eq=False):
+class Message(Likened):
     """One chat message."""
 
     beside = ("written",)
@@ -36,27 +38,27 @@ class Message(Likened, frozen=True, eq=False):
     content: str
     images: tuple[str, ...] = ()  # data URIs or URLs that follow the text
     # Of a chat prompt all keys, for endpoints that take messages of that form; of a grading prompt those beside role and content.
-    written: Mapping[str, Any] | None = None
+    written: JsonObject | None = None
 
 
-class Request(Struct, frozen=True):
+class Request(FrozenStruct):
     """One question to a chat model. ``schema`` asks for JSON of that shape where the provider can promise it."""
 
     messages: tuple[Message, ...]
-    schema: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = {}  # e.g. temperature, seed: win over the provider's config
+    schema: JsonObject | None = None
+    options: JsonObject = {}  # e.g. temperature, seed: win over the provider's config
     prompt: str = ""  # the filled-in prompt as text, where there is one
-    vars: Mapping[str, Any] = {}  # the test's, for a target whose request is a template
+    vars: Variables = {}  # the test's, for a target whose request is a template
 
 
-class Reply(Struct, frozen=True):
+class Reply(FrozenStruct):
     """A model's answer."""
 
     text: str
     usage: Usage = NO_USAGE
     finish_reason: str = ""
     refused: bool = False  # the model or a content filter declined; the text says so in its words
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     constrained: bool = False  # the endpoint took the schema that was asked for, and enforces it
     model: str = ""  # who answered, as the response names it
 
@@ -65,18 +67,18 @@ IS_DATA = "output_is_data"  # in the metadata of an answer whose text is the JSO
 RAW = "raw_output"  # there, the answer as the target gave it, where a transform made another of it
 
 
-class Transcript(Struct, frozen=True):
+class Transcript(FrozenStruct):
     """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables."""
 
     prompt: str  # rendered
     turns: tuple[Turn, ...]
-    vars: Mapping[str, Any] = {}
+    vars: Variables = {}
     usage: Usage = NO_USAGE  # what the target's answer costs whoever asks for it
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     spent: Usage | None = (
         None  # what it cost now: less where it came from the cache. None: the same
     )
-    tools: Mapping[str, Any] | None = (
+    tools: JsonObject | None = (
         None  # those of the target by name, with the JSON Schemas of their parameters
     )
     target: str = ""  # who answered, by the name in reports

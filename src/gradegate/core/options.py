@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 PLANNING = ("run", "merge", "validate", "cases")  # commands that plan configs
@@ -55,7 +55,7 @@ def worded(text: str, inputs: bool) -> str:
     return _NAMED.sub(name, text) if "--" in text else text
 
 
-class Kind(Struct, frozen=True):
+class Kind(FrozenStruct):
     """How texts become a value, and a value words again. ``read`` gives None for a text that is not ``needs``."""
 
     read: Callable[[str], Any] = str
@@ -96,7 +96,6 @@ PATHS = Kind(gather=tuple, tell=tuple, about=PATH.about)
 FROM_WORKSPACE = Kind(about="Relative to the workspace.")
 PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=tell_pairs)
 MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=tell_pairs)
-AMOUNT = Kind(amount, "a number above 0 in plain digits, such as 2 or 0.5")
 SHARD = Kind(
     partial(part, most=MOST_SHARDS),
     f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}",
@@ -110,7 +109,7 @@ def _name(names: str) -> str:
     return next((word[2:] for word in words if word.startswith("--")), words[0])
 
 
-class Option(Struct, frozen=True):
+class Option(FrozenStruct):
     """One option. It is an input of the Action and a flag of ``commands``, unless ``no_input`` or ``no_flag`` says why not."""
 
     names: str  # flags, then what stands for the value: `-j --max-concurrency N`; without a flag: `merge DIR`

@@ -1,6 +1,6 @@
 """What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple, Self
@@ -8,9 +8,9 @@ from typing import Annotated, Any, NamedTuple, Self
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
-from gradegate.structs import Likened, Readable, Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, Likened, Readable, replace
 
-NOTHING: Mapping[str, Any] = {}
+NOTHING: JsonObject = {}
 NOISE = 0.1  # where the gate does not say
 LIMITS = (
     "min-pass-rate",
@@ -22,7 +22,7 @@ LIMITS = (
 )  # a rule has one
 
 
-class Runs(Likened, frozen=True, eq=False):
+class Runs(Likened):
     """How many runs of a case must pass: ``passes`` of ``of``."""
 
     beside = ("origin",)
@@ -55,7 +55,7 @@ class Quarantine(NamedTuple):
     days: int  # that are left of it; below 0, it is over
 
 
-class Select(Struct, frozen=True):
+class Select(FrozenStruct):
     """Which assertions of a case a rule looks at; an empty pattern takes everything. Patterns are globs."""
 
     assertion: str = ""
@@ -70,7 +70,7 @@ class Select(Struct, frozen=True):
         metric: str,
         provider: str,
         description: str,
-        metadata: Mapping[str, Any] = NOTHING,
+        metadata: JsonObject = NOTHING,
     ) -> bool:
         """Whether a grade with these properties is selected."""
         return (  # spelled out, because a hundred rules may look at each of 100,000 grades
@@ -82,7 +82,7 @@ class Select(Struct, frozen=True):
         )
 
 
-def _has(metadata: Mapping[str, Any], key: str, pattern: str) -> bool:
+def _has(metadata: JsonObject, key: str, pattern: str) -> bool:
     """Whether the value of a key, or one of a list, matches the pattern."""
     value = metadata.get(key)
     values = value if isinstance(value, list | tuple) else [] if value is None else [value]
@@ -93,7 +93,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-class Rule(Struct, frozen=True):
+class Rule(FrozenStruct):
     """A threshold over the cases of one suite that it selects; shares and scores from 0 to 1."""
 
     name: str
@@ -118,7 +118,7 @@ class Rule(Struct, frozen=True):
     max_latency_increase: float | None = None  # of an answer, in seconds
 
     def selects(
-        self, assertion: Held, provider: str, description: str, metadata: Mapping[str, Any]
+        self, assertion: Held, provider: str, description: str, metadata: JsonObject
     ) -> bool:
         """Whether it looks at this assertion, for an answer by this target to the case with this name and metadata."""
         if assertion.weight == 0 or (self.blocking and not assertion.blocking):
@@ -143,7 +143,7 @@ class Rule(Struct, frozen=True):
         return self.max_new_failures is not None or self.max_drop is not None
 
 
-class Limits(Readable, frozen=True):
+class Limits(Readable):
     """What a run may take: requests to models, US dollars, seconds. None: no limit."""
 
     calls: int | None = None
@@ -154,7 +154,7 @@ class Limits(Readable, frozen=True):
 NO_LIMITS = Limits()
 
 
-class LabelsFile(Likened, frozen=True, eq=False):
+class LabelsFile(Likened):
     """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
 
     beside = ("origin",)
@@ -164,14 +164,14 @@ class LabelsFile(Likened, frozen=True, eq=False):
     origin: Origin = NOWHERE
 
 
-class Note(Struct, frozen=True):
+class Note(FrozenStruct):
     """Something that the user should know and that does not change the verdict."""
 
     text: str
     origin: Origin | None = None
 
 
-class Policy(Struct, frozen=True):
+class Policy(FrozenStruct):
     """The rules of one suite."""
 
     rules: tuple[Rule, ...] = ()

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradegate.errors import Mistake, Origin
 from gradegate.security.environment import Use
-from gradegate.structs import Likened
+from gradegate.structs import JsonObject, Likened
 
 NOWHERE = Origin("")
 
@@ -18,7 +18,7 @@ NOTHING: Mapping[
 ] = {}  # one for all: each of 100,000 tests has several mappings without anything in them
 
 
-def nothing() -> Mapping[str, Any]:
+def nothing() -> JsonObject:
     """What a mapping is by default."""
     return NOTHING
 
@@ -29,13 +29,13 @@ class Verbatim(str):
     __slots__ = ()
 
 
-class ProviderSpec(Likened, frozen=True, eq=False):
+class ProviderSpec(Likened):
     """A model as the config names it."""
 
     beside = ("places",)
     id: str
     label: str = ""
-    config: Mapping[str, Any] = {}
+    config: JsonObject = {}
     prompts: tuple[str, ...] = ()  # labels of the prompts to which a target is restricted
     transform: Code = ""  # of each of its answers, where it is a target
     env: Mapping[str, str] = {}  # literals over the environment, for this model alone
@@ -74,7 +74,7 @@ class PromptSpec:
     label: str = ""
     origin: Origin = NOWHERE
     # Code of the repository that makes the template of `{vars, provider, config}`; raises ValueError.
-    maker: Callable[[Mapping[str, Any]], Any] | None = None
-    config: Mapping[str, Any] = field(
+    maker: Callable[[JsonObject], Any] | None = None
+    config: JsonObject = field(
         default_factory=dict, hash=False
     )  # over that of the provider, for this prompt

@@ -287,6 +287,7 @@ class Settings:
     # What is no option: what the doors know of the place where they are.
     commit: str = ""  # what is checked out, where it is known
     in_ci: bool = False
+    on_default_branch: bool = False  # whether the default branch is what is run, and not a proposal
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
     inputs: bool = False  # whether options are inputs of the Action

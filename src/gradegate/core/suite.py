@@ -1,23 +1,23 @@
 """What a dialect reads: a suite of plain data, frozen, each item with the place that it came from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gradegate.core.assertion import Assertion
-from gradegate.core.conversation import Turn
+from gradegate.core.conversation import Turn, Variables
 from gradegate.core.policy import Note, Policy, Quarantine, Runs
 from gradegate.core.provider_spec import NOWHERE, Code, Graders, PromptSpec, ProviderSpec
 from gradegate.errors import Mistake, Origin
 from gradegate.security.environment import Environment
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 
-class CaseOptions(Struct, frozen=True):
+class CaseOptions(FrozenStruct):
     """What a test sets for all its assertions."""
 
     graders: Graders = {}
     rubric_prompt: Any = None
-    settings: Mapping[str, Any] = {}  # e.g. factuality: {subset: 0.5}
+    settings: JsonObject = {}  # e.g. factuality: {subset: 0.5}
     expand_vars: bool = True
     default_assertions: bool = True
     prefix: str = ""
@@ -30,11 +30,11 @@ class CaseOptions(Struct, frozen=True):
 NO_OPTIONS = CaseOptions()
 
 
-class Case(Struct, frozen=True):
+class Case(FrozenStruct):
     """One test: its variables and what is asserted of every answer to it."""
 
     description: str = ""
-    vars: Mapping[str, Any] = {}
+    vars: Variables = {}
     assertions: tuple[Assertion, ...] = ()
     options: CaseOptions = NO_OPTIONS
     threshold: float | None = None
@@ -43,7 +43,7 @@ class Case(Struct, frozen=True):
     target: ProviderSpec | None = None  # asked in place of the suite's targets
     output: str | None = None  # a recorded answer: the target is not asked
     turns: tuple[Turn, ...] = ()
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     runs: Runs | None = None
     quarantine: Quarantine | None = None
     origin: Origin = NOWHERE
@@ -56,7 +56,7 @@ class Case(Struct, frozen=True):
         )
 
 
-class DerivedSpec(Struct, frozen=True):
+class DerivedSpec(FrozenStruct):
     """A metric that JavaScript computes from the sums of other metrics: an expression or a function."""
 
     name: str
@@ -71,7 +71,7 @@ class Idle(NamedTuple):
     origin: Origin
 
 
-class Suite(Struct, frozen=True):
+class Suite(FrozenStruct):
     """One config file, read."""
 
     file: str
@@ -91,7 +91,7 @@ class Suite(Struct, frozen=True):
     repeat: int | None = None
     timeout: float | None = None  # seconds per call
     derived: tuple[DerivedSpec, ...] = ()
-    about: Mapping[str, Any] = {}  # what the dialect keeps for a report of its own
+    about: JsonObject = {}  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
     mistakes: tuple[

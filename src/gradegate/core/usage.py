@@ -10,7 +10,7 @@ from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.structs import Readable, names
 
 
-class Readings(Readable, frozen=True):
+class Readings(Readable):
     """How many replies of graders were read in each form, were asked for once more, and could not be read."""
 
     constrained: int = 0
@@ -30,14 +30,14 @@ class Readings(Readable, frozen=True):
 NO_READINGS = Readings()
 
 
-class Took(Readable, frozen=True):
+class Took(Readable):
     """What an answer took for which the target was asked in its run; ``usd`` is None where the price is unknown."""
 
     usd: float | None
     seconds: float
 
 
-class Increase(Readable, frozen=True):
+class Increase(Readable):
     """Means of an answer on the base and here, over the answers that both sides asked for, in US dollars or in seconds.
 
     The difference lies between ``low`` and ``high`` in 99 % of runs.
@@ -50,7 +50,7 @@ class Increase(Readable, frozen=True):
     high: float
 
 
-class Usage(Readable, frozen=True):
+class Usage(Readable):
     """What calls cost: tokens, US dollars, seconds."""
 
     calls: int = 0
@@ -85,7 +85,7 @@ _amounts = attrgetter(*names(Usage))
 NO_USAGE = Usage()
 
 
-class BudgetReport(Readable, frozen=True):
+class BudgetReport(Readable):
     """What a run could take, and what it took: requests that were sent, and the dollars that are known of."""
 
     limits: Limits = NO_LIMITS
@@ -94,7 +94,7 @@ class BudgetReport(Readable, frozen=True):
     used_up: str = ""  # the limit that was reached, as people read it: "2000 calls"
 
 
-class CacheReport(Readable, frozen=True):
+class CacheReport(Readable):
     """What came from the cache of replies: ``hits`` of ``looked_up`` questions, the oldest reply so many seconds old."""
 
     looked_up: int = 0

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradegate.registry import suggest
+from gradegate.structs import JsonObject
 
 _TEXT = ("text", "write text")
 _NUMBER = ("a number", "write a number, such as 0.5")
@@ -38,7 +39,7 @@ _SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?s")
 _LONGEST = 60  # characters of a value that is repeated
 
 
-def wrong(detail: Mapping[str, Any], share: bool = False, name: str = "") -> tuple[str, str]:
+def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str, str]:
     """``must be at most 1, not 95`` and ``write 0.95``, of one of pydantic's errors.
 
     ``share`` says that the value is one from 0 to 1, where the error does not; ``name`` is that of its key.

@@ -14,6 +14,7 @@ import yaml
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
+from gradegate.structs import JsonObject
 
 _LOADER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _VERSION = re.compile(
@@ -62,7 +63,7 @@ class Edits:
         self,
         path: Steps,
         drop: Collection[str] = (),
-        put: Mapping[str, Any] | None = None,
+        put: JsonObject | None = None,
         rename: Mapping[str, str] | None = None,
     ) -> None:
         """Change a mapping: keys to leave out, values to set or to add, and new names of keys, whose values stay."""
@@ -114,7 +115,7 @@ class Edits:
         return self.mark + whole
 
     def _edits(
-        self, node: Any, drop: Collection[str], put: Mapping[str, Any], rename: Mapping[str, str]
+        self, node: Any, drop: Collection[str], put: JsonObject, rename: Mapping[str, str]
     ) -> Iterator[tuple[int, int, str]]:
         there = set()
         for key, value in node.value:
@@ -148,7 +149,7 @@ class Edits:
         return start, max(start, len(self.text[:end].rstrip())) if end > start else end
 
     def _in_block(
-        self, node: Any, drop: Collection[str], added: Mapping[str, Any]
+        self, node: Any, drop: Collection[str], added: JsonObject
     ) -> Iterator[tuple[int, int, str]]:
         for (key, value), after in pairwise([*node.value, (None, None)]):
             if key.value not in drop:
@@ -176,7 +177,7 @@ class Edits:
         return (self.text.find("\n", end) + 1) or len(self.text)
 
     def _in_flow(
-        self, node: Any, drop: Collection[str], added: Mapping[str, Any]
+        self, node: Any, drop: Collection[str], added: JsonObject
     ) -> Iterator[tuple[int, int, str]]:
         """Between braces commas separate, and the last entry has none behind it."""
         last = node.start_mark.index + 1

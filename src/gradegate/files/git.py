@@ -27,6 +27,7 @@ MOST_NAME, MOST_REFS = (
     64 * 1024 * 1024,
 )  # bytes of a file with one name, and of one with all
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_MAIN = "refs/heads/main"
 
 
 def commit_of(folder: Path, environment: Environment) -> str:
@@ -96,9 +97,9 @@ def head_of(root: Path) -> str:
 
 
 def default_branch_is_checked_out(folder: Path, environ: Mapping[str, str]) -> bool:
-    """Whether HEAD is the default branch: in GitLab by its variables, else the branch of `origin/HEAD`, or `main` or `master`.
+    """Whether HEAD is the default branch: in GitLab by its variables, else the branch of `origin/HEAD`, else `main`, else `master`.
 
-    False outside of a repository and for a detached HEAD.
+    ``environ`` is that of the process, and of no file. False outside of a repository and for a detached HEAD.
     """
     branch = environ.get(
         "CI_DEFAULT_BRANCH", ""
@@ -115,9 +116,17 @@ def default_branch_is_checked_out(folder: Path, environ: Mapping[str, str]) -> b
         if origin.is_file():
             name = _text(origin).strip().removeprefix("ref: refs/remotes/origin/")
             return head == f"ref: refs/heads/{name}"
+        refs = {_MAIN, "refs/remotes/origin/main"}
+        has_main = any((common / ref).is_file() for ref in refs)
+        if not has_main and (packed := common / "packed-refs").is_file():
+            has_main = any(
+                line.endswith(f" {ref}")
+                for line in _text(packed, MOST_REFS).splitlines()
+                for ref in refs
+            )
     except (OSError, ValueError):
         return False
-    return head in ("ref: refs/heads/main", "ref: refs/heads/master")
+    return head == f"ref: {_MAIN}" or (head == "ref: refs/heads/master" and not has_main)
 
 
 def folders_of(root: Path) -> tuple[Path, Path]:
@@ -159,6 +168,22 @@ def read_object(folder: Path, name: str, kind: str) -> bytes:
     if content is None or object_name(kind, content, len(name)) != name:
         raise LookupError(name)
     return content
+
+
+def commit_lacks(root: Path, place: Path) -> bool:
+    """Whether the commit of a checkout has no file at a place, and of a folder there no file that is not checked out.
+
+    False, too, where the commit cannot be read: nobody knows then what it has.
+    """
+    commit = head_of(root)
+    if not commit:
+        return False
+    try:
+        at = place.relative_to(root).parts
+        held = Vouched(root, folders_of(root)[1] / "objects", commit, "").files(at)
+        return all(os.path.lexists(root / name) and root / name != place for name in held)
+    except (LookupError, ValueError, OSError):
+        return False
 
 
 # --- the files of a commit -------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import TextIO
 from gradegate.core.numbers import many
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.limits import MIB
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -51,7 +51,7 @@ def regular(path: Path, most: int, *, links: bool = False) -> Iterator[BufferedR
 # --- a file that is replaced ----------------------------------------------------------------------------------
 
 
-class Place(Struct, frozen=True):
+class Place(FrozenStruct):
     """Where a file is to be: ``parts`` (folders, then its name) below ``root``, which is taken as it is.
 
     Below the root no symbolic link is followed. ``shared``: anybody may write what is made, as later steps of a job that

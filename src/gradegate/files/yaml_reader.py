@@ -21,6 +21,7 @@ from yaml.events import (
 
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.limits import MAX_ALIASED, MAX_VALUES, READ
+from gradegate.structs import JsonObject
 
 MAX_DEPTH = 64
 _UNCOUNTED: Mapping[str, int] = {}
@@ -51,7 +52,7 @@ class Map(dict[str, Any]):
     __slots__ = ("line", "lines", "places")
 
     def __init__(
-        self, line: int, pairs: Mapping[str, Any] = _UNCOUNTED, lines: Sequence[int] = ()
+        self, line: int, pairs: JsonObject = _UNCOUNTED, lines: Sequence[int] = ()
     ) -> None:
         super().__init__(pairs)
         self.line = line

@@ -20,7 +20,7 @@ from gradegate.gate.statistics import (
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 FEW = 30  # labels of a kind, below which its figures are marked
 VOTES = 60  # from which `noise` is suggested
@@ -28,7 +28,7 @@ ASKS = 3  # of one output, from which a flip can be told from a tie
 NOISE = (0.01, 0.25)  # what the gate takes
 
 
-class Share(Struct, frozen=True):
+class Share(FrozenStruct):
     """``hits`` of ``count``."""
 
     hits: int
@@ -45,7 +45,7 @@ class Share(Struct, frozen=True):
         return wilson(self.hits, self.count)
 
 
-class Judged(Struct, frozen=True):
+class Judged(FrozenStruct):
     """A labelled output with what the grader said of it, a row for each ask in order."""
 
     passes: bool  # by the label

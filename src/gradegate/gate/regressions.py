@@ -28,7 +28,7 @@ from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, case_name, takes
 from gradegate.results.run_result import RuleResult
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 SIGNIFICANT = Fraction(1, 100)
 _NAMED = 5  # cases that a reason names
@@ -36,7 +36,7 @@ _LEAST = 5  # pairs of which the spread says something
 _MOST = 1e15  # no answer takes so many dollars or seconds
 
 
-class Case(Struct, frozen=True):
+class Case(FrozenStruct):
     """A case as a rule sees it: the row with the grades that the rule selects."""
 
     row: Row

@@ -29,7 +29,7 @@ from gradegate.reports.format.escape import harmless
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.runner.session import Delivered
 from gradegate.security.environment import OWN
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 RUNS = 30  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
@@ -122,7 +122,7 @@ def keep(step: Step, delivered: Delivered) -> None:
         set_outputs(step, {"artifact": kept.name})
 
 
-class _Source(Struct, frozen=True):
+class _Source(FrozenStruct):
     """Where the default branch's runs of one workflow leave their artifacts. ``own`` is the run that asks."""
 
     github: GitHub

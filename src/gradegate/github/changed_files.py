@@ -28,12 +28,12 @@ from gradegate.results.accounts import AskedModel
 from gradegate.runner.prepare import Prepared
 from gradegate.security.event import Event
 from gradegate.security.hosts import host_at, is_loopback, is_private, literal
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 MOST = 3000  # files that GitHub lists of one pull request
 
 
-class Changed(Struct, frozen=True):
+class Changed(FrozenStruct):
     """Paths from the root of the repository. ``gone`` are those under which there is no longer what there was."""
 
     paths: frozenset[str]

@@ -13,6 +13,7 @@ from gradegate.http.client import Client
 from gradegate.http.exchange import Response
 from gradegate.security.event import Event
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 T = TypeVar("T")
 API_VERSION = "2022-11-28"
@@ -50,7 +51,7 @@ class GitHub:
     pause: Callable[[float], object] = time.sleep
 
     def send(
-        self, method: str, url: str, body: Mapping[str, Any] | None = None, elsewhere: int = 0
+        self, method: str, url: str, body: JsonObject | None = None, elsewhere: int = 0
     ) -> Response:
         """One request. Raises Later for outages and rate limits, Never when there is no answer at all.
 

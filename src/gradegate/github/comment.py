@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from gradegate.github.client import GitHub, Later, Never, as_json, patiently, refusal, whoami
 from gradegate.http.exchange import Response
 from gradegate.security.event import Event
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 ROUNDS = 4  # of writing a comment that an older run writes over
 SETTLE = (
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _HEX = re.compile(r"[0-9a-f]{1,64}")
 
 
-class Stamp(Struct, frozen=True):
+class Stamp(FrozenStruct):
     """Which job writes a comment: its key, its run and the attempt (0: not known), its commit, and what it found.
 
     ``findings`` are hexadecimal digits, equal where outcome and failing cases are.
@@ -97,20 +97,20 @@ def _named(key: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest() if len(name) > LONGEST_KEY else name
 
 
-class Posted(Struct, frozen=True):
+class Posted(FrozenStruct):
     """The comment is on the pull request."""
 
     url: str
 
 
-class Left(Struct, frozen=True):
+class Left(FrozenStruct):
     """The comment stays as it is; ``why`` says so in a sentence."""
 
     url: str
     why: str
 
 
-class Refused(Struct, frozen=True):
+class Refused(FrozenStruct):
     """The comment could not be written; ``reason`` says why and what to do."""
 
     reason: str
@@ -150,7 +150,7 @@ class _Comment(BaseModel):
     user: _User | None = None
 
 
-class _Thread(Struct, frozen=True):
+class _Thread(FrozenStruct):
     """The comments of one pull request."""
 
     github: GitHub

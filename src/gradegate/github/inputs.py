@@ -25,7 +25,8 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import encodable, table
 from gradegate.registry import suggest
 from gradegate.reports.format.escape import one_line
-from gradegate.structs import Struct, replace
+from gradegate.security.environment import Environment
+from gradegate.structs import JsonObject, Struct, replace
 
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
@@ -70,7 +71,8 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
         )
     if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
         del run["node"]
-    run |= {"cwd": cwd / folder, "environ": environ}
+    on_default_branch = Environment(environ).is_default_branch
+    run |= {"cwd": cwd / folder, "environ": environ, "on_default_branch": on_default_branch}
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = [*inputs.mistakes, *inputs.unknown()]
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base-checkout` may be a slip of the workflow.
@@ -238,7 +240,7 @@ class Moved(Struct):
     left: list[tuple[str, str, str]] = []  # the input, what is wrong, and the cure
 
 
-def moved(given: Mapping[str, Any]) -> Moved:
+def moved(given: JsonObject) -> Moved:
     """What a step gives to promptfoo's action, as what it is to give here. What no machine can change stays: a mistake of the step."""
     texts = {
         key.lower(): str(value).strip() if not isinstance(value, bool) else str(value).lower()

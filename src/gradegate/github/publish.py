@@ -1,7 +1,5 @@
 """Publishes a decision: annotations, summary, comment, outputs. Nothing here can change the verdict."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping

@@ -30,7 +30,7 @@ from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.http.tokens import Minted, Tokens
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 
 if TYPE_CHECKING:
     from gradegate.http.connections import Connections
@@ -122,7 +122,7 @@ class Client:
         url: str,
         *,
         headers: Mapping[str, str],
-        body: Mapping[str, Any] | None = None,
+        body: JsonObject | None = None,
         credential: Mapping[str, str] = NOTHING,
         secret: Mapping[str, str] = NOTHING,
     ) -> Response:
@@ -209,7 +209,6 @@ class Client:
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
                 raise ProviderError(
                     f"{ask.host} redirects to another host, which gradegate does not call",
-                    Trouble.MALFORMED,
                 )
             if time.monotonic() + pause >= deadline:
                 raise ProviderError(
@@ -280,7 +279,7 @@ class Client:
             return answer
 
 
-def _written(fields: Mapping[str, Any] | None, form: bool) -> bytes | None:
+def _written(fields: JsonObject | None, form: bool) -> bytes | None:
     return (
         None
         if fields is None

@@ -102,13 +102,9 @@ class Connections:
         try:
             content = unpacked(packed, lower.get("content-encoding", ""), ask.most + 1)
         except ValueError as e:
-            raise ProviderError(
-                f"{ask.host} sent a reply that cannot be unpacked: {e}", Trouble.MALFORMED
-            ) from e
+            raise ProviderError(f"{ask.host} sent a reply that cannot be unpacked: {e}") from e
         if len(content) > ask.most:
-            raise ProviderError(
-                f"{ask.host} answered more than {ask.most >> 20} MiB", Trouble.MALFORMED
-            )
+            raise ProviderError(f"{ask.host} answered more than {ask.most >> 20} MiB")
         return Response(response.status, lower, content, ask.host, time.monotonic() - started)
 
     def _route(self, ask: Ask) -> _Route:

@@ -4,14 +4,14 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ProviderError
 from gradegate.files.documents import strict
 from gradegate.files.limits import MAX_BODY, MAX_BODY_VALUES
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Ask(Struct, frozen=True):
+class Ask(FrozenStruct):
     """One request; ``host`` as messages show it."""
 
     method: str
@@ -22,7 +22,7 @@ class Ask(Struct, frozen=True):
     most: int = MAX_BODY  # bytes that the response may have
 
 
-class Response(Struct, frozen=True):
+class Response(FrozenStruct):
     """A response; ``headers`` in lower case, ``seconds`` of the last attempt alone."""
 
     status: int
@@ -36,13 +36,11 @@ class Response(Struct, frozen=True):
         try:
             if self.body.count(b",") > MAX_BODY_VALUES:
                 what = f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
-                raise ProviderError(what, Trouble.MALFORMED)
+                raise ProviderError(what)
             return strict(self.body)
         except (ValueError, RecursionError) as e:
             start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
-            raise ProviderError(
-                f"{self.host} sent a reply that is not JSON: {start!r}", Trouble.MALFORMED
-            ) from e
+            raise ProviderError(f"{self.host} sent a reply that is not JSON: {start!r}") from e
 
 
 def unpacked(body: bytes, encoding: str, most: int) -> bytes:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.security.egress import PRIVATE, Egress
 from gradegate.security.hosts import Address, host_at
 from gradegate.security.redaction import Traces, whole_tokens
+from gradegate.structs import JsonObject
 
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
 FRAMING = "transfer-encoding"
@@ -18,7 +18,7 @@ LEAST = (
 )
 
 
-def addresses(url: str, headers: Mapping[str, Any]) -> tuple[str, ...]:
+def addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
     """Where a request goes: its address, and the one that a header ``Host`` makes of it, by which servers choose that share one."""
     named = [str(text).strip() for name, text in headers.items() if name.strip().lower() == "host"]
     return (url, *(f"{urlsplit(url).scheme}://{text}/" for text in named))

@@ -3,8 +3,6 @@
 ``providers/cache`` implements both, so that the client imports nothing of providers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol

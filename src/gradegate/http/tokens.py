@@ -118,5 +118,5 @@ def life(value: object) -> float:
     ):  # Entra ID's first version
         value, fine = int(value), int(value) > 0
     if not fine:
-        raise ProviderError("it does not say how long its token is valid", Trouble.MALFORMED)
+        raise ProviderError("it does not say how long its token is valid")
     return float(value)  # type: ignore[arg-type]  # a number, as was just seen

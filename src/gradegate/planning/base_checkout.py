@@ -1,5 +1,7 @@
 """The checkout of the base of a pull request: its settings, its configs, and its jobs beside those of the head."""
 
+import glob
+import os
 from collections import deque
 from pathlib import Path
 
@@ -7,12 +9,13 @@ from gradegate.config.load import Located, config_paths, read
 from gradegate.core.policy import Note
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.git import head_of, repository_of
+from gradegate.files.git import commit_lacks, head_of, is_checked_out, repository_of
+from gradegate.files.workspace import searched
 from gradegate.http.client import Client
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Other, Plan
 from gradegate.planning.planner import plan
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 NO_BASELINE = Note("there is no baseline to compare with, so every failure counts as new")
 
@@ -47,10 +50,21 @@ def root_of(settings: Settings) -> Path:
     if settings.cwd.resolve().is_relative_to(root):
         what = f"the base `{settings.base_checkout}` is the checkout under test"
         raise ConfigError.at(what, None, "check out the base into a separate folder")
+    if is_checked_out(folder.absolute()):
+        what = f"git tracks the base `{settings.base_checkout}`, so the pull request could have written it"
+        raise ConfigError.at(
+            what, None, "check out the base into a folder that is not in the repository"
+        )
     own = repository_of(settings.cwd.resolve())
     judged = {settings.environment.commit, settings.commit, head_of(own) if own else ""} - {""}
     # The pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed.
-    if settings.environment.event.startswith("pull_request") and head_of(root) in judged:
+    on_github = settings.environment.on_github or bool(settings.environment.event)
+    is_proposed = (
+        settings.environment.event.startswith("pull_request")
+        if on_github
+        else not settings.on_default_branch
+    )
+    if is_proposed and head_of(root) in judged:
         what = f"the base `{settings.base_checkout}` is at the commit of the pull request"
         raise ConfigError.at(
             what, None, "give its checkout `ref: ${{ github.event.pull_request.base.sha }}`"
@@ -67,8 +81,8 @@ def top_of(settings: Settings) -> Path:
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
 
 
-class BaseConfigs(Struct, frozen=True):
-    """The configs of the base, with a mistake for each that is not there (``absent``), or cannot be read (``problems``)."""
+class BaseConfigs(FrozenStruct):
+    """The configs of the base, with a mistake for each that its commit lacks (``absent``), or that cannot be read (``problems``)."""
 
     suites: tuple[Located, ...]
     absent: tuple[Mistake, ...]
@@ -85,7 +99,8 @@ def read_configs_of_base(there: Settings) -> BaseConfigs:
         try:
             named = config_paths(replace(there, configs=(written,) if written else ()))
         except ConfigError as e:
-            absent += e.mistakes
+            is_new = commit_lacks(root, _place_of(there, written))
+            (absent if is_new else problems).extend(e.mistakes)
             continue
         for path in (path for path in named if path not in suites):
             suites[path] = None
@@ -99,6 +114,13 @@ def read_configs_of_base(there: Settings) -> BaseConfigs:
                 problems += e.mistakes
     found = tuple(located for located in suites.values() if located)
     return BaseConfigs(found, tuple(absent), tuple(problems))
+
+
+def _place_of(there: Settings, written: str | None) -> Path:
+    """The file of a config, or the folder in which it is looked for."""
+    place = there.cwd / (written or "")
+    place = searched(place) if glob.has_magic(str(place)) else place
+    return Path(os.path.abspath(place))  # noqa: PTH100  # links stay as they are
 
 
 def with_base(head: Plan, settings: Settings, client: Client) -> Plan:

@@ -15,10 +15,11 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from gradegate.assertions.grading.bound import Binding, BoundSet
+from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.suite import Case
 from gradegate.planning.plan import Job, Plan
-from gradegate.structs import Struct, names, replace
+from gradegate.structs import FrozenStruct, JsonObject, names, replace
 
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
 UNNAMED = "case"  # how ids of cases without a description begin
@@ -55,7 +56,7 @@ def request(job: Job) -> bytes:
     return digest([job.suite, job.vars, turns, job.case.output, target, job.text])
 
 
-def definition(case: Case, variables: Mapping[str, Any]) -> bytes:
+def definition(case: Case, variables: Variables) -> bytes:
     """What a case gives and asks for, apart from its assertions."""
     scripts = [case.options.transform] if case.options.transform else []
     return digest([variables, case.turns, case.threshold, case.options.settings, *scripts])
@@ -74,7 +75,7 @@ class Ordinals:
         return number
 
 
-class Call(Struct, frozen=True):
+class Call(FrozenStruct):
     """One question to one target: repetition ``repeat`` of the job at ``place`` in the plan."""
 
     id: str
@@ -127,7 +128,7 @@ class Terms(NamedTuple):
     value: Any
     limit: float | None
     weight: float
-    options: Mapping[str, Any]
+    options: JsonObject
     rubric: Any = ()
     transforms: Sequence[Any] = ("",)
 

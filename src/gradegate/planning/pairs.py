@@ -8,14 +8,14 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning.binding.models import Binder
 from gradegate.providers.api.options import parameters
 from gradegate.providers.api.provider import Provider, Recorded
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 MOST = 12  # names that a message lists
 _RECORDED = Recorded()
 Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
 
-class Pairs(Struct, frozen=True):
+class Pairs(FrozenStruct):
     """The targets of a suite, and who answers a case. ``recorded``: cases bring their answers; mistakes are added to ``mistakes``."""
 
     suite: Suite

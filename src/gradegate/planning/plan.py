@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding
+from gradegate.core.conversation import Variables
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.suite import Case, DerivedSpec
@@ -16,19 +17,19 @@ from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.baseline import Baseline
 from gradegate.results.history import History
 from gradegate.results.run_result import Power
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 Render = Callable[[Sequence[Any]], str]
 
 
-class Recall(Struct, frozen=True):
+class Recall(FrozenStruct):
     """Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored."""
 
     names: tuple[str, ...]
     fill: Callable[[Mapping[str, str]], Job]
 
 
-class Job(Struct, frozen=True):
+class Job(FrozenStruct):
     """One question to one target, asked ``repeats`` times, and what is asserted of each answer."""
 
     suite: str
@@ -38,7 +39,7 @@ class Job(Struct, frozen=True):
     target: Provider
     prompt: PromptSpec
     text: str  # the prompt, filled in
-    vars: Mapping[str, Any]
+    vars: Variables
     assertions: tuple[Binding, ...]
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
@@ -80,14 +81,14 @@ class Job(Struct, frozen=True):
         return (self.suite, self.target.name, self.prompt.label, self.prompt.text, name)
 
 
-class Other(Struct, frozen=True):
+class Other(FrozenStruct):
     """What is known of a base whose jobs are asked in the same run: its cases that are gone, and its commit."""
 
     gone: tuple[str, ...] = ()
     commit: str = ""
 
 
-class LabelledJobs(Struct, frozen=True):
+class LabelledJobs(FrozenStruct):
     """Labelled outputs, each with whether it passes; graders agreed with that share of labels. ``always``: whatever rules say."""
 
     jobs: tuple[tuple[Job, bool], ...]
@@ -95,7 +96,7 @@ class LabelledJobs(Struct, frozen=True):
     always: bool = False
 
 
-class Plan(Struct, frozen=True):
+class Plan(FrozenStruct):
     """All jobs in order; ``concurrency`` is how many calls may be in flight at once."""
 
     jobs: tuple[Job, ...]
@@ -104,7 +105,7 @@ class Plan(Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     models: tuple[AskedModel, ...] = ()
     keys: tuple[KeyUse, ...] = ()  # which variables of the environment go where
-    about: Mapping[str, Mapping[str, Any]] = {}  # what dialects keep for reports, by file
+    about: Mapping[str, JsonObject] = {}  # what dialects keep for reports, by file
     digests: Mapping[str, str] = {}  # SHA-256 of each config, by file
     recorded: Mapping[str, str] = {}  # SHA-256 of each file with recorded answers
     derived: Mapping[str, tuple[DerivedSpec, ...]] = {}  # of each config that has any, by file

@@ -1,8 +1,7 @@
 """One suite to jobs: its cases filled in and bound, each for every target and prompt that it has."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -34,6 +33,7 @@ from gradegate.planning.variables import Prompts, Variables
 from gradegate.providers.api.provider import Provider
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 MAX_REPEATS = 10_000
 _SOON = 7  # days before its end from which reports say that a quarantine ends
@@ -207,7 +207,7 @@ class Planner:
         if kept:
             self.stored[kept] = None
 
-    def _combinations(self, case: Case) -> list[Mapping[str, Any]]:
+    def _combinations(self, case: Case) -> list[JsonObject]:
         try:
             told(case.vars.get(CONVERSATION) or ())
             return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
@@ -223,7 +223,7 @@ class Planner:
             )
         return [case.vars]  # the assertions are looked at all the same
 
-    def _subject(self, case: Case, values: Mapping[str, Any]) -> Subject:
+    def _subject(self, case: Case, values: JsonObject) -> Subject:
         brought = BROUGHT if self.settings.answers else frozenset()
         about = {
             "description": case.description,
@@ -232,7 +232,7 @@ class Planner:
         }
         return Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
 
-    def _bind(self, case: Case, values: Mapping[str, Any]) -> tuple[Binding, ...]:
+    def _bind(self, case: Case, values: JsonObject) -> tuple[Binding, ...]:
         subject = self._subject(case, values)
         bound = []
         for spec in case.assertions if not self.settings.listing else ():
@@ -307,6 +307,7 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
             allowed,
             settings.asks_targets,
             settings.default_grader_key,
+            settings.grader_retries,
         )
         planner = Planner(suite, located.recorded, settings, binder, size)
         jobs += planner.jobs()

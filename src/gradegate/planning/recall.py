@@ -15,7 +15,7 @@ from gradegate.files.documents import to_json
 from gradegate.planning.binding.assertions import Subject, bind
 from gradegate.planning.binding.models import Binder
 from gradegate.planning.plan import Job, Recall, Render
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating import chat_prompt as chat
 from gradegate.templating.template import asked_by, fill, is_template, render
 
@@ -61,9 +61,7 @@ def placeholders(names: Iterable[str]) -> Mapping[str, Verbatim]:
     return {name: Verbatim(f"{{{{{name}}}}}") for name in names}
 
 
-def values(
-    planned: Mapping[str, Any], stored: Mapping[str, str], env: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def values(planned: JsonObject, stored: Mapping[str, str], env: JsonObject) -> JsonObject:
     """The variables of a case with stored answers, put into those that ask for one. Raises TemplateError and Exceeded."""
     known = {**planned, **{name: Verbatim(text) for name, text in stored.items()}}
     asking = {

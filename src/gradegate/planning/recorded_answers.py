@@ -1,7 +1,7 @@
 """Recorded answers in a plan: which answer belongs to which call, by id or by the request."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from gradegate.recordings.parsing.reader import read
 from gradegate.recordings.parsing.recorded_answer import Answer, Question
 from gradegate.registry import suggest
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating import chat_prompt as chat
 
 MOST = 50  # mistakes of one kind that are said
@@ -260,7 +260,7 @@ def _unlike(job: Job, answer: Answer) -> str:
 # --- what is told of a call -----------------------------------------------------------------------------------
 
 
-def line(call: Call) -> Mapping[str, Any]:
+def line(call: Call) -> JsonObject:
     """What an application needs for an answer, without the id: the prompt or its messages, and what it was made of."""
     job, case = call.job, call.job.case
     messages = chat.parse(job.text)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
 from gradegate.security.secrets import secrets, written_secrets
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Secrets(Struct, frozen=True):
+class Secrets(FrozenStruct):
     """Values that are hidden. ``environment`` maps variables to theirs; ``written`` stand in configs."""
 
     environment: Mapping[str, str]

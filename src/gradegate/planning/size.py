@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradegate.core.conversation import Variables
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.limits import MAX_ANSWERS, MAX_GRADES, MAX_PLANNED, MIB
@@ -58,7 +59,7 @@ class Size(Struct):
         if self.grades > MAX_GRADES:
             raise _too_large(_GRADES, case.origin)
 
-    def add_text(self, text: str, variables: Mapping[str, Any], times: int, origin: Origin) -> None:
+    def add_text(self, text: str, variables: Variables, times: int, origin: Origin) -> None:
         """A prompt with its variables, which every report shows so many times. Raises TooLarge."""
         self.characters += times * (len(text) + sum(map(self._size, variables.values())))
         if self.characters > MAX_PLANNED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
 from gradegate.config.load import Located
@@ -18,7 +18,7 @@ from gradegate.planning.identity import digest, terms
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Likened, Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
 from gradegate.templating.script import reads
 from gradegate.templating.template import show
 
@@ -28,7 +28,7 @@ _NESTED = ("headers", "passthrough", "queryParams")  # options whose own keys ar
 _Written = tuple[Code, bool]  # with whether a snippet is Python
 
 
-class ModelTerms(Likened, frozen=True, eq=False):
+class ModelTerms(Likened):
     """A target or grader. ``options`` are digests by name; ``source`` is where its replies come from."""
 
     beside = ("origin",)
@@ -40,7 +40,7 @@ class ModelTerms(Likened, frozen=True, eq=False):
     origin: Origin = NOWHERE
 
 
-class GradeTerms(Held, Likened, frozen=True, eq=False):
+class GradeTerms(Held, Likened):
     """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
 
     beside = ("mode", "origin")
@@ -76,7 +76,7 @@ APART = (
 )
 
 
-class AnswerTerms(Likened, frozen=True, eq=False):
+class AnswerTerms(Likened):
     """One planned answer: to a question, by the target and with the prompt of these numbers in the suite."""
 
     beside = ("description", "metadata", "name", "origin")
@@ -93,12 +93,12 @@ class AnswerTerms(Likened, frozen=True, eq=False):
     grades: tuple[GradeTerms, ...]
     quarantine: date | None = None
     description: str = ""
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     name: str = ""  # the description, or the start of the variables
     origin: Origin = NOWHERE
 
 
-class GateSnapshot(Struct, frozen=True):
+class GateSnapshot(FrozenStruct):
     """What one config checks."""
 
     file: str

@@ -24,7 +24,7 @@ from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.program import Program
 from gradegate.sandbox.repository_code import SOURCE, program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import chat_prompt as chat
 from gradegate.templating.template import (
     TemplateError,
@@ -47,7 +47,7 @@ class Variables:
     """Resolves variables of one suite; ``folder`` is what paths are relative to."""
 
     def __init__(
-        self, workspace: Workspace, folder: Path, env: Mapping[str, Any], prompt: str = ""
+        self, workspace: Workspace, folder: Path, env: JsonObject, prompt: str = ""
     ) -> None:
         self._workspace = workspace
         self._folder = folder
@@ -55,9 +55,7 @@ class Variables:
         self._prompt = prompt  # that code which gives a value is told of, where the suite has one
         self._files: dict[str, list[str]] = {}  # a document that every test quotes is read once
 
-    def resolve(
-        self, written: Mapping[str, Any], expand: bool, origin: Origin
-    ) -> list[Mapping[str, Any]]:
+    def resolve(self, written: JsonObject, expand: bool, origin: Origin) -> list[JsonObject]:
         """Every combination of the values, filled in. Raises ConfigError."""
         if all(_is_plain(value) for value in written.values()):
             return [written]
@@ -110,7 +108,7 @@ class Variables:
             else:
                 yield self._workspace.text(str(path), self._folder, origin).strip()
 
-    def _filled(self, values: dict[str, Any], origin: Origin) -> Mapping[str, Any]:
+    def _filled(self, values: dict[str, Any], origin: Origin) -> JsonObject:
         """The values as promptfoo has them: without their last newline, and ``{{ name }}`` replaced by other values.
 
         What else a value asks for is filled in with the prompt; what nobody defines stays as it is written.
@@ -155,7 +153,7 @@ class Variables:
                 break
         return values
 
-    def _made(self, name: str, value: Program, values: Mapping[str, Any], origin: Origin) -> Any:
+    def _made(self, name: str, value: Program, values: JsonObject, origin: Origin) -> Any:
         """What ``get_var(name, prompt, others)`` gives: ``{output}`` or ``{error}``. Raises ConfigError."""
         others = {other: str(it) if isinstance(it, Program) else it for other, it in values.items()}
         try:
@@ -183,13 +181,13 @@ def _is_plain(value: Any) -> bool:
     return not isinstance(value, list)
 
 
-class Prompts(Struct, frozen=True):
+class Prompts(FrozenStruct):
     """Fills in the prompts of one suite; ``env`` is what they may show of the environment, mistakes are added to ``mistakes``."""
 
-    env: Mapping[str, Any]
+    env: JsonObject
     mistakes: list[Mistake]
 
-    def render(self, case: Case, prompt: PromptSpec, values: Mapping[str, Any]) -> Render | None:
+    def render(self, case: Case, prompt: PromptSpec, values: JsonObject) -> Render | None:
         """Fills a prompt in that tells the conversation so far; None for any other."""
         source = case.options.prefix + prompt.text + case.options.suffix
         off = (
@@ -203,9 +201,7 @@ class Prompts(Struct, frozen=True):
         variables = {"env": self.env, **values}
         return lambda before: fill(source, {**variables, CONVERSATION: list(before)})
 
-    def text(
-        self, case: Case, prompt: PromptSpec, provider: Provider, values: Mapping[str, Any]
-    ) -> str:
+    def text(self, case: Case, prompt: PromptSpec, provider: Provider, values: JsonObject) -> str:
         """A prompt filled in; empty where it cannot be, which is among the mistakes."""
         try:
             written, label = prompt.text, provider.spec.label if provider.spec else ""

@@ -11,12 +11,12 @@ from typing import Any
 
 from gradegate.http.client import Headers
 from gradegate.providers.api.anthropic_messages import OPTIONS, SAMPLING, Messages
-from gradegate.providers.api.chat_api import JsonObject
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import base_url, need_model, own_headers, post
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
 TOKENS, EXCHANGES = (
@@ -53,7 +53,7 @@ class Anthropic(ChatModel):
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        config = setting.spec.config
+        config = setting.config
         model = need_model(setting, "anthropic:messages:MODEL")
         base = (
             config.get("apiBaseUrl")

@@ -18,7 +18,7 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers
 from gradegate.http.exchange import Response
-from gradegate.providers.api.chat_api import JsonObject, members, objects, picked
+from gradegate.providers.api.chat_api import members, objects, picked
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (
@@ -37,6 +37,7 @@ from gradegate.providers.api.json_http import (
 from gradegate.providers.api.openai_chat import SENT, Completions, reasons
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 API_VERSION = (
     "2024-10-21"  # the latest dated version that is not a preview; it has structured output
@@ -78,12 +79,13 @@ class AzureChat(ChatModel):
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        config, deployment = setting.spec.config, _deployment(setting)
+        config, deployment = setting.config, _deployment(setting)
         shape = Completions(
             deployment,
             config,
             reasoning=bool(config.get("isReasoningModel")) or reasons(deployment),
         )
+        shape.takes_bounds = False
         super().__init__(
             setting,
             shape,
@@ -135,7 +137,7 @@ class AzureAssistant(Model):
 
     def __init__(self, setting: Setting) -> None:
         self._version = quote(
-            str(setting.spec.config.get("apiVersion") or "2024-04-01-preview"), safe=""
+            str(setting.config.get("apiVersion") or "2024-04-01-preview"), safe=""
         )
         self._root = _base(setting).removesuffix("/v1").removesuffix("/openai") + "/openai"
         super().__init__(
@@ -246,7 +248,7 @@ def _call(call: JsonObject) -> list[str]:
 
 
 def _deployment(setting: Setting) -> str:
-    name = setting.model or str(setting.spec.config.get("deployment_id") or "")
+    name = setting.model or str(setting.config.get("deployment_id") or "")
     if not name:
         raise setting.mistake(
             f"`{setting.spec.id}` names no deployment", "write it after the colon"
@@ -257,11 +259,11 @@ def _deployment(setting: Setting) -> str:
 def _headers(setting: Setting) -> Headers:
     key = secret(setting, *_KEYS)
     token = None if key else FEDERATION.token(setting, _base(setting), _KEYS, needed=True)
-    return Headers(own_headers(setting.spec.config), {"api-key": key} if key else {}, token)
+    return Headers(own_headers(setting.config), {"api-key": key} if key else {}, token)
 
 
 def _url(setting: Setting, deployment: str, task: str) -> str:
-    config, base = setting.spec.config, _base(setting)
+    config, base = setting.config, _base(setting)
     version = str(
         config.get("apiVersion") or setting.env.get("AZURE_OPENAI_API_VERSION") or API_VERSION
     )
@@ -274,7 +276,7 @@ def _url(setting: Setting, deployment: str, task: str) -> str:
 
 def _base(setting: Setting) -> str:
     """``apiBaseUrl`` or ``apiHost`` of the config, else the environment. Raises ConfigError when none is set."""
-    config, env = setting.spec.config, setting.env
+    config, env = setting.config, setting.env
     base, host = config.get("apiBaseUrl"), config.get("apiHost")
     if not base and not host:
         base, host = env.address(*_BASES), env.address(*_HOSTS)

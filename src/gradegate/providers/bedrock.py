@@ -20,7 +20,7 @@ from gradegate.http.client import Headers, bearer
 from gradegate.http.tokens import Token
 from gradegate.providers.api.aws_signing import SECONDS, Credentials, signed_headers, signed_key
 from gradegate.providers.api.bedrock_converse import OPTIONS, Converse
-from gradegate.providers.api.chat_api import JsonObject, members
+from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, REGION, ChatModel
 from gradegate.providers.api.federation import strayed
 from gradegate.providers.api.json_http import (
@@ -35,6 +35,7 @@ from gradegate.providers.api.json_http import (
 from gradegate.providers.api.prices import price
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
@@ -73,7 +74,7 @@ class Bedrock(ChatModel):
     fields = ("apiKey", "accessKeyId", "secretAccessKey", "sessionToken")
 
     def __init__(self, setting: Setting) -> None:
-        config = setting.spec.config
+        config = setting.config
         model = need_model(setting, "bedrock:MODEL")
         if _ELSEWHERE.match(model):
             raise setting.mistake(
@@ -119,7 +120,7 @@ class KnowledgeBase(Model):
     rates = None
 
     def __init__(self, setting: Setting) -> None:
-        config, self._region = setting.spec.config, _region(setting)
+        config, self._region = setting.config, _region(setting)
         if not config.get("knowledgeBaseId"):
             raise setting.mistake(
                 f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask",
@@ -195,7 +196,7 @@ class KnowledgeBase(Model):
 
 def _region(setting: Setting) -> str:
     region = str(
-        setting.spec.config.get("region") or setting.env.address(*_REGIONS) or "us-east-1"
+        setting.config.get("region") or setting.env.address(*_REGIONS) or "us-east-1"
     ).strip()
     must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
     return region
@@ -203,7 +204,7 @@ def _region(setting: Setting) -> str:
 
 def _headers(setting: Setting, url: str, region: str) -> Headers:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
-    own, credentials = own_headers(setting.spec.config), _given(setting)
+    own, credentials = own_headers(setting.config), _given(setting)
     key = None if credentials else secret(setting, _KEY)
     if key:
         return Headers(own, bearer(key))
@@ -226,7 +227,7 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
 def _given(setting: Setting) -> Credentials | None:
     """The credentials of the config, which win over all else, as in promptfoo. Raises ConfigError."""
     given = [
-        str(setting.spec.config.get(name) or "")
+        str(setting.config.get(name) or "")
         for name in ("accessKeyId", "secretAccessKey", "sessionToken")
     ]
     if any(given[:2]) and not all(given[:2]):

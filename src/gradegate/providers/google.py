@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.http.client import Headers
-from gradegate.providers.api.chat_api import JsonObject, members, picked
+from gradegate.providers.api.chat_api import members, picked
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.gemini import OPTIONS, Gemini
 from gradegate.providers.api.json_http import (
@@ -23,6 +23,7 @@ from gradegate.providers.api.json_http import (
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 _BASES = ("GOOGLE_API_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
@@ -42,7 +43,7 @@ class Google(ChatModel):
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "google:MODEL").removeprefix("models/")
         super().__init__(
-            setting, Gemini(setting.spec.config), *_place(setting, model, "generateContent"), model
+            setting, Gemini(setting.config), *_place(setting, model, "generateContent"), model
         )
 
 
@@ -76,7 +77,7 @@ class GoogleEmbeddings(Embeddings):
 
 def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
     """The address with the version of the API, and the key. Raises ConfigError."""
-    config, env = setting.spec.config, setting.env
+    config, env = setting.config, setting.env
     named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
     base = base_url(
         setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"

@@ -27,6 +27,7 @@ from gradegate.providers.api.json_http import (
 )
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
 _KEYS = ("HF_TOKEN", "HF_API_TOKEN")
@@ -46,7 +47,7 @@ class _Model(Provider):
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.spec.config
+        self._client, self._config = setting.client, setting.config
         model = need_model(setting, f"huggingface:{self.task}:MODEL")
         endpoint = self._config.get("apiEndpoint")
         key = (
@@ -55,7 +56,7 @@ class _Model(Provider):
         self.url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
         self._headers = Headers(own_headers(self._config), bearer(key))
 
-    def _asked(self, body: Mapping[str, Any]) -> tuple[Any, Usage]:
+    def _asked(self, body: JsonObject) -> tuple[Any, Usage]:
         """What is answered, and its usage: the answer names no tokens and no price."""
         passed = self._config.get("passthrough") or {}
         answer, seconds = post_any(self._client, self.url, self._headers, {**body, **passed})
@@ -164,8 +165,8 @@ class HuggingFaceText(_Model):
     def __new__(cls, setting: Setting) -> Any:
         """The chat model, where the config says so."""
         endpoint, chats = (
-            str(setting.spec.config.get("apiEndpoint") or ""),
-            setting.spec.config.get("chatCompletion"),
+            str(setting.config.get("apiEndpoint") or ""),
+            setting.config.get("chatCompletion"),
         )
         chat = (
             PROVIDERS.find("huggingface:chat")

@@ -28,7 +28,7 @@ class Llama(Model):
     rates = (0.0, 0.0)
 
     def __init__(self, setting: Setting) -> None:
-        config = setting.spec.config
+        config = setting.config
         base = base_url(
             setting,
             config.get("apiBaseUrl")

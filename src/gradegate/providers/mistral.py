@@ -47,7 +47,7 @@ class MistralChat(ChatModel):
         model = need_model(setting, "mistral:MODEL")
         if model.partition(":")[0] in ("embedding", "embeddings", "moderation"):
             raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
-        shape = _Completions(model, setting.spec.config, SENT)
+        shape = _Completions(model, setting.config, SENT)
         super().__init__(setting, shape, *_place(setting, "chat/completions"), model)
 
 
@@ -68,5 +68,5 @@ class MistralEmbeddings(Embeddings):
 def _place(setting: Setting, task: str) -> tuple[str, Headers]:
     url = place(setting, "MISTRAL_API_HOST", ("MISTRAL_API_BASE_URL",), "https://api.mistral.ai/v1")
     return f"{url}/{task}", Headers(
-        own_headers(setting.spec.config), bearer(need_key(setting, "MISTRAL_API_KEY"))
+        own_headers(setting.config), bearer(need_key(setting, "MISTRAL_API_KEY"))
     )

@@ -13,7 +13,6 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_api import (
     Form,
-    JsonObject,
     ModelOutput,
     NoOutput,
     Shape,
@@ -27,6 +26,7 @@ from gradegate.providers.api.content import Parts, Taken, ToolCall, ToolResult
 from gradegate.providers.api.json_http import base_url, count, need_model, own_headers, rows
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
 # Members of `options`, and what goes beside it.
@@ -109,7 +109,7 @@ class Ollama(ChatModel):
         if model.partition(":")[0] in ("embedding", "embeddings"):
             raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
         super().__init__(
-            setting, OllamaChat(model, setting.spec.config), *_place(setting, "chat"), model
+            setting, OllamaChat(model, setting.config), *_place(setting, "chat"), model
         )
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
@@ -142,7 +142,7 @@ class OllamaEmbeddings(Embeddings):
 
 
 def _place(setting: Setting, task: str) -> tuple[str, Headers]:
-    config = setting.spec.config
+    config = setting.config
     base = base_url(
         setting,
         config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL") or "http://localhost:11434",

@@ -8,7 +8,7 @@ texts in one request, none of them empty; vectors carry the ``index`` of their t
 from collections.abc import Mapping, Sequence
 
 from gradegate.core.usage import Usage
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import openai_chat as completions
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
@@ -58,7 +58,7 @@ class OpenAiChat(ChatModel):
         model = need_model(setting, "openai:chat:MODEL")
         super().__init__(
             setting,
-            Completions(model, setting.spec.config),
+            Completions(model, setting.config),
             *_place(setting, "chat/completions"),
             model,
         )
@@ -83,7 +83,7 @@ class OpenAiResponses(ChatModel):
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:responses:MODEL")
         super().__init__(
-            setting, Responses(model, setting.spec.config), *_place(setting, "responses"), model
+            setting, Responses(model, setting.config), *_place(setting, "responses"), model
         )
 
 
@@ -109,7 +109,7 @@ class OpenAiModeration(Model):
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        model = setting.model or str(setting.spec.config.get("model") or "omni-moderation-latest")
+        model = setting.model or str(setting.config.get("model") or "omni-moderation-latest")
         super().__init__(setting, *_place(setting, "moderations"), model)
 
     def moderate(self, text: str, prompt: str = "") -> tuple[Sequence[str], Usage]:
@@ -118,7 +118,7 @@ class OpenAiModeration(Model):
         response, seconds = self._post(body)
         results = response.get("results")
         if not isinstance(results, list) or not results:
-            raise ProviderError(f"{self.host} answered without a result", Trouble.MALFORMED)
+            raise ProviderError(f"{self.host} answered without a result")
         flags: list[str] = []
         for result in results:
             categories = result.get("categories") if isinstance(result, Mapping) else None
@@ -126,7 +126,7 @@ class OpenAiModeration(Model):
             if not isinstance(categories, Mapping) or any(
                 not isinstance(v, bool | None) for v in categories.values()
             ):
-                raise ProviderError(f"{self.host} answered without categories", Trouble.MALFORMED)
+                raise ProviderError(f"{self.host} answered without categories")
             flags += [name for name, flagged in categories.items() if flagged] or (
                 ["flagged"] if result.get("flagged") else []
             )
@@ -135,7 +135,7 @@ class OpenAiModeration(Model):
 
 def _place(setting: Setting, task: str) -> tuple[str, Headers]:
     """The address of a task; the key, the organization and own headers. Raises ConfigError when OpenAI itself would get no key."""
-    url, config = place(setting, _HOST, _BASES, "https://api.openai.com/v1"), setting.spec.config
+    url, config = place(setting, _HOST, _BASES, "https://api.openai.com/v1"), setting.config
     key = secret(setting, *_KEYS)
     token = (
         None

@@ -12,7 +12,7 @@ from typing import Any
 from gradegate.core.conversation import IS_DATA, RAW, Reply, Request
 from gradegate.core.settings import CONCURRENCY
 from gradegate.core.usage import Usage
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.prices import is_number
@@ -39,13 +39,13 @@ class _Code(Provider):
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
-        self._config = setting.spec.config
+        self._config = setting.config
         self._options = {
             "id": setting.spec.id,
             "label": setting.spec.label,
             "config": dict(self._config),
         }
-        most, workers = setting.spec.config.get("timeout"), setting.spec.config.get("workers", 0)
+        most, workers = setting.config.get("timeout"), setting.config.get("workers", 0)
         if most is not None and (not is_number(most) or most <= 0):
             raise setting.mistake(
                 f"`timeout` of `{setting.spec.id}` is no time", "give milliseconds"
@@ -90,14 +90,11 @@ class _Code(Provider):
         said, seconds = self._timed(lambda: self._asked([prompt, self._options, context]))
         output = self._result(said, "output")
         if output is None:
-            raise ProviderError(
-                f"{self.name} answered with nothing (`output` is None)", Trouble.MALFORMED
-            )
+            raise ProviderError(f"{self.name} answered with nothing (`output` is None)")
         metadata = said.get("metadata")
         if metadata and len(to_json(metadata)) > _METADATA:
             raise ProviderError(
                 f"{self.name} returned more than {_METADATA:,} characters of metadata",
-                Trouble.MALFORMED,
             )
         kept = {str(name): value for name, value in members(metadata).items() if name not in _OWN}
         kept |= {} if isinstance(output, str) else {IS_DATA: True}
@@ -119,7 +116,7 @@ class _Code(Provider):
         try:
             return ask(), time.monotonic() - started
         except Failed as e:
-            raise ProviderError(f"{self.name}: {e}", Trouble.MALFORMED) from e
+            raise ProviderError(f"{self.name}: {e}") from e
 
     def _asked(self, arguments: list[Any]) -> Any:
         """What the code makes of prompt, options and context. Raises Failed."""
@@ -130,9 +127,7 @@ class _Code(Provider):
         if isinstance(said, Mapping) and said.get("error"):
             raise ProviderError(f"{self.name}: {excerpt(str(said['error']), _LONGEST)}")
         if not isinstance(said, Mapping) or key not in said:
-            raise ProviderError(
-                f"{self.name} returned no dict with `{key}` or `error`", Trouble.MALFORMED
-            )
+            raise ProviderError(f"{self.name} returned no dict with `{key}` or `error`")
         return said[key]
 
 
@@ -171,7 +166,6 @@ class File(_Code):
             if not isinstance(vector, list) or not all(is_number(part) for part in vector):
                 raise ProviderError(
                     f"{self.name} returned an `embedding` that is not a list of numbers",
-                    Trouble.MALFORMED,
                 )
             vectors.append([float(part) for part in vector])
             usage += spent
@@ -183,9 +177,7 @@ class File(_Code):
         if not isinstance(labels, Mapping) or not all(
             is_number(score) for score in labels.values()
         ):
-            raise ProviderError(
-                f"{self.name} returned a `classification` without scores", Trouble.MALFORMED
-            )
+            raise ProviderError(f"{self.name} returned a `classification` without scores")
         return {str(label): float(score) for label, score in labels.items()}, usage
 
     def _called(self, function: str, text: str, key: str) -> tuple[Any, Usage]:

@@ -45,7 +45,7 @@ class Replicate(Model):
     rates = None
 
     def __init__(self, setting: Setting) -> None:
-        model, config = need_model(setting, "replicate:OWNER/MODEL"), setting.spec.config
+        model, config = need_model(setting, "replicate:OWNER/MODEL"), setting.config
         must_be(
             "model",
             model,

@@ -44,7 +44,7 @@ class Scripted(Provider):
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
         origin = setting.spec.origin
-        file = setting.model or str(setting.spec.config.get("file", ""))
+        file = setting.model or str(setting.config.get("file", ""))
         if not file:
             raise ConfigError.at("`scripted` names no file", origin, "write scripted:FILE.yaml")
         content = document.read(setting.open_file(file, origin), file)

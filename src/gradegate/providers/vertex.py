@@ -16,13 +16,14 @@ from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import anthropic_messages as messages
 from gradegate.providers.api import gemini
 from gradegate.providers.api.anthropic_messages import Messages
-from gradegate.providers.api.chat_api import JsonObject, members
+from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import ACCESS_TOKENS, FILE, access_token, strayed
 from gradegate.providers.api.gemini import Gemini
 from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model, own_headers
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
 _PROJECTS = ("VERTEX_PROJECT_ID", "GOOGLE_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
@@ -63,7 +64,7 @@ class Vertex(ChatModel):
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        config = setting.spec.config
+        config = setting.config
         model = need_model(setting, "vertex:MODEL")
         claude = "claude" in model
         if not claude and "gemini" not in model:
@@ -133,7 +134,7 @@ class VertexMessages(Messages):
 
 def _url(setting: Setting, model: str, *, claude: bool) -> str:
     region = str(
-        setting.spec.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE
+        setting.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE
     ).strip()
     must_be(
         "region",
@@ -142,14 +143,14 @@ def _url(setting: Setting, model: str, *, claude: bool) -> str:
         setting,
         "write a region of Google Cloud, such as europe-west4, or global",
     )
-    project = str(setting.spec.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
+    project = str(setting.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
         cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
         what = f"`{project}` is not a project" if project else "no project"
         raise setting.mistake(
             f"{what} for `{setting.spec.id}`", cure, "" if project else _PROJECTS[-1]
         )
-    named = setting.spec.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google"
+    named = setting.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google"
     publisher = "anthropic" if claude else str(named)
     must_be("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setting, "leave it out: it is google")
     place = f"projects/{quote(project, safe='')}/locations/{region}/publishers/{publisher}"
@@ -163,16 +164,14 @@ def _url(setting: Setting, model: str, *, claude: bool) -> str:
 
 
 def _version(setting: Setting) -> str:
-    version = str(
-        setting.spec.config.get("apiVersion") or setting.env.get("VERTEX_API_VERSION") or "v1"
-    )
+    version = str(setting.config.get("apiVersion") or setting.env.get("VERTEX_API_VERSION") or "v1")
     must_be("version", version, r"v\d\w{0,20}", setting, "write v1 or v1beta1")
     return version
 
 
 def _base(setting: Setting) -> str:
     """Another address of the config or of the environment, without its version; empty where there is none."""
-    config = setting.spec.config
+    config = setting.config
     named = config.get("apiBaseUrl") or config.get("apiHost") or setting.env.get("VERTEX_API_HOST")
     if not named:
         return ""

@@ -25,12 +25,12 @@ from gradegate.providers.api.request_template import (
     read_response_transform,
 )
 from gradegate.security.redaction import ending
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import ScriptError, of_request
 from gradegate.templating.template import TemplateError, environment, render, uses
 
 
-class _Templates(Struct, frozen=True):
+class _Templates(FrozenStruct):
     url: str
     headers: Mapping[str, str]
     query: Mapping[str, str]
@@ -70,7 +70,7 @@ class Web(Provider):
     repeatable = False  # what an application answers may change with its code
 
     def __init__(self, setting: Setting) -> None:
-        config, origin = setting.spec.config, setting.spec.origin
+        config, origin = setting.config, setting.spec.origin
         self.name = setting.spec.name
         url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
         if not url:
@@ -174,7 +174,7 @@ class Web(Provider):
         return inner if isinstance(inner, list | dict) else value, answer
 
     def _asked(
-        self, prompt: str, messages: Sequence[Mapping[str, str]], given: Mapping[str, Any]
+        self, prompt: str, messages: Sequence[Mapping[str, str]], given: JsonObject
     ) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
         made: Any = prompt  # what `transformRequest` makes of it: another text, or an object that is the body
@@ -212,7 +212,7 @@ class Web(Provider):
         text = answer.body.decode("utf-8", "replace")
         is_json = "json" in answer.headers.get("content-type", "").lower()
         if not text.strip() or (is_json and text.strip() == "null"):
-            raise ProviderError(f"{answer.host} answered with an empty body", Trouble.MALFORMED)
+            raise ProviderError(f"{answer.host} answered with an empty body")
         error = error_in(text)
         if error is not None:
             raise ProviderError(
@@ -220,11 +220,11 @@ class Web(Provider):
             )
         if is_json and is_broken_json(text):
             what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
-            raise ProviderError(what, Trouble.MALFORMED)
+            raise ProviderError(what)
         return text, answer
 
 
-def _texts(config: Mapping[str, Any], key: str) -> Mapping[str, str]:
+def _texts(config: JsonObject, key: str) -> Mapping[str, str]:
     return {
         str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None
     }

@@ -4,7 +4,7 @@ Format: https://deepeval.com/docs/evaluation-datasets; ``config/goldens.py`` rea
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradegate.config import goldens
@@ -14,7 +14,7 @@ from gradegate.files.documents import Map
 from gradegate.providers.api.content import CALLS
 from gradegate.recordings.parsing import fields
 from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Question, Shape
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 
 _GIVEN = ("input_parameters", "inputParameters", "args")
 _CALLED = ("tools_called", "toolsCalled", "mcp_tools_called", "mcpToolsCalled")
@@ -65,11 +65,11 @@ def _turns(row: Map, turns: Any, origin: Origin) -> Iterator[Turn]:
             yield replace(said, retrieval_context=documents, metadata=own)
 
 
-def _calls(written: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | None:
+def _calls(written: Any, origin: Origin) -> tuple[JsonObject, ...] | None:
     """DeepEval's ``ToolCall``, a name with ``input_parameters``, and its ``MCPToolCall``; None where neither is there."""
     about = fields.mapping(written)
     lists = [about[key] for key in _CALLED if about.get(key) is not None]
-    calls = list[Mapping[str, Any]]()
+    calls = list[JsonObject]()
     for call in (
         fields.mapping(it)
         for value in lists

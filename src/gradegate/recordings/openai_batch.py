@@ -4,7 +4,7 @@ Format: https://platform.openai.com/docs/api-reference/batch/request-output. The
 the Responses API.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
@@ -15,6 +15,7 @@ from gradegate.providers.api.openai_chat import Completions, Responses
 from gradegate.recordings.parsing import fields
 from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Shape
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 _OK = 200
 # Items of a response that are no calls, and how the others end.
@@ -61,7 +62,7 @@ def _answer(row: Map, origin: Origin) -> Answer:
     )
 
 
-def _untold(body: Mapping[str, Any], origin: Origin) -> str:
+def _untold(body: JsonObject, origin: Origin) -> str:
     """What of a body is not known and might be a call of a tool, as a sentence; empty for nothing."""
     if body.get("object") == "response":
         kinds = (

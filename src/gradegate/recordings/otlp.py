@@ -20,6 +20,7 @@ from gradegate.files.documents import Map
 from gradegate.recordings.parsing import fields
 from gradegate.recordings.parsing.recorded_answer import CASE, SHAPES, Answer, File, Question, Shape
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 _NANO = 1_000_000_000
 _FAILED = (2, "STATUS_CODE_ERROR")
@@ -57,7 +58,7 @@ _Place = tuple[str, str]  # the trace, and the span's id, which is unique there
 class _Message(NamedTuple):
     role: str
     text: str
-    calls: list[Mapping[str, Any]]
+    calls: list[JsonObject]
     finish_reason: str
     strange: str  # what of it might be a call and is not known
 
@@ -70,12 +71,12 @@ class _Span:
     parent: _Place
     start: int  # in nanoseconds, as the end
     end: int
-    attributes: Mapping[str, Any]  # as plain values, those of its events among them
+    attributes: JsonObject  # as plain values, those of its events among them
     case: str  # the id of the call, where the span names one
     question: str  # what the user said last
     output: str
-    calls: list[Mapping[str, Any]]  # those of its messages, in OpenAI's form
-    run: Mapping[str, Any] | None  # the call that it is the run of
+    calls: list[JsonObject]  # those of its messages, in OpenAI's form
+    run: JsonObject | None  # the call that it is the run of
     speaks: bool  # it has messages of the model
     finish_reason: str
     failure: str  # what its status says; empty where it did not fail
@@ -196,7 +197,7 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
     )
 
 
-def _calls(spans: Sequence[_Span]) -> tuple[Mapping[str, Any], ...]:
+def _calls(spans: Sequence[_Span]) -> tuple[JsonObject, ...]:
     """The tool calls of the models' messages, and those of spans of tools that no message has."""
     asked = [call for span in spans for call in span.calls]
     names = {call["function"]["name"] for call in asked}
@@ -223,7 +224,7 @@ def _total(root: _Span, ordered: Iterable[_Span], names: Sequence[str]) -> float
     return whole if whole is not None else sum(known) if known else None
 
 
-def _documents(attributes: Mapping[str, Any]) -> Iterator[str]:
+def _documents(attributes: JsonObject) -> Iterator[str]:
     """The texts that were retrieved."""
     for item in (
         *_indexed(attributes, "retrieval.documents"),
@@ -304,7 +305,7 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
     )
 
 
-def _untold(attributes: Mapping[str, Any], tool: str, said: Sequence[_Message]) -> str:
+def _untold(attributes: JsonObject, tool: str, said: Sequence[_Message]) -> str:
     """Why attributes may hold calls of tools that cannot be read, as a sentence; empty where they cannot."""
     kinds = (
         str(value).strip(' "').lower()
@@ -346,12 +347,12 @@ def _whole(value: Any) -> int:
 # --- messages -------------------------------------------------------------------------------------------------
 
 
-def _messages(attributes: Mapping[str, Any], genai: str, openinference: str) -> list[_Message]:
+def _messages(attributes: JsonObject, genai: str, openinference: str) -> list[_Message]:
     written = _list(attributes.get(genai)) or map(_of_leaves, _indexed(attributes, openinference))
     return [_message(fields.mapping(it)) for it in written]
 
 
-def _message(message: Mapping[str, Any]) -> _Message:
+def _message(message: JsonObject) -> _Message:
     """A message of ``parts``, as GenAI has it."""
     parts = [fields.mapping(part) for part in fields.listed(message.get("parts"))]
     calls = [part for part in parts if _is_call(part)]
@@ -382,7 +383,7 @@ def _message(message: Mapping[str, Any]) -> _Message:
     )
 
 
-def _is_call(part: Mapping[str, Any]) -> bool:
+def _is_call(part: JsonObject) -> bool:
     return (
         part.get("type") in _CALLS
         and isinstance(name := part.get("name"), str)
@@ -390,7 +391,7 @@ def _is_call(part: Mapping[str, Any]) -> bool:
     )
 
 
-def _of_leaves(leaves: Mapping[str, Any]) -> dict[str, Any]:
+def _of_leaves(leaves: JsonObject) -> dict[str, Any]:
     """A message of flattened attributes, as OpenInference has it, in the form of GenAI's."""
     contents = [
         (it.get("message_content.type") or "text", it.get("message_content.text"))
@@ -420,7 +421,7 @@ def _of_leaves(leaves: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": leaves.get("message.role"), "parts": parts}
 
 
-def _indexed(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+def _indexed(attributes: JsonObject, prefix: str) -> list[dict[str, Any]]:
     """The items of a flattened list: ``PREFIX.0.REST`` as ``{REST: ...}``, in order."""
     items: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():

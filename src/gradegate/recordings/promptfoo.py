@@ -3,13 +3,14 @@
 Format: ``EvaluateResult`` of promptfoo, ``src/types/index.ts``. A result names no id: prompt, variables and provider do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import Map
 from gradegate.recordings.parsing import fields
 from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Question, Shape
+from gradegate.structs import JsonObject
 
 _ERROR = (
     2  # `failureReason`: the provider failed; of an assertion that failed, `error` is the reason
@@ -35,7 +36,7 @@ def read(files: Sequence[File]) -> list[Answer]:
     return fields.each(map(File, (file.name for file in files), results), _answer)
 
 
-def _is_evaluation(row: Mapping[str, Any]) -> bool:
+def _is_evaluation(row: JsonObject) -> bool:
     return isinstance(fields.mapping(row.get("results")).get("results"), list)
 
 

@@ -3,10 +3,12 @@
 API: https://docs.aegisevals.ai/docs/api/evaluations/runs/get-run
 """
 
+import hashlib
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.files.documents import encodable
@@ -35,8 +37,9 @@ def _parts(decision: Decision) -> Iterator[str]:
             results.setdefault(_shortname(grade), []).append(_exact(score))
     means = {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
     met = [_WORDS[result.outcome] for result in decision.rules if result.rule.by_metric]
+    times = _times(decision)
     run = Run(
-        id=None,
+        id=times.run_id,
         user=None,
         run_type="Custom",
         run_source="gradegate",
@@ -50,20 +53,41 @@ def _parts(decision: Decision) -> Iterator[str]:
         aggregate_results={
             name: shown for name, mean in means.items() if (shown := _float(mean)) is not None
         },
-        started_at=None,
-        finished_at=None,
+        started_at=times.started_at,
+        finished_at=times.finished_at,
         is_gte_threshold=False if False in met else None if None in met or not met else True,
         evaluations=[],
     )
     yield run.model_dump_json().removesuffix("]}")
     separator = "\n"
     for number, (row, grade) in enumerate(graded, 1):
-        yield separator + _evaluation(number, row, grade).model_dump_json()
+        yield separator + _evaluation(number, row, grade, times).model_dump_json()
         separator = ",\n"
     yield "\n]}\n"
 
 
-def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
+class _Times(NamedTuple):
+    """Which run it was, and from when to when."""
+
+    run_id: int | None
+    started_at: str | None
+    finished_at: str | None
+
+
+def _times(decision: Decision) -> _Times:
+    """Of the run. Aegis counts its runs; here a number is made of the time and the configs, and none for a run without a time."""
+    made = decision.run.made
+    try:
+        started = datetime.fromisoformat(made.started)
+    except ValueError:
+        return _Times(None, None, None)
+    finished = started + timedelta(seconds=decision.run.seconds)
+    digest = hashlib.sha256(f"{made.started} {made.digest}".encode()).digest()
+    run_id = int.from_bytes(digest[:6], "big")  # exact in JSON's numbers
+    return _Times(run_id, started.isoformat(), finished.isoformat())
+
+
+def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluation:
     variables: Any = plain(row.vars)
     shortname, config = _shortname(grade), grade.assertion.config
     # The arguments as the payload has them, without what our assertion is given besides.
@@ -71,7 +95,7 @@ def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
     arguments = entry.args if entry else config
     return Evaluation(
         id=number,
-        run_id=None,
+        run_id=times.run_id,
         metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
         metric_args={
@@ -89,8 +113,8 @@ def _evaluation(number: int, row: Row, grade: Grade) -> Evaluation:
         explanation=encodable(grade.reason),
         eval_metadata=plain(grade.evidence) or None,
         evaluation_cost=finite(grade.usage.known_cost),
-        started_at=None,
-        finished_at=None,
+        started_at=times.started_at,
+        finished_at=times.finished_at,
     )
 
 

@@ -25,14 +25,14 @@ from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _MOST = 10  # of one level in one step; GitHub hides further ones
 _PATH = 1000  # characters; a longer name is not that of a file
 _TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
 
 
-class _Mark(Struct, frozen=True):
+class _Mark(FrozenStruct):
     """One annotation; marks with the same key are one, with a count."""
 
     level: str
@@ -141,9 +141,7 @@ def _command(mark: _Mark, more: str, links: Links) -> str:
     file, line = (visible(origin.file), origin.line or None) if at_line else ("", None)
     where = "" if at_line or not origin.file else f"{place(origin)}: "
     message = where + excerpt(mark.message, 3000) + more
-    return (
-        command(mark.level, message, file=file, line=line, title=one_line(mark.title, 200)) + "\n"
-    )
+    return command(mark.level, message, file=file, line=line, title=one_line(mark.title)) + "\n"
 
 
 REPORTS.register("annotations")(Report("annotations", Sink.ANNOTATIONS, "", render))

@@ -12,13 +12,13 @@ from gradegate.reports.view import wording
 from gradegate.reports.view.case import CaseView, beside, flaky, is_fixed, took, view
 from gradegate.reports.view.findings import Effect, effects
 from gradegate.results.run_result import Decision
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 _MOST = 2000  # cases of one kind; a browser does not bear many more
 _COMPARED = 300  # cases of one kind of which the words are compared: the first ones are read
 
 
-class Section(Struct, frozen=True):
+class Section(FrozenStruct):
     """One list of cases: how many there are, those that are shown, and how many are left out."""
 
     kind: str

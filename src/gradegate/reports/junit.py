@@ -34,7 +34,7 @@ from gradegate.results.gate_changes import GateChanges
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RunResult
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
@@ -54,7 +54,7 @@ _ENDS = {
 }
 
 
-class _Told(Struct, frozen=True):
+class _Told(FrozenStruct):
     """An answer as JUnit has it, of a run that is green or not."""
 
     finding: Finding

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from gradegate.core.policy import NOISE
 from gradegate.core.usage import Increase
-from gradegate.structs import Readable, Struct
+from gradegate.structs import FrozenStruct, Readable
 
 
-class Made(Struct, frozen=True):
+class Made(FrozenStruct):
     """How results came about."""
 
     tool: Annotated[str, "The version of gradegate."] = ""
@@ -43,7 +43,7 @@ class Made(Struct, frozen=True):
         ).hexdigest()
 
 
-class AskedModel(Readable, frozen=True):
+class AskedModel(Readable):
     """A target or grader of a run; ``replies_from`` is "model", "program" (code of the repository), "file" or "prompt"."""
 
     name: str
@@ -56,7 +56,7 @@ class AskedModel(Readable, frozen=True):
         return f"{self.name} at {self.host}" if self.host else self.name
 
 
-class KeyUse(Readable, frozen=True):
+class KeyUse(Readable):
     """A variable of the environment whose value goes to a host."""
 
     name: str
@@ -66,7 +66,7 @@ class KeyUse(Readable, frozen=True):
         return f"{self.name} -> {self.host}"
 
 
-class ReaskReport(Readable, frozen=True):
+class ReaskReport(Readable):
     """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
 
     ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
@@ -87,7 +87,7 @@ class ReaskReport(Readable, frozen=True):
     pre_existing: int = 0
 
 
-class BaselineReport(Readable, frozen=True):
+class BaselineReport(Readable):
     """The run beside its base, in cases. ``removed`` names those of the base that the run does not have.
 
     ``commit`` is empty and ``age_days`` None where that is not known; ``fresh``: the base was asked in the same run.
@@ -108,7 +108,7 @@ class BaselineReport(Readable, frozen=True):
     latency: Increase | None = None
 
 
-class LabelAsk(Readable, frozen=True):
+class LabelAsk(Readable):
     """What a grader said of a labelled output; ``passed`` is None where it gave no verdict, ``label`` what a person says."""
 
     model: str  # as the reply names it
@@ -117,7 +117,7 @@ class LabelAsk(Readable, frozen=True):
     undone: bool = False  # a budget or a signal ended the run before all of them were graded
 
 
-class GraderCheck(Readable, frozen=True):
+class GraderCheck(Readable):
     """One grader beside the labels."""
 
     model: Annotated[str, "As its replies name it."]
@@ -130,7 +130,7 @@ class GraderCheck(Readable, frozen=True):
     lenient: Annotated[int, "Outputs labelled `fail` that it passed."] = 0
 
 
-class LabelsReport(Readable, frozen=True):
+class LabelsReport(Readable):
     """What graders say of labelled outputs, which show whether a grader has moved."""
 
     verdicts: int = 0
@@ -149,7 +149,7 @@ class LabelsReport(Readable, frozen=True):
     ] = False
 
 
-class DerivedMetric(Readable, frozen=True):
+class DerivedMetric(Readable):
     """A metric worked out of others, over ``answers`` with known grades, ``left_out`` without; ``error`` where no ``value``."""
 
     name: str

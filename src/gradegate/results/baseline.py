@@ -10,7 +10,7 @@ from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import Counterpart, Grade, Outcome
 from gradegate.results.rows import Row, parts
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 RESULTS, HISTORY = "results.json", "history.jsonl"  # the files in the folder of a baseline
 STALE = 14  # days after which a baseline is too old to go unsaid
@@ -28,7 +28,7 @@ WORST = (
 )  # what a case is, of several grades that fail
 
 
-class Baseline(Struct, frozen=True):
+class Baseline(FrozenStruct):
     """A run of the base. ``started`` is ISO 8601; ``reask`` says how its failures were asked again, "" for not at all."""
 
     answers: tuple[Row, ...]

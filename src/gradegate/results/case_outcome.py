@@ -1,7 +1,5 @@
 """What the grades of a case come to: its outcome, its score, and what reports show of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple

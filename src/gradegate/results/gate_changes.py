@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from gradegate.core.numbers import many
 from gradegate.errors import Origin
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 
 class ChangeKind(enum.Enum):
@@ -16,7 +16,7 @@ class ChangeKind(enum.Enum):
     CHANGED = "changed"
 
 
-class GateChange(Struct, frozen=True):
+class GateChange(FrozenStruct):
     """One way in which the gate differs from that of the base, at its line."""
 
     kind: ChangeKind
@@ -24,7 +24,7 @@ class GateChange(Struct, frozen=True):
     origin: Origin | None = None
 
 
-class GateChanges(Struct, frozen=True):
+class GateChanges(FrozenStruct):
     """All findings, what is gone first. With ``block`` they fail the check, unless somebody ``approved`` them."""
 
     found: tuple[GateChange, ...] = ()

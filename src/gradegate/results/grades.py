@@ -1,17 +1,14 @@
 """What came of it: verdicts, grades, answers with their grades, and the decision; frozen, without input or output."""
 
 import enum
-from collections.abc import Mapping
 from typing import Annotated, Any
-
-from msgspec import Struct
 
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
 from gradegate.results.history import PastVotes
-from gradegate.structs import Readable
+from gradegate.structs import FrozenStruct, JsonObject, Readable
 
 
 class Outcome(enum.Enum):
@@ -22,13 +19,13 @@ class Outcome(enum.Enum):
     ERROR = "error"  # no verdict: never a pass, never a quality failure
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(FrozenStruct):
     """What a grader found, before thresholds, ``not-`` and weights."""
 
     score: float  # usually 0 to 1
     passed: bool | None = None  # the grader's own word, None where only the score decides
     reason: str = ""
-    evidence: Mapping[str, Any] = {}
+    evidence: JsonObject = {}
     unread: str = ""  # a score that the reply has and that is not a number: no mean may be taken over what replaces it
     reverse: "Verdict | None" = None  # what ``not-`` turns round, where it is another one than this
     turns: tuple[int, ...] = ()  # of a conversation, from 1: those that lowered the score
@@ -37,7 +34,7 @@ class Verdict(Struct, frozen=True):
     )
 
 
-class Asserted(Held, Struct, frozen=True):
+class Asserted(Held, FrozenStruct):
     """What was asserted, as rules and reports need it: no model, no key. ``value`` is filled in."""
 
     type: str
@@ -45,7 +42,7 @@ class Asserted(Held, Struct, frozen=True):
     weight: float = 1.0
     metric: str = ""
     blocking: bool = True
-    config: Mapping[str, Any] = {}
+    config: JsonObject = {}
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
@@ -55,7 +52,7 @@ class Asserted(Held, Struct, frozen=True):
     ] = b""
 
 
-class Vote(Readable, frozen=True):
+class Vote(Readable):
     """What one ask of a grade said. An ERROR counts for neither side."""
 
     outcome: Outcome
@@ -63,14 +60,14 @@ class Vote(Readable, frozen=True):
     reason: str = ""
 
 
-class Counterpart(Readable, frozen=True):
+class Counterpart(Readable):
     """What the base says of the same: in the end, and when it was asked first."""
 
     outcome: Outcome
     first: Outcome
 
 
-class Grade(Struct, frozen=True):
+class Grade(FrozenStruct):
     """The final word on one assertion of one answer. An ERROR has no score."""
 
     assertion: Asserted
@@ -78,7 +75,7 @@ class Grade(Struct, frozen=True):
     score: float | None = None
     threshold: float | None = None  # the one that was applied, None when there was none
     reason: str = ""
-    evidence: Mapping[str, Any] = {}
+    evidence: JsonObject = {}
     usage: Usage = NO_USAGE
     setup: Annotated[bool, "An error that only the user can fix, such as a wrong key."] = False
     inner: Annotated[bool, "Of a member of an assert-set, whose own grade decides."] = False

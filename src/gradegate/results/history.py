@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from gradegate.structs import Readable, Struct
+from gradegate.structs import FrozenStruct, Readable
 
 LEAST = 10  # votes from which a history is used, and anything is said of a case
 
 
-class PastRun(Struct, frozen=True):
+class PastRun(FrozenStruct):
     """One run's asks of a grade."""
 
     at: str  # a date: 2026-11-22
@@ -19,7 +19,7 @@ class PastRun(Struct, frozen=True):
     request: str  # a hash of what the target was asked
 
 
-class GradeRecord(Struct, frozen=True):
+class GradeRecord(FrozenStruct):
     """A grade with its runs, oldest first."""
 
     name: str  # for people
@@ -29,14 +29,14 @@ class GradeRecord(Struct, frozen=True):
 Records = Mapping[str, GradeRecord]  # by the identity of the grade
 
 
-class History(Struct, frozen=True):
+class History(FrozenStruct):
     """A file of earlier runs, as the user named it."""
 
     file: str
     records: Records = {}
 
 
-class PastVotes(Readable, frozen=True):
+class PastVotes(Readable):
     """What earlier runs say of a grade, and what the asks of this run make of it."""
 
     fails: Annotated[int, "FAIL votes of earlier runs by the same model."] = 0
@@ -58,7 +58,7 @@ class PastVotes(Readable, frozen=True):
         )
 
 
-class HistoryReport(Readable, frozen=True):
+class HistoryReport(Readable):
     """The history that a run had: ``grades`` were in it, and ``used`` of them decided when asking again ends."""
 
     file: str = ""

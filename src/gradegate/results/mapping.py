@@ -11,14 +11,14 @@ from functools import cache, lru_cache, partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from msgspec import NODEFAULT, Struct, json, structs
+from msgspec import NODEFAULT, json, structs
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.files.documents import encodable
 from gradegate.results.grades import Outcome
-from gradegate.structs import names
+from gradegate.structs import FrozenStruct, names
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
@@ -69,7 +69,7 @@ def finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-class At(Struct, frozen=True):
+class At(FrozenStruct):
     """Where the value has what a key holds: attributes with dots between them, ``SELF`` for the value itself."""
 
     path: str | None  # None: it is handed in

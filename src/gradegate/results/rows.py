@@ -1,12 +1,12 @@
 """One case of a run as every report shows it, with its grades, and which of its grades are open."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import field
 
-from gradegate.core.conversation import Transcript, Turn
+from gradegate.core.conversation import Transcript, Turn, Variables
 from gradegate.core.policy import CaseRuns, Rule
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Took, Usage
@@ -14,9 +14,10 @@ from gradegate.errors import Origin
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.mapping import plain
 from gradegate.security.redaction import shorten_line
+from gradegate.structs import FrozenStruct, JsonObject
 
 
-class Row(Struct, frozen=True):
+class Row(FrozenStruct):
     """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
 
     suite: str
@@ -24,7 +25,7 @@ class Row(Struct, frozen=True):
     provider: str
     prompt_label: str
     prompt: Annotated[str, "As it was sent, with the variables filled in."]
-    vars: Mapping[str, Any]
+    vars: Variables
     outcome: Outcome
     output: Annotated[str | None, "null when the provider gave no answer; error says why."] = None
     error: str = ""
@@ -39,7 +40,7 @@ class Row(Struct, frozen=True):
         tuple[Turn, ...], "The conversation where there is more than a prompt and an answer."
     ] = ()
     metadata: Annotated[
-        Mapping[str, Any], "What the provider returned with the answer: tool calls, finish reason."
+        JsonObject, "What the provider returned with the answer: tool calls, finish reason."
     ] = field(default_factory=dict)
     origin: Origin = NOWHERE
     key: Annotated[bytes, "What the answer is called in every run."] = b""
@@ -58,7 +59,7 @@ class Row(Struct, frozen=True):
         Took | None, "The first answer; null where the target was not asked for it in this run."
     ] = None
     base_took: Annotated[Took | None, "That of the base, by the same definition."] = None
-    test_metadata: Mapping[str, Any] = field(default_factory=dict)  # the test's own
+    test_metadata: JsonObject = field(default_factory=dict)  # the test's own
     needs: CaseRuns | None = None  # what the runs of its case are held to
     run: Annotated[
         int, "The number of the run, from 1; 0 where the runs of the case are not counted together."

@@ -2,9 +2,9 @@
 
 import enum
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import field
 
 from gradegate.core.policy import Note, Rule
 from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Increase, Usage
@@ -13,6 +13,7 @@ from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.results.grades import Outcome
 from gradegate.results.history import HistoryReport
 from gradegate.results.rows import Row
+from gradegate.structs import FrozenStruct, JsonObject
 
 
 class GateOutcome(enum.Enum):
@@ -25,7 +26,7 @@ class GateOutcome(enum.Enum):
     NOT_RUN = "not-run"  # the keys are not there, and nobody here could have given them: nothing was asked
 
 
-class RunResult(Struct, frozen=True):
+class RunResult(FrozenStruct):
     """Everything that was planned, in plan order; what was not run is there as ERROR."""
 
     rows: tuple[Row, ...]  # in plan order, repetitions of a case together
@@ -40,7 +41,7 @@ class RunResult(Struct, frozen=True):
     models: tuple[account.AskedModel, ...] = ()  # targets and graders
     keys: tuple[account.KeyUse, ...] = ()  # what left the environment, and where it went
     hidden: tuple[str, ...] = ()  # the variables whose values no report shows
-    about: Mapping[str, Mapping[str, Any]] = {}  # of suites, by file
+    about: Mapping[str, JsonObject] = {}  # of suites, by file
     made: account.Made = field(default_factory=account.Made)
     budget: BudgetReport | None = None
     cache: CacheReport | None = None  # None where no cache was asked for
@@ -57,7 +58,7 @@ class RunResult(Struct, frozen=True):
         return self.target_usage + self.grader_usage
 
 
-class Power(Struct, frozen=True, kw_only=True):
+class Power(FrozenStruct, kw_only=True):
     """What a blocking rule cannot see, known before the run; chances that it blocks, from 0 to 1. None: nothing is said of it."""
 
     cases: Annotated[int | None, "The number of cases or assertions that it counts."] = None
@@ -83,7 +84,7 @@ class Power(Struct, frozen=True, kw_only=True):
 NO_POWER = Power()
 
 
-class RuleResult(Power, frozen=True):
+class RuleResult(Power):
     """One rule applied. ``pass_rate`` and ``score`` are None when nothing that it selects was graded."""
 
     rule: Rule
@@ -115,7 +116,7 @@ class RuleResult(Power, frozen=True):
     )
 
 
-class Counts(Struct, frozen=True):
+class Counts(FrozenStruct):
     """planned = passed + failed + errored, always."""
 
     passed: int = 0
@@ -134,7 +135,7 @@ class Counts(Struct, frozen=True):
         return self.passed / graded if graded else None
 
 
-class Decision(Struct, frozen=True):
+class Decision(FrozenStruct):
     """The verdict on the run and all that the reports show."""
 
     outcome: GateOutcome

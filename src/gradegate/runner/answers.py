@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from gradegate.assertions.metrics.tool_calls import ENDED, UNKNOWN
 from gradegate.core.conversation import (
@@ -18,7 +17,7 @@ from gradegate.core.conversation import (
     told,
 )
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import WHOLE, ended
@@ -27,7 +26,7 @@ from gradegate.providers.cache.call import Question
 from gradegate.recordings.parsing.fields import answering, calls, unasked
 from gradegate.recordings.parsing.recorded_answer import Answer
 from gradegate.runner import transforms
-from gradegate.structs import Struct, replace
+from gradegate.structs import JsonObject, Struct, replace
 from gradegate.templating import chat_prompt as chat
 
 _OWN = (
@@ -46,7 +45,6 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     if answer is None:
         raise ProviderError(
             f"the recorded answers of {job.target.name} contain no answer for this case",
-            Trouble.MALFORMED,
         )
     if answer.error:
         raise ProviderError(f"{job.target.name}: {answer.error}")
@@ -115,7 +113,7 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Itera
     )
 
 
-History = list[Mapping[str, Any]]  # what `_conversation` holds in a prompt, oldest first
+History = list[JsonObject]  # what `_conversation` holds in a prompt, oldest first
 
 
 class Memory(Struct):
@@ -268,7 +266,7 @@ def _held(job: Job) -> Transcript:
     ]
     turns: list[Turn] = []
     usage = spent = NO_USAGE
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     for turn in job.case.turns:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)

@@ -12,20 +12,13 @@ from pathlib import Path
 from gradegate.core.policy import Note
 from gradegate.core.settings import AUTO, Settings
 from gradegate.errors import ConfigError
-from gradegate.files.git import default_branch_is_checked_out, is_checked_out, repository_of
+from gradegate.files.git import is_checked_out, repository_of
 from gradegate.files.plain_files import Place, replacing
 from gradegate.planning.base_checkout import root_of, top_of
 from gradegate.reports.delivery.deliver import places
 from gradegate.results.baseline import HISTORY, RESULTS
 
 _NAMES = (RESULTS, HISTORY)
-
-
-def is_default_branch(settings: Settings) -> bool:
-    """Whether the default branch is what this run is about: on GitHub by the event, elsewhere by what git has checked out."""
-    if settings.environment.on_github:
-        return settings.environment.is_default_branch
-    return default_branch_is_checked_out(settings.cwd, settings.environ)
 
 
 def folder_to_read(settings: Settings) -> Path | None:
@@ -39,9 +32,13 @@ def folder_to_read(settings: Settings) -> Path | None:
     written = Path(os.path.abspath(settings.cwd / name))  # noqa: PTH100  # links stay as they are
     try:
         resolved = written.resolve()
-    except RuntimeError as e:  # links that lead in a circle
-        raise ConfigError.at(f"the baseline `{name}` cannot be found: {e}", None, "") from e
-    if resolved.is_file():
+        is_file = resolved.is_file()
+    except (OSError, RuntimeError, ValueError) as e:  # too long a name, or links in a circle
+        why = getattr(e, "strerror", None) or str(e)
+        raise ConfigError.at(
+            f"the baseline `{name}` cannot be found: {why}", None, "correct the path"
+        ) from e
+    if is_file:
         cure = "name the folder that holds its `results.json` and `history.jsonl`"
         raise ConfigError.at(f"the baseline `{name}` is a file", None, cure)
     root = root_of(settings) if settings.base_checkout else None
@@ -50,7 +47,7 @@ def folder_to_read(settings: Settings) -> Path | None:
     inside = _in_repository(settings, (written, resolved))
     if inside is None:
         return resolved
-    if is_default_branch(settings) and not is_checked_out(written):
+    if settings.on_default_branch and not _is_tracked(written):
         return resolved
     if root is None:
         raise _not_believed(settings, written)
@@ -67,14 +64,26 @@ def _in_repository(settings: Settings, folders: Iterable[Path]) -> Path | None:
     workspace = settings.environment.workspace
     bare = Path(workspace).resolve() if workspace and not repository_of(settings.cwd) else None
     for folder in folders:
-        if repository_of(folder.parent) or (bare and folder.is_relative_to(bare)):
+        if repository_of(folder) or (bare and folder.is_relative_to(bare)):
             return folder
     return None
 
 
+def _is_tracked(folder: Path) -> bool:
+    """Whether git tracks one of the files of a baseline in this folder."""
+    return any(is_checked_out(folder / name) for name in _NAMES)
+
+
+def is_in_base(settings: Settings, folder: Path) -> bool:
+    """Whether a folder belongs to the base checkout."""
+    if not settings.base_checkout:
+        return False
+    return folder.is_relative_to((settings.cwd / settings.base_checkout).resolve())
+
+
 def _not_believed(settings: Settings, written: Path) -> ConfigError:
     name = settings.baseline
-    if is_default_branch(settings):
+    if settings.on_default_branch:
         what = f"git tracks the baseline `{name}`, so a pull request could have written it"
         cure = f"`git rm -r --cached {name}`, and list it in .gitignore"
     else:
@@ -95,7 +104,7 @@ def places_to_write(settings: Settings) -> Mapping[str, Place]:
     """Where the files of a baseline are written, by their names; none where this run leaves nothing. Raises ConfigError."""
     if not settings.baseline or settings.shard or settings.is_partial:
         return {}
-    if not is_default_branch(settings):
+    if not settings.on_default_branch:
         return {}
     if settings.seeks_baseline:
         kept = settings.kept_baseline
@@ -103,25 +112,32 @@ def places_to_write(settings: Settings) -> Mapping[str, Place]:
             return {}
         return {name: Place(kept.parent, (kept.name, name), shared=True) for name in _NAMES}
     folder = (settings.cwd / settings.baseline).resolve()
-    if is_checked_out(settings.cwd / settings.baseline):
+    if _is_tracked(settings.cwd / settings.baseline):
         return {}
     temporary = Path(settings.environ.get("RUNNER_TEMP") or settings.cwd).resolve()
     if settings.environment.on_github and folder.is_relative_to(temporary):
         parts = folder.relative_to(temporary).parts
         return {name: Place(temporary, (*parts, name), shared=True) for name in _NAMES}
-    if not settings.environment.on_github and repository_of(folder.parent) is None:
-        if not folder.parent.is_dir():
-            what = f"the folder of the baseline `{settings.baseline}` does not exist"
-            raise ConfigError.at(what, None, f"create `{folder.parent}`")
-        return {name: Place(folder.parent, (folder.name, name)) for name in _NAMES}
+    if not settings.environment.on_github and repository_of(folder) is None:
+        there = next(parent for parent in folder.parents if parent.is_dir())
+        parts = folder.relative_to(there).parts
+        return {name: Place(there, (*parts, name)) for name in _NAMES}
     written = {f"{settings.baseline}/{name}": name for name in _NAMES}
     found = places(written, settings.cwd, settings.environment)
+    linked = next(
+        (step for place in found.values() for step in place.steps if step.is_symlink()), None
+    )
+    if linked:
+        what = f"the baseline `{settings.baseline}` leads through the symbolic link `{linked.name}`"
+        raise ConfigError.at(
+            what, None, "name the folder itself: no link of the repository is followed"
+        )
     return {name: found[path] for path, name in written.items()}
 
 
 def why_not_kept(settings: Settings) -> Iterator[Note]:
     """Why a run of the default branch leaves nothing, where somebody may expect that it does."""
-    if settings.baseline and settings.is_partial and is_default_branch(settings):
+    if settings.baseline and settings.is_partial and settings.on_default_branch:
         yield Note("only a part of the tests is run, so the baseline stays as it is")
 
 
@@ -134,5 +150,5 @@ def write_baseline(
             for name, place in places.items():
                 stack.enter_context(replacing(place)).writelines(contents[name]())
     except OSError as e:
-        return f"the baseline could not be written: {e.strerror or e}"
+        return f"the baseline could not be written: {e}"
     return ""

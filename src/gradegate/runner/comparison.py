@@ -1,13 +1,13 @@
 """What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gradegate.config.load import Located, load, written_in
 from gradegate.core.policy import Note, Policy
 from gradegate.core.settings import LIVE, Settings
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.git import head_of
 from gradegate.files.plain_files import UnusableError
 from gradegate.gate.changes.comparison import blocks, compare
@@ -27,12 +27,12 @@ from gradegate.planning.snapshot import GateSnapshot, snapshots
 from gradegate.results.baseline import HISTORY, RESULTS, remarks
 from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.results.history import History
-from gradegate.runner.baseline_folder import folder_to_read, replaces_baseline
+from gradegate.runner.baseline_folder import folder_to_read, is_in_base, replaces_baseline
 from gradegate.sandbox.evaluate import begin
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 
-class Base(Struct, frozen=True):
+class Base(FrozenStruct):
     """What the base checks.
 
     ``absent`` names the configs that its commit does not have: their gates are new. ``problems`` say what else could not be
@@ -53,15 +53,10 @@ def plan_base(settings: Settings) -> Base:
         return Base(problems=(Mistake(what, None, "check out the base commit there"),))
     try:
         there = settings_of_base(settings)
-        is_commit = head_of(root_of(settings)) != ""
     except ConfigError as e:
         return Base(problems=e.mistakes)
     found = read_configs_of_base(there)
     suites, problems = found.suites, found.problems
-    if (
-        not is_commit
-    ):  # without a commit, nobody knows whether the config is new or was not checked out
-        problems += found.absent
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
     planned: list[GateSnapshot] = []
@@ -74,8 +69,7 @@ def plan_base(settings: Settings) -> Base:
             ]
         except ConfigError as e:
             problems += e.mistakes
-    absent = found.absent if is_commit else ()
-    return Base(tuple(planned), policies, absent, problems, secrets)
+    return Base(tuple(planned), policies, found.absent, problems, secrets)
 
 
 def read_base(settings: Settings) -> Base | None:
@@ -99,7 +93,8 @@ def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
         planned = replace(planned, notes=(*planned.notes, Note(settings.unfound_baseline)))
     folder = folder_to_read(settings)
     if folder and not any((folder / name).exists() for name in (RESULTS, HISTORY)):
-        what = f"there is nothing in the baseline `{settings.baseline}` yet, so every failure counts as new"
+        where = " of the base checkout" if is_in_base(settings, folder) else ""
+        what = f"there is nothing in the baseline `{settings.baseline}`{where} yet, so every failure counts as new"
         planned = replace(planned, notes=(*planned.notes, Note(what)))
         folder = None
     planned = _with_history(planned, settings, folder)
@@ -155,6 +150,17 @@ def changes_of(
     return GateChanges(
         found, settings.weakening == "block" or blocks((*base.policies, *planned.policies))
     )
+
+
+def check_weakening(settings: Settings, policies: Iterable[Policy]) -> None:
+    """Raise ConfigError where a weaker gate is to block a pull request, and there is no base that could tell."""
+    if settings.environment.event != "pull_request" or settings.base_checkout:
+        return
+    for policy in policies:
+        if policy.weakening == "block":
+            what = "`weakening: block` needs <--base-checkout>, which is empty"
+            origin = Origin(policy.rules[0].suite) if policy.rules else None
+            raise ConfigError.at(what, origin, "give a checkout of the base: docs/github-base.md")
 
 
 def unknown_changes(settings: Settings) -> GateChanges:

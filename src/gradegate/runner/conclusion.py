@@ -24,10 +24,10 @@ from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.scheduler import Answer, Pursue, Scheduler
 from gradegate.runner.rounds import Asked, Place, Rounds, by_job
-from gradegate.structs import Readable, Struct, replace
+from gradegate.structs import FrozenStruct, Readable, replace
 
 
-class Account(Readable, frozen=True):
+class Account(Readable):
     """How a run went, and what it took beside its rows."""
 
     started: str = ""  # UTC, ISO 8601
@@ -57,7 +57,7 @@ class Account(Readable, frozen=True):
         )
 
 
-class Gathered(Struct, frozen=True):
+class Gathered(FrozenStruct):
     """The answers of a plan while failures of them are asked again."""
 
     plan: Plan
@@ -70,7 +70,6 @@ class Gathered(Struct, frozen=True):
         cls,
         plan: Plan,
         askable: Askable,
-        grader_retries: int,
         answers: Mapping[Place, Asked],
         rounds: Rounds,
         pursue: Pursue,
@@ -85,13 +84,13 @@ class Gathered(Struct, frozen=True):
         fresh = {
             (index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)
         }
-        beside, histories = Beside.of(plan, askable, grader_retries, fresh), Histories(plan)
+        beside, histories = Beside.of(plan, askable, fresh), Histories(plan)
         asks = ((place, asked) for place, asked in answers.items() if place not in base)
         own = (
             Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript)
             for place, asked in asks
         )
-        scheduler = Scheduler(askable, own, grader_retries, histories, beside, pursue, rounds)
+        scheduler = Scheduler(askable, own, histories, beside, pursue, rounds)
         return cls(plan, scheduler, histories, [*chain(*others.values())])
 
     def result(self, why: str, account: Account) -> RunResult:

@@ -1,7 +1,5 @@
 """Computes derived metrics from the scores of all cases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gradegate.core.suite import DerivedSpec

@@ -15,7 +15,7 @@ from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.runner.reasks.eligible import Askable, mode_of
 from gradegate.runner.reasks.histories import Histories
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 # How long texts are that nobody has seen yet, in tokens: enough to tell cents from dollars.
 CHARACTERS = 4  # of a token
@@ -23,7 +23,7 @@ ANSWER, VERDICT, PROMPT = 300, 150, 400
 NAMED = 5  # models, before the rest is only counted
 
 
-class Estimate(Struct, frozen=True):
+class Estimate(FrozenStruct):
     """First asks in requests; ``expected`` and ``most`` are asks that follow. ``usd`` is None where no price is known."""
 
     target: int

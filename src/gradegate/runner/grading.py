@@ -19,7 +19,7 @@ from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.runner.rows import asks, with_grades
 from gradegate.runner.transforms import of_assertion
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -68,11 +68,11 @@ def _numbered(things: Iterable[str]) -> list[tuple[str, int]]:
     return [(thing, ordinals.next(thing)) for thing in things]
 
 
-def grades_of(job: Job, transcript: Transcript, grader_retries: int) -> tuple[Grade, ...]:
+def grades_of(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
     """The grades of an answer in the order of its assertions; members of a set follow it."""
 
     def graded(binding: Binding) -> list[Grade]:
-        grades = [grade_of(bound, transcript, grader_retries, job.ask) for bound in binding.bounds]
+        grades = [grade_of(bound, transcript, job.ask) for bound in binding.bounds]
         if not isinstance(binding, BoundSet):
             return grades
         return [conclude_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
@@ -90,18 +90,24 @@ def _judge(
     bound: Bound,
     transcript: Transcript,
     account: Account,
-    grader_retries: int,
     graded: str,
     ask: int = 0,
 ) -> Judge:
     """The grading models of an assertion. ``graded`` is the text under judgement; ``ask`` says which time it is judged, from 0."""
     language = str(getattr(bound.grader, "language", ""))
     return Judge(
-        bound.models, bound.rubric, transcript.vars, account, grader_retries, language, graded, ask
+        bound.models,
+        bound.rubric,
+        transcript.vars,
+        account,
+        bound.grader_retries,
+        language,
+        graded,
+        ask,
     )
 
 
-def grade_of(bound: Bound, transcript: Transcript, grader_retries: int, ask: int) -> Grade:
+def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
     """One ask, which is the ``ask``-th from 0: whatever goes wrong becomes an ERROR."""
     if bound.compares:
         return error(
@@ -119,9 +125,7 @@ def grade_of(bound: Bound, transcript: Transcript, grader_retries: int, ask: int
             else None
         ):
             seen = of_assertion(bound.transform, transcript)
-            verdict = bound.grader.grade(
-                seen, _judge(bound, seen, account, grader_retries, seen.output, ask)
-            )
+            verdict = bound.grader.grade(seen, _judge(bound, seen, account, seen.output, ask))
         return conclude(bound, verdict, account.total)
 
     found = guarded(grade, lambda e: error(bound, e, account.total))
@@ -131,7 +135,7 @@ def grade_of(bound: Bound, transcript: Transcript, grader_retries: int, ask: int
 # --- comparisons ----------------------------------------------------------------------------------------------
 
 
-class Answered(Struct, frozen=True):
+class Answered(FrozenStruct):
     """One answer to a case that is compared with the others."""
 
     job: Job
@@ -139,14 +143,12 @@ class Answered(Struct, frozen=True):
     transcript: Transcript
 
 
-def compared(answers: Sequence[Answered], grader_retries: int) -> list[Row]:
+def compared(answers: Sequence[Answered]) -> list[Row]:
     """The rows of all answers to one case, each with its grades of the comparisons."""
     rows, place = [answer.row for answer in answers], 0
     for binding in answers[0].job.assertions:
         if isinstance(binding, Bound) and binding.compares:
-            grades = zip(
-                answers, rows, _comparison(binding, answers, rows, grader_retries), strict=True
-            )
+            grades = zip(answers, rows, _comparison(binding, answers, rows), strict=True)
             rows = [
                 with_grades(it.job.case, row, (*row.grades[:place], new, *row.grades[place + 1 :]))
                 for it, row, new in grades
@@ -155,9 +157,7 @@ def compared(answers: Sequence[Answered], grader_retries: int) -> list[Row]:
     return rows
 
 
-def _comparison(
-    bound: Bound, answers: Sequence[Answered], rows: Sequence[Row], grader_retries: int
-) -> list[Grade]:
+def _comparison(bound: Bound, answers: Sequence[Answered], rows: Sequence[Row]) -> list[Grade]:
     account = Account()
     transcripts = [answer.transcript for answer in answers]
     graded = "\n".join(transcript.output for transcript in transcripts)
@@ -174,7 +174,7 @@ def _comparison(
             for row in rows
         ]
         verdicts = bound.grader.compare(
-            transcripts, own_grades, _judge(bound, transcripts[0], account, grader_retries, graded)
+            transcripts, own_grades, _judge(bound, transcripts[0], account, graded)
         )
         # The comparison is one question: its usage is booked once, on the first answer.
         usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]

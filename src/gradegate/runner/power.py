@@ -29,13 +29,13 @@ from gradegate.results.rows import Row
 from gradegate.results.run_result import NO_POWER, Power
 from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.reasks.histories import Histories
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _FAILING_RUNS = 0.03  # the share of runs that fail, where no baseline shows it
 _CERTAIN = Chances(0.0, 1.0)  # of a grade that no model gives
 
 
-class _Planned(Struct, frozen=True):
+class _Planned(FrozenStruct):
     """An answer, what the base says of it, and of its grades that are asked again the chance to fail that their history gives, by bound."""
 
     job: Job

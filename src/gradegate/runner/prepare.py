@@ -21,13 +21,19 @@ from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.runner.baseline_folder import folder_to_read, why_not_kept
 from gradegate.runner.calibration.drift import label_mistakes as mistakes
 from gradegate.runner.calibration.drift import with_labels
-from gradegate.runner.comparison import changes_of, notes_of_base, read_base, with_baseline
+from gradegate.runner.comparison import (
+    changes_of,
+    check_weakening,
+    notes_of_base,
+    read_base,
+    with_baseline,
+)
 from gradegate.runner.power import with_powers
 from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import begin
 from gradegate.security.redaction import Hide, redactor
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 Choose = Callable[[list[Located]], list[Located]]
@@ -39,7 +45,7 @@ class UnplannableError(ConfigError):
     """Even with something in the place of every key that is known to be missing, there is no plan."""
 
 
-class Prepared(Struct, frozen=True):
+class Prepared(FrozenStruct):
     """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
 
     plan: Plan
@@ -93,6 +99,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
             own, answers = planned_with_answers(chosen, settings, client)
         except ConfigError as e:
             raise ConfigError(*e.mistakes, *([] if apart else mistakes(chosen))) from e
+        check_weakening(settings, own.policies)
         planned = told(with_baseline(own, settings, client), settings, chosen)
         notes = (*(notes_of_base(base) if base else ()), *why_not_kept(settings))
         planned = replace(planned, notes=(*planned.notes, *notes))

@@ -10,12 +10,12 @@ from gradegate.planning.groups import groups
 from gradegate.planning.plan import Job, Plan, selected
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
 
 
-class Asked(Struct, frozen=True):
+class Asked(FrozenStruct):
     """An answer with what its graders saw."""
 
     row: Row
@@ -114,7 +114,7 @@ InThreads = Callable[
 ]  # does the work for every item, several at once
 
 
-class Portions(Struct, frozen=True):
+class Portions(FrozenStruct):
     """Divides work by what is left of a budget's calls.
 
     What is asked at once, in whatever order, takes the same calls in all. So only the portion in which the calls end

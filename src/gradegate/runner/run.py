@@ -29,7 +29,7 @@ from gradegate.runner.reasks.reask import Asking, Stopped
 from gradegate.runner.reasks.scheduler import in_portions
 from gradegate.runner.rounds import Asked, Place, Portions, Rounds
 from gradegate.sandbox import repository_code as programs
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 _GLANCE, _SWIFT = (
@@ -42,7 +42,7 @@ HIDDEN = "the graded text contained a secret, which is hidden, so no other job c
 Watch = Callable[[Row], None]
 
 
-class EarlierJobs(Struct, frozen=True):
+class EarlierJobs(FrozenStruct):
     """What shards leave to the merge: their answers and what they took.
 
     ``missing_keys`` are variables that the plan names and that the merge job does not have.
@@ -63,13 +63,11 @@ class Run:
         self,
         plan: Plan,
         client: Client,
-        grader_retries: int,
         watch: Watch = lambda _: None,
         earlier: EarlierJobs = NO_EARLIER_JOBS,
     ) -> None:
         self._plan = plan
         self._client = client
-        self._grader_retries = grader_retries
         self._occasions = Occasions(plan.jobs, client.replies)
         self._watch = watch
         self._earlier = earlier
@@ -143,11 +141,7 @@ class Run:
             answer = guarded(
                 lambda: converse.transcript(job, converse.Memory()), lambda error: error
             )
-            grades = (
-                ()
-                if isinstance(answer, Exception)
-                else grades_of(job, answer, self._grader_retries)
-            )
+            grades = () if isinstance(answer, Exception) else grades_of(job, answer)
             outcome = grades[0].outcome if grades else Outcome.ERROR
             model = next((grade.model for grade in grades if grade.model), "")
             asks.append(
@@ -242,9 +236,7 @@ class Run:
     def _gather(self) -> Gathered:
         self._leave_uncompared()
         answers = self._rounds.answers()
-        return Gathered.of(
-            self._plan, self._askable, self._grader_retries, answers, self._rounds, self._pursue
-        )
+        return Gathered.of(self._plan, self._askable, answers, self._rounds, self._pursue)
 
     def _pursue(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
         """Re-ask, except for what this job cannot re-ask: it lacks the key, or a secret of the text is hidden."""
@@ -326,9 +318,7 @@ class Run:
             answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
             if isinstance(answer, Exception):
                 return Asked(rows.failed(job, repeat, answer))
-            row = rows.graded(
-                job, repeat, answer, grades_of(job, answer, self._grader_retries), planned
-            )
+            row = rows.graded(job, repeat, answer, grades_of(job, answer), planned)
         again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
         kept = again or any(binding.compares for binding in job.assertions)
         return Asked(row, answer if kept else None, None if job is planned else job, known)
@@ -386,7 +376,7 @@ class Run:
             if a.transcript
         ]
         with at(self._occasions.of_comparison(*group[0])):
-            found = compared(compare, self._grader_retries)
+            found = compared(compare)
         if self._stopped:
             return
         self._compared.add(group[0])

@@ -47,7 +47,7 @@ from gradegate.runner.run import Run, Watch
 from gradegate.sandbox import repository_code as programs
 from gradegate.security.redaction import Hide
 from gradegate.security.secrets import sealing
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
 Progress = Callable[
@@ -70,12 +70,12 @@ def needed(prepared: Prepared) -> str:
 def asked(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     """Everything that is planned, asked and graded."""
     return replace(
-        Run(prepared.plan, prepared.client, settings.grader_retries, watch).result(),
+        Run(prepared.plan, prepared.client, watch).result(),
         hidden=prepared.secrets.names,
     )
 
 
-class Session(Struct, frozen=True):
+class Session(FrozenStruct):
     """A plan with the places that will be written. ``spared`` says why nothing of it needs to be asked."""
 
     settings: Settings
@@ -126,7 +126,7 @@ class Session(Struct, frozen=True):
         return replace(conceal(run, prepared.hide), hidden=run.hidden)
 
 
-class Delivered(Struct, frozen=True):
+class Delivered(FrozenStruct):
     """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not."""
 
     decision: Decision

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from gradegate.assertions.grading.code_result import told
@@ -14,7 +13,7 @@ from gradegate.files.limits import MAX_BODY, MIB, READ, TooMuch
 from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import WORDS, ended
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating.printing import dump
 from gradegate.templating.script import ScriptError, of_transform
 
@@ -43,9 +42,7 @@ def check(reply: Reply, who: str) -> None:
         what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
         raise ProviderError(what, Trouble.REFUSED)
     if end and end not in WORDS:
-        raise ProviderError(
-            f"{who} did not finish its answer (finish reason {excerpt(end, 60)})", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})")
     check_text(reply, who)
 
 
@@ -53,18 +50,16 @@ def check_text(reply: Reply, who: str) -> None:
     """Raises ProviderError for a text that is none: nothing of it is seen, it is reasoning alone, or it is too long."""
     if none := emptiness(reply.text, reply.metadata):
         limit = " at its token limit" if ended(reply.finish_reason) == "length" else ""
-        raise ProviderError(f"{who} answered with {none}{limit}", Trouble.MALFORMED)
+        raise ProviderError(f"{who} answered with {none}{limit}")
     if len(reply.text) > MAX_BODY:
-        raise ProviderError(
-            f"{who} answered more than {MAX_BODY // MIB} Mi characters", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters")
     try:
         READ.add_answer(len(reply.text))
     except TooMuch as e:
-        raise ProviderError(f"{e}: ask for shorter ones", Trouble.MALFORMED) from e
+        raise ProviderError(f"{e}: ask for shorter ones") from e
 
 
-def emptiness(text: str, metadata: Mapping[str, Any]) -> str:
+def emptiness(text: str, metadata: JsonObject) -> str:
     """What a text is that holds no answer, beside no call of a tool; empty where it holds one."""
     calls = metadata.get("tool_calls")
     if isinstance(calls, list | tuple) and any(calls):
@@ -154,7 +149,7 @@ def of_assertion(code: Code, transcript: Transcript) -> Transcript:
     return replace(transcript, turns=turns, metadata=turn.metadata, before=transcript.source)
 
 
-def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
+def _applied(code: Code, value: Any, given: JsonObject) -> Any:
     try:
         made = of_transform(code).call(value, given).value
     except ScriptError as e:
@@ -170,7 +165,7 @@ def _applied(code: Code, value: Any, given: Mapping[str, Any]) -> Any:
     return made
 
 
-def _with_value(turn: Turn, metadata: Mapping[str, Any], value: Any) -> Turn:
+def _with_value(turn: Turn, metadata: JsonObject, value: Any) -> Turn:
     text = value if isinstance(value, str) else dump(value)
     if none := emptiness(text, metadata):
         raise NoVerdict(

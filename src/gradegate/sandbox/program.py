@@ -8,7 +8,7 @@ from typing import Any
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 MOST_FILES = 500  # that belong to one program
 _IMPORTS = re.compile(
@@ -29,7 +29,7 @@ _PARTS = re.compile(
 )  # as promptfoo takes a command apart, which is no shell
 
 
-class File(Struct, frozen=True):
+class File(FrozenStruct):
     """A file of code and a function in it, empty where none is named; ``folder`` is the config's."""
 
     path: Path

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Secl
 from gradegate.sandbox.program import File, Program, is_javascript, is_python, read, split
 from gradegate.sandbox.rights import hide
 from gradegate.sandbox.workers import Died, Post, Worker
+from gradegate.structs import FrozenStruct, JsonObject
 
 _TYPED = (".ts", ".mts", ".cts")
 _STRIPS = "22.18"  # the Node.js from which on it strips types by itself
@@ -54,7 +54,7 @@ class Failed(ValueError):
         return "; ".join(line.strip() for line in str(self).splitlines() if line.strip(" ^~"))
 
 
-class Place(Struct, frozen=True):
+class Place(FrozenStruct):
     """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process."""
 
     folder: Path
@@ -310,9 +310,7 @@ def inline(code: str, arguments: list[Any], role: str) -> Any:
     return ask(Place(_DESK.leave.cwd, role), {"kind": "inline", "code": code, "args": arguments})
 
 
-def ask(
-    place: Place, request: Mapping[str, Any], seconds: float | None = None, workers: int = 0
-) -> Any:
+def ask(place: Place, request: JsonObject, seconds: float | None = None, workers: int = 0) -> Any:
     """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
     desk = _DESK
     if not desk.leave.granted:

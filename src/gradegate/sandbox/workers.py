@@ -17,7 +17,7 @@ from typing import Any
 from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
 from gradegate.sandbox.rights import hide
 from gradegate.security.redaction import ending
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
 class Died(ValueError):
@@ -80,7 +80,7 @@ LIMITS = {
 }
 
 
-class Post(Struct, frozen=True):
+class Post(FrozenStruct):
     """Where a worker works."""
 
     start: tuple[

@@ -1,7 +1,5 @@
 """Reads files of variables (``.env``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from gradegate import REPOSITORY
 from gradegate.errors import ConfigError, Mistake
 from gradegate.security.environment import names
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
@@ -29,7 +29,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 NETWORK = "GRADEGATE_NETWORK"  # the image says "container", whoever starts it on the network of the machine "host"
 
 
-class Host(Struct, frozen=True):
+class Host(FrozenStruct):
     """Where a key may go. No scheme, or no port, stands for any."""
 
     name: str
@@ -233,7 +233,7 @@ def gateway_of(routes: Path) -> str:
 # --- vendors ----------------------------------------------------------------------------------------------------
 
 
-class Vendor(Struct, frozen=True):
+class Vendor(FrozenStruct):
     """Who serves an API: the variables that hold its keys, its own hosts, and the variables that name another address.
 
     ``forms`` are patterns of whole names of hosts, one for each region: of names that nobody but the vendor can make.

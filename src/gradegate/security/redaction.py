@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import unquote
 
-from msgspec import Struct
+from gradegate.structs import FrozenStruct
 
 HIDDEN = "***"
 Hide = Callable[[str], str]
@@ -107,7 +107,7 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     return hide
 
 
-class Traces(Struct, frozen=True):
+class Traces(FrozenStruct):
     """All that gives secrets away: their forms as texts, and as bones; ``parts`` map a part of a secret's bones to these."""
 
     forms: tuple[str, ...]

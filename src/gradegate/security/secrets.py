@@ -1,7 +1,5 @@
 """Recognizes secrets: by the name of a variable, in an address, in the options of a command, in a config."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress

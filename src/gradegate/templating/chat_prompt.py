@@ -9,6 +9,7 @@ from gradegate.core.conversation import Message
 from gradegate.errors import ConfigError
 from gradegate.files import documents as document
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 _GAP = r"(?:[\s,\ufeff]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON has not
 _BEGIN = re.compile(rf"{_GAP}(?:```\w*+{_GAP})?\[{_GAP}\{{", re.DOTALL)
@@ -126,7 +127,7 @@ def _message(item: Any, understood: bool) -> Message:
     return Message(role, "\n".join(texts), tuple(images), written)
 
 
-def text_of(part: Mapping[str, Any]) -> str | None:
+def text_of(part: JsonObject) -> str | None:
     """The text of a part that is one; Bedrock's Converse names no type."""
     return (
         part["text"]
@@ -135,7 +136,7 @@ def text_of(part: Mapping[str, Any]) -> str | None:
     )
 
 
-def image_of(part: Mapping[str, Any]) -> str:
+def image_of(part: JsonObject) -> str:
     """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's and Bedrock's ``image``."""
     kind, image, source = part.get("type"), part.get("image_url"), part.get("source")
     if kind is None and isinstance(part.get("image"), Mapping):
@@ -159,11 +160,9 @@ def image_of(part: Mapping[str, Any]) -> str:
     return str(source.get("url") or "")
 
 
-def unread(part: Mapping[str, Any], detailed: bool = False) -> str:
+def unread(part: JsonObject, detailed: bool = False) -> str:
     """A key of a text or an image part that says something beside them; empty for none. ``detailed``: the detail of an image is read."""
-    known: Mapping[str, Any] = {
-        "image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))
-    }
+    known: JsonObject = {"image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))}
     if text_of(part) is not None:
         known = {"text": None}
     elif part.get("type") is None:
@@ -174,7 +173,7 @@ def unread(part: Mapping[str, Any], detailed: bool = False) -> str:
     return beyond(part, {"type": None, **known})
 
 
-def beyond(value: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def beyond(value: JsonObject, known: JsonObject) -> str:
     """The first key, at any depth, that has a value and is not known; where None is known, anything is. Empty for none."""
     for key, inner in value.items():
         if key not in known and inner:

@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from gradegate.files.documents import table
 from gradegate.registry import near
+from gradegate.structs import JsonObject
 
 _SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
 _TEXT = re.compile(r"\"(?:[^\"\\\n]|\\(?s:.))*+\"?|'(?:[^'\\\n]|\\(?s:.))*+'?")
@@ -43,44 +45,7 @@ _RESERVED = _WORDS.difference(  # words with which no expression of a derived me
 )
 _BRINGS_NAMES = frozenset({"eval", "with", "globalThis"})
 ELSEWHERE = "check it in the job that makes the answers (docs/answers.md), or write it without"
-_TIMER = ("waits for a timer", "return the value, or a promise that needs no timer")
-_LACKING = {
-    "require": ("loads a module", f"write what you need of it into the snippet; or {ELSEWHERE}"),
-    "fetch": ("asks the network", ELSEWHERE),
-    "setTimeout": _TIMER,
-    "setInterval": _TIMER,
-    "setImmediate": _TIMER,
-    "process": ("reads the process or its environment", "put what it reads into `vars`"),
-    "Intl": (
-        "needs language rules",
-        "use `toFixed`, `toISOString` or `<`; `Intl.Segmenter` is here",
-    ),
-    "Deno": ("needs another runtime", ELSEWHERE),
-    "Bun": ("needs another runtime", ELSEWHERE),
-}
-_OF_LANGUAGES = {  # by name, with how many arguments they may have
-    "toLocaleString": (-1, "use `toFixed`, `toISOString` or `String`"),
-    "toLocaleDateString": (-1, "use `toISOString`"),
-    "toLocaleTimeString": (-1, "use `toISOString`"),
-    "toLocaleUpperCase": (0, "name no language"),
-    "toLocaleLowerCase": (0, "name no language"),
-    "localeCompare": (1, "give it no options, or compare with `<`"),
-}
 SCORES = "namedScores"  # the name under which derived metrics find all scores
-_FORMULA_WORDS = {  # signs and words of mathjs that JavaScript reads as something else
-    "^": "`**` or `Math.pow(a, b)`",
-    "and": "`&&`",
-    "or": "`||`",
-    "not": "`!`",
-    "xor": "`!==`",
-    "mod": "`%`",
-}
-_FORMULA_FUNCTIONS = {  # functions of mathjs without a function of `Math` that takes the same arguments
-    "log": "`Math.log(a)`, and with a base `Math.log(a) / Math.log(base)`",
-    "mean": "`(a + b) / 2`",
-    "round": "`Math.round(a)`, and with decimal places `Number(a.toFixed(2))`",
-    "sum": "`a + b`",
-}
 _MATH_SHOWN = "abs, ceil, exp, floor, log, max, min, pow, round and sqrt"
 _NUMBERS = frozenset({"Infinity", "NaN", "undefined"})  # names that no metric replaces
 _COMPARISONS = frozenset({"<", ">", "==", "!=", "===", "!=="})
@@ -145,6 +110,11 @@ def tokens(code: str) -> tuple[Token, ...]:
     return tuple(found)
 
 
+def _words(kind: str) -> JsonObject:
+    """Words that snippets cannot use, with what to write instead."""
+    return table("templating", "javascript.yaml")[kind]  # type: ignore[no-any-return]
+
+
 # --- what it uses ---------------------------------------------------------------------------------------------
 
 
@@ -156,7 +126,8 @@ def refused(code: str) -> Refusal | None:
         for name, number in _free(found).items()
         if _text(found, number + 2) != "Segmenter"
     }
-    uses = ((number, *_LACKING[name]) for name, number in free.items() if name in _LACKING)
+    lacking = _words("lacking")
+    uses = ((number, *lacking[name]) for name, number in free.items() if name in lacking)
     said = [
         (number, f"`{found[number].text}` {what}, and there is none here", cure)
         for number, what, cure in uses
@@ -194,6 +165,7 @@ def misread(
     ``global_names`` are those of the engine, ``math_names`` the members of ``Math``.
     """
     program = tokens(code)
+    formula_words = _words("formula words")
     compared = set[int]()  # the depths at which a comparison has begun
     for number, token in enumerate(program):
         text, after = token.text, _text(program, number + 1)
@@ -202,10 +174,10 @@ def misread(
             if calls and _text(program, number - 2) == "Math" and text not in math_names:
                 what = f"`Math.{text}` is not a function"
                 return _said(code, token, what, _math_function(text, math_names))
-        elif text in _FORMULA_WORDS:
+        elif text in formula_words:
             operator = "a power" if text == "^" else "an operator"
             what = f"`{text}` is not {operator} in JavaScript"
-            return _said(code, token, what, f"write {_FORMULA_WORDS[text]}")
+            return _said(code, token, what, f"write {formula_words[text]}")
         elif text == "=" and _text(program, number - 1) not in ("<", ">"):
             return _said(code, token, "`=` does not compare in JavaScript", "write `==`")
         elif text in ("=>", "function"):
@@ -231,8 +203,8 @@ def misread(
 
 def _math_function(name: str, math_names: Collection[str]) -> str:
     """What to write instead of a function that JavaScript does not have."""
-    if name in _FORMULA_FUNCTIONS:
-        return f"write {_FORMULA_FUNCTIONS[name]}"
+    if cure := _words("formula functions").get(name):
+        return f"write {cure}"
     if name in math_names:
         return f"write `Math.{name}(...)`"
     if meant := near(name, sorted(math_names)):
@@ -341,10 +313,11 @@ def _modules(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
 
 def _languages(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
     """Methods that need the rules of a language, which would come to something else here."""
+    languages = _words("languages")
     own = {token.text for number, token in enumerate(found) if not _is_member(found, number)}
     brackets = _brackets(found)
     for number, token in enumerate(found):
-        most, cure = _OF_LANGUAGES.get(token.text, (0, ""))
+        most, cure = languages.get(token.text, (0, ""))
         place = number + 1 + (_text(found, number + 1) == "?.")
         if not cure or token.text in own or place not in brackets:
             continue

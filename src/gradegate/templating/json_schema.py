@@ -12,6 +12,7 @@ from typing import Any
 from gradegate.registry import near
 from gradegate.sandbox.evaluate import Exceeded, Refused, evaluate
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 NEEDS = ("jsonschema", "_strptime")  # of the worker, which imports nothing later
 _HERE = "gradegate.templating.json_schema"
@@ -116,7 +117,7 @@ def _checks_nothing(validator: Any, resource: Any, schema: str) -> str:
     return ""
 
 
-def _keywords(metaschema: Mapping[str, Any]) -> frozenset[str]:
+def _keywords(metaschema: JsonObject) -> frozenset[str]:
     """The keywords of a draft, whose metaschema may be put together of several."""
     from jsonschema_specifications import REGISTRY
 

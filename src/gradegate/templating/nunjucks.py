@@ -12,6 +12,7 @@ from urllib.parse import quote
 import jinja2
 from jinja2 import nodes
 
+from gradegate.core.conversation import Variables
 from gradegate.files.limits import MAX_CHARACTERS
 from gradegate.templating import grammar
 from gradegate.templating.filters import FILTERS, TESTS
@@ -91,7 +92,7 @@ def straight(tree: nodes.Template) -> tuple[tuple[str, bool], ...]:
     )
 
 
-def generate(tree: nodes.Template, variables: Mapping[str, Any], into: str = "") -> str:
+def generate(tree: nodes.Template, variables: Variables, into: str = "") -> str:
     """The text of a template; ``into`` "json" or "url", out of whose places no value breaks. Raises TemplateError, also for too much."""
     parts, length, place = [], 0, _PLACES[into]()
     try:
@@ -179,7 +180,7 @@ _PLACES: Mapping[str, Callable[[], Callable[[str, bool | None], str]]] = {
 class _Filling:
     """One template with its variables. A loop has a scope; ``set`` changes the nearest name that is set around it."""
 
-    def __init__(self, variables: Mapping[str, Any], into: str) -> None:
+    def __init__(self, variables: Variables, into: str) -> None:
         self._variables, self._into = variables, into
         self._scopes: list[dict[str, Any]] = [{}]
         if into == "url" and "env" in variables:
@@ -337,7 +338,7 @@ def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
 _parsed = lru_cache(maxsize=256)(parse)  # of the worker
 
 
-def fill(source: str, variables: Mapping[str, Any], as_json: Iterable[str], into: str = "") -> str:
+def fill(source: str, variables: Variables, as_json: Iterable[str], into: str = "") -> str:
     """What the worker does: the text of a template; the variables ``as_json`` print as ``printed``. Raises TemplateError."""
     special = frozenset(as_json)
     return generate(

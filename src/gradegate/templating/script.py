@@ -16,7 +16,7 @@ from gradegate.files.limits import MAX_SCRIPT, SCRIPT_RUNAWAYS
 from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
 from gradegate.sandbox.program import Program, quoted
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import javascript as snippet
 
 _HERE = "gradegate.templating.quickjs_worker"
@@ -50,7 +50,7 @@ class CodeFile(dict[str, str]):
     """A file of code as suites hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
 
 
-class Returned(Struct, frozen=True):
+class Returned(FrozenStruct):
     """What a call gave: ``type`` is JavaScript's (or "null"), ``value`` plain data, ``lines`` what was logged."""
 
     value: Any
@@ -58,7 +58,7 @@ class Returned(Struct, frozen=True):
     lines: tuple[str, ...] = ()
 
 
-class Script(Struct, frozen=True):
+class Script(FrozenStruct):
     """What can be called: the body of a function of ``parameters``, or a module (None) that exports a function."""
 
     body: str
@@ -86,7 +86,7 @@ class Script(Struct, frozen=True):
         return Returned(_value(said), said["type"], tuple(said["lines"]))
 
 
-class Formula(Struct, frozen=True):
+class Formula(FrozenStruct):
     """The ``value`` of a derived metric: an expression that gets ``variables`` by name, or a function of all scores (None).
 
     ``names`` are the scores that it reads; None if it may read any score.
@@ -96,7 +96,7 @@ class Formula(Struct, frozen=True):
     variables: tuple[str, ...] | None
     names: frozenset[str] | None
 
-    def compute(self, scores: Mapping[str, float], step: Mapping[str, Any]) -> float:
+    def compute(self, scores: Mapping[str, float], step: JsonObject) -> float:
         """The number for these sums of named scores; true is 1. Raises ScriptError if there is no number."""
         for name in sorted({*(self.variables or ()), *(self.names or ())}):
             if name not in scores:
@@ -117,7 +117,7 @@ class Formula(Struct, frozen=True):
         return number
 
 
-class Function(Struct, frozen=True):
+class Function(FrozenStruct):
     """A function of a file, in Python or for node."""
 
     program: Program

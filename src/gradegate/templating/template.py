@@ -13,9 +13,11 @@ from typing import Any
 
 from jinja2 import nodes
 
+from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import Verbatim
 from gradegate.files.limits import MAX_CHARACTERS, MAX_SOURCE, MAX_TOKENS
 from gradegate.sandbox.evaluate import Charged, Exceeded, Refused, Spent, evaluate
+from gradegate.structs import JsonObject
 from gradegate.templating import chat_prompt as chat
 from gradegate.templating import nunjucks as engine
 from gradegate.templating.nunjucks import TemplateError
@@ -25,7 +27,7 @@ __all__ = ["TemplateError", "printed", "show"]  # handed on
 _MARK = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
 _SHORTLY_SHOWN = {str, int}  # of which a template that is ``straight`` takes no time to speak of
-_Fill = Callable[[Mapping[str, Any], str], str]  # raises TemplateError
+_Fill = Callable[[JsonObject, str], str]  # raises TemplateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def is_template(text: str) -> bool:
     return "{" in text and _MARK.search(text) is not None
 
 
-def render(source: str, variables: Mapping[str, Any], ours: bool = False, into: str = "") -> str:
+def render(source: str, variables: Variables, ours: bool = False, into: str = "") -> str:
     """Fill a template. Variables are data: what they hold is not filled in again; ``ours`` end. Raises TemplateError.
 
     ``into`` "json" or "url": no value breaks out of its place there.
@@ -117,7 +119,7 @@ _read_short = lru_cache(maxsize=512)(_looked_at)
 _read_long = lru_cache(maxsize=64)(_looked_at)
 
 
-def render_values(value: Any, variables: Mapping[str, Any]) -> Any:
+def render_values(value: Any, variables: Variables) -> Any:
     """Fill every string in a nested value. Raises TemplateError."""
     return _filled(value, partial(render, variables=variables))
 
@@ -227,7 +229,7 @@ def _is_open(line: str) -> bool:
     )
 
 
-def fill(source: str, variables: Mapping[str, Any]) -> str:
+def fill(source: str, variables: Variables) -> str:
     """The prompt with its variables, chats as JSON, value by value: none can end a string or a message. Raises TemplateError."""
     if not is_template(source):
         return source
@@ -244,7 +246,7 @@ def fill(source: str, variables: Mapping[str, Any]) -> str:
 _structure, is_unchanged = lru_cache(maxsize=64)(chat.structure), lru_cache(maxsize=64)(stays)
 
 
-def unknown(value: Any, variables: Mapping[str, Any]) -> frozenset[str]:
+def unknown(value: Any, variables: Variables) -> frozenset[str]:
     """The names that a variable's value asks for and nobody defines, as promptfoo's pattern finds them. Raises TemplateError."""
     if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
         return frozenset()
@@ -256,7 +258,7 @@ def unknown(value: Any, variables: Mapping[str, Any]) -> frozenset[str]:
         raise TemplateError(f"in a variable: {e}") from e
 
 
-def _filled_in(value: Any, variables: Mapping[str, Any]) -> Any:
+def _filled_in(value: Any, variables: Variables) -> Any:
     if (
         not isinstance(value, str)
         or not is_template(value)

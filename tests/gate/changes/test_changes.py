@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 import yaml
+from dulwich import porcelain
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradegate.cli import main as cli
+from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.gate.decision import GUARD
+from gradegate.runner.prepare import prepare
 from support.cells import unmet
-from support.checkouts import BASE, CONFIG, FILES, after, compared, edit_by, edited, findings, said, write
+from support.checkouts import BASE, CONFIG, ENVIRON, FILES, Files, after, compared, edit_by, edited, findings, said, write
 from support.each import each, table
 
 
@@ -294,15 +297,57 @@ def test_an_absent_base_blocks_where_the_run_or_the_head_says_so(gate, base, hea
     assert f"the base checkout `{base}` is not a folder" in ran.out
 
 
-def test_a_gate_that_the_base_commit_does_not_have_is_new(gate):
-    files = {".base/.git/HEAD": "b" * 40, ".base/other.yaml": yaml.safe_dump(ONE)}
-    ran = gate({**ONE, **BLOCK}, "--base-checkout", ".base", "--weakening", "block", **files)
+def commit(folder: Path, files: Files) -> None:
+    """A repository with one commit of these files."""
+    write(folder, files)
+    porcelain.init(str(folder))
+    porcelain.add(str(folder), [str(folder / name) for name in files])
+    porcelain.commit(str(folder), message=b"base", author=b"a <a@b>", committer=b"a <a@b>")
+
+
+def test_a_gate_that_the_base_commit_does_not_have_is_new(gate, tmp_path):
+    commit(tmp_path / ".base", {"other.yaml": ONE})
+    ran = gate({**ONE, **BLOCK}, "--base-checkout", ".base", "--weakening", "block")
     assert (ran.code, ran.results["outcome"], ran.results["gate_changes"]) == (0, "pass", [])
     (note,) = ran.results["notes"]
     assert note["text"].startswith("the base has no such gate, so this one is new and is compared with nothing")
-    files = {".base/.git/HEAD": "b" * 40, f".base/{CONFIG}": "tests: ["}
-    ran = gate({**ONE, **BLOCK}, "--base-checkout", ".base", **files)  # there, and not to be read
-    assert (ran.code, ran.results["gate_changes"][0]["kind"]) == (1, "weaker")
+
+
+@pytest.mark.parametrize("configs", [(CONFIG,), ("*.yaml",), ()])
+@pytest.mark.parametrize("spoil", ["not checked out", "a dangling link", "not a repository", "not readable"])
+def test_a_gate_that_the_base_commit_has_is_never_new(gate, tmp_path, spoil, configs):
+    base = tmp_path.parent / f"{tmp_path.name}-base"
+    base.mkdir()
+    if spoil == "a dangling link":
+        (base / CONFIG).symlink_to("nowhere.yaml")
+    commit(base, {"other.txt": "x", **({} if spoil == "a dangling link" else {CONFIG: ONE})})
+    if spoil == "a dangling link":
+        porcelain.add(str(base), [str(base / CONFIG)])
+        porcelain.commit(str(base), message=b"link", author=b"a <a@b>", committer=b"a <a@b>")
+    if spoil == "not checked out":
+        (base / CONFIG).unlink()
+    if spoil == "not a repository":
+        shutil.rmtree(base / ".git")
+        (base / CONFIG).unlink()
+    if spoil == "not readable":
+        (base / CONFIG).write_text("tests: [")
+    write(tmp_path, {CONFIG: ONE})
+    settings = Settings(configs=configs, base_checkout=str(base), cwd=tmp_path, environ=ENVIRON)
+    if spoil == "a dangling link" and configs != (CONFIG,):
+        return  # a pattern and the search of a folder pass over links that lead nowhere, here and there
+    assert [change.kind.value for change in prepare(settings).changes.found] == ["weaker"]
+
+
+def test_a_base_that_the_pull_request_committed_is_a_finding(gate, tmp_path):
+    commit(tmp_path, {CONFIG: EASIER, f".base/{CONFIG}": EASIER})
+    ran = gate(None, "--base-checkout", ".base", "--weakening", "block")
+    assert (ran.code, "git tracks the base `.base`" in ran.out) == (1, True)
+
+
+def test_a_gate_that_is_to_block_needs_a_base_at_a_pull_request(gate, monkeypatch):
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
+    ran = gate({**ONE, **BLOCK})
+    assert (ran.code, "`weakening: block` needs --base-checkout, which is empty" in ran.err) == (2, True)
 
 
 def test_validate_says_it_too(tmp_path, capsys, monkeypatch):

@@ -91,7 +91,7 @@ def test_the_cells(cell, tmp_path):
         plan = replace(judged(prepared.plan, judge), history=History("h"))
         known = Histories(plan)
         records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.of((n, 0)).values()}
-        found = Run(replace(plan, history=History("h", records)), build_client(settings, ()), 0).result()
+        found = Run(replace(plan, history=History("h", records)), build_client(settings, ())).result()
         decision = decide(found, plan.policies)
         ends.append(decision.outcome.value)
         asked += found.grader_usage.calls

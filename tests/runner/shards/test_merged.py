@@ -257,21 +257,26 @@ def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
     assert "is not a folder with parts" in capsys.readouterr().err
 
 
-def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare):
+def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare, monkeypatch):
     config = suite(llm.spec(), 6)
     config["tests"][1]["flaky"] = datetime.now(UTC).date().isoformat()
-    llm.reply, before = by("m1", flipping(0.0, 1)), sharded(config, "--history", "h", "--history-out", "h")
+    llm.reply, before = by("m1", flipping(0.0, 1)), sharded(config, "--baseline", "kept")
+    monkeypatch.setenv("CI_DEFAULT_BRANCH", "main")
+    monkeypatch.setenv("CI_COMMIT_BRANCH", "main")
     for _ in range(12):
         before.one()
-    lines = (bare / "h").read_text().splitlines(keepends=True)
-    (bare / "h").write_text("".join([lines[0], lines[1].replace('"votes":"P"', '"votes":"PPPF"'), *lines[2:]]))
+    (bare / "kept" / "results.json").unlink()  # this is about votes alone
+    file = bare / "kept" / "history.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([lines[0], lines[1].replace('"votes":"P"', '"votes":"PPPF"'), *lines[2:]]))
     found = []
     for in_shards in (False, True):
         llm.reply = by("m1", scripted({0: "FPPPP", 1: "FFPPFPPPPP", 2: "FF" + "F" * 9, 3: "FEPPP"}))
-        run = sharded(config, "--history", "h", "--history-out", "out")
+        run, votes = sharded(config, "--baseline", "kept"), file.read_text()
         code, results = run.run() if in_shards else run.one()
-        found.append((code, timeless(results), (bare / "out").read_text()))
-        (bare / "out").unlink()
+        found.append((code, timeless(results), file.read_text()))
+        file.write_text(votes)
+        (bare / "kept" / "results.json").unlink()
     assert found[0] == found[1]
     assert (found[0][0], found[0][1]["history"]["used"]) == (1, 6)
     assert [len(json.loads(line)["runs"]) for line in found[1][2].splitlines()] == [13] * 6

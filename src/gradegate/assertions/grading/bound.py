@@ -9,10 +9,10 @@ from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric
 from gradegate.core.provider_spec import Code
 from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Asserted
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Again(Struct, frozen=True):
+class Again(FrozenStruct):
     """How a failing grade is asked again: "off", "grader" or "answers". ``own``: the assertion says so, and not the gate."""
 
     mode: str = "off"
@@ -22,7 +22,7 @@ class Again(Struct, frozen=True):
 NEVER_AGAIN = Again()
 
 
-class Bound(Struct, frozen=True):
+class Bound(FrozenStruct):
     """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
 
     asserted: Asserted
@@ -32,6 +32,7 @@ class Bound(Struct, frozen=True):
     rubric: Rubric = NO_RUBRIC
     again: Again = NEVER_AGAIN
     transform: Code = ""  # of the answer, before it is graded
+    grader_retries: int = 1  # how often an unreadable reply is asked for again
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -49,7 +50,7 @@ class Bound(Struct, frozen=True):
         return bool(self.grader.compares)
 
 
-class BoundSet(Struct, frozen=True):
+class BoundSet(FrozenStruct):
     """An assert-set: several assertions that count as one."""
 
     asserted: Asserted

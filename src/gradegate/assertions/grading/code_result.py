@@ -11,6 +11,7 @@ from typing import Any
 from gradegate.assertions.grading.evaluator import NoVerdict, Scoring, Transcript, Verdict
 from gradegate.core.conversation import IS_DATA, RAW
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 SCORING = Scoring(above_zero=True, share=False)  # a number passes above 0, or from the threshold
 WANTED = "a boolean, a number, or `{pass, score, reason}`"
@@ -75,7 +76,7 @@ def kind(value: Any) -> str:
     return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
 
 
-def _evidence(value: Mapping[str, Any]) -> dict[str, Any]:
+def _evidence(value: JsonObject) -> dict[str, Any]:
     parts, scores, evidence = (
         value.get("componentResults"),
         value.get("namedScores"),
@@ -119,7 +120,7 @@ def _finite(number: float, what: str) -> float:
     return score
 
 
-def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
+def _camel(value: JsonObject) -> dict[str, Any]:
     mapped = {
         _SNAKE.get(name, name) if _SNAKE.get(name) not in value else name: item
         for name, item in value.items()
@@ -132,9 +133,7 @@ def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
     return mapped
 
 
-def situation(
-    transcript: Transcript, test: Mapping[str, Any], config: Mapping[str, Any]
-) -> dict[str, Any]:
+def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> dict[str, Any]:
     """``prompt``, ``vars``, ``test``, ``provider``, ``providerResponse``, ``metadata`` and, where there is one, ``config``.
 
     ``test`` is what the test says of itself: description, metadata, threshold.
@@ -164,6 +163,6 @@ def situation(
     }
 
 
-def told(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def told(metadata: JsonObject) -> dict[str, Any]:
     """What the target returned beside the answer, without what gradegate notes there."""
     return {name: value for name, value in metadata.items() if name not in (IS_DATA, RAW)}

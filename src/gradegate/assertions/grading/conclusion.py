@@ -1,7 +1,5 @@
 """From a verdict to a grade, and from grades to a set: thresholds, ``not-``, weights and assert-sets, once for all."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

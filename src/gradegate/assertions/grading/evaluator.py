@@ -5,17 +5,17 @@ What every grader names is imported from here.
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
 
 from gradegate.assertions.judge.judge import Judge
-from gradegate.core.conversation import Transcript, Turn
+from gradegate.core.conversation import Transcript, Turn, Variables
 from gradegate.errors import NoVerdict, Unreadable
 from gradegate.registry import Registry
 from gradegate.results.grades import Grade, Verdict
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 __all__ = [
     "GRADERS",
@@ -54,7 +54,7 @@ def assertion(*names: str) -> Callable[[type[G]], type[G]]:
     return enter
 
 
-class Scoring(Struct, frozen=True):
+class Scoring(FrozenStruct):
     """What the score of a grader means, and from where it passes.
 
     ``default`` is the threshold when the assertion sets none. With ``decides`` the threshold is an option of the grader,
@@ -71,7 +71,7 @@ class Scoring(Struct, frozen=True):
     tolerance: float = 0.0  # of a measured score, such as a cosine
 
 
-class Asks(Struct, frozen=True):
+class Asks(FrozenStruct):
     """Which models a grader asks, and how.
 
     ``models`` are kinds: "text", "embedding", "classification", "moderation". ``steps`` are the prompts of a grader that
@@ -94,7 +94,7 @@ class Asks(Struct, frozen=True):
     )
 
 
-class Written(Struct, frozen=True):
+class Written(FrozenStruct):
     """How configs write an assertion, where that is not the common way."""
 
     value_or_prompt: bool = (
@@ -143,12 +143,16 @@ class Grader:
             and fields["value"].default is fields["value"].default_factory is dataclasses.MISSING
         )
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """What the test's variables lack for this grader, as a sentence; empty when nothing. Called before any call."""
         return ""
 
-    def needs_turns(self, turns: Sequence[Turn], variables: Mapping[str, Any]) -> str:
+    def needs_turns(self, turns: Sequence[Turn], variables: Variables) -> str:
         """What the config's conversation lacks for this grader, as ``needs``; ``turns`` is empty for a single answer."""
+        return ""
+
+    def ignores(self, turns: Sequence[Turn]) -> str:
+        """What of the config's conversation it does not look at, although somebody wrote it for that; empty for nothing."""
         return ""
 
     def never(self) -> str:
@@ -166,9 +170,7 @@ class Grader:
         raise NotImplementedError
 
 
-def verdicts_on(
-    count: int, best: int, reason: str, evidence: Mapping[str, Any]
-) -> Sequence[Verdict]:
+def verdicts_on(count: int, best: int, reason: str, evidence: JsonObject) -> Sequence[Verdict]:
     """One for each of so many outputs: the ``best`` passes, the others fail; -1 for none."""
     return [
         Verdict(float(number == best), number == best, reason, {**evidence, "this output": number})

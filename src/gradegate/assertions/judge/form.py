@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from gradegate.assertions.judge import prose
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.errors import Unreadable
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 T = TypeVar("T")
 Object = Mapping[str, Any]
@@ -19,7 +19,7 @@ _TRUTHS = {
 _NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 
-class Form(Struct, Generic[T], frozen=True):
+class Form(FrozenStruct, Generic[T]):
     """The forms of one question. Whichever a reply has, it becomes the object of ``schema``, and ``read`` takes that.
 
     ``read`` raises Unreadable. ``line`` is the declared last line; ``lines`` makes the object of a reply in which every line counts, each

@@ -107,6 +107,7 @@ class Judge(Struct, frozen=True):
     language: str = ""
     graded: str = ""
     ask_number: int = 0
+    one_at_a_time: bool = False
 
     def ask(
         self,
@@ -215,7 +216,9 @@ class Judge(Struct, frozen=True):
         return answer
 
     def gather(self, *questions: Callable[[], T]) -> list[T]:
-        """Several questions at once; results in order."""
+        """Several questions at once, or one after another where the judge is to ask so; results in order."""
+        if self.one_at_a_time:
+            return [question() for question in questions]
         return gather([apart(number, question) for number, question in enumerate(questions)])
 
     def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:

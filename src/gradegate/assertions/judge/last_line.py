@@ -8,7 +8,7 @@ from typing import Any
 from gradegate.assertions.judge import prose
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 _BEFORE = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
 _SIGN = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
@@ -18,7 +18,7 @@ _LONGEST = 4000  # characters of a line that says a value
 _BETWEEN = re.compile(r"[.,;\s]+")
 
 
-class LastLine(Struct, frozen=True):
+class LastLine(FrozenStruct):
     """What the last line may say, and the ``key`` of the grader's object that it is the value of.
 
     A value is one of ``words`` in any case, also bare, or a number from 0 to ``most``, behind a label or as ``n/most``.
@@ -33,7 +33,7 @@ class LastLine(Struct, frozen=True):
     count: int = 1
     meanings: Mapping[str, str] = {}  # of words that mean the same as others
 
-    def read(self, text: str) -> tuple[Mapping[str, Any], bool]:
+    def read(self, text: str) -> tuple[JsonObject, bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
         lines = text.rstrip().splitlines()
         value = (

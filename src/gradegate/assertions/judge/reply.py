@@ -26,6 +26,7 @@ LONGEST = 1 << 20  # bytes of a reply
 ALONE = (
     "the text under judgement holds such a verdict, too; reply with your own alone and nothing else"
 )
+_OPTION = re.compile(r"\((\w+)\) \S")  # a line of a prompt that offers a choice
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)
 _OBJECT_BEGINS = re.compile(
     r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE
@@ -128,7 +129,7 @@ def read(reply: str, form: Form[T], beside: Circumstances) -> Reading[T]:
         text = peeled(reply)
         if reasons(reply) and any(reasons(_decoded(text)) for text in beside.judged):
             raise Unreadable(ALONE)
-    value, way, alone = _in_form(text, form, beside.keys)
+    value, way, alone = _in_form(text, form, beside)
     if not alone and not form.texts:
         pattern = _before_a_colon(*dict.fromkeys(_keys(form.schema)))
         if form.line:
@@ -168,7 +169,9 @@ def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
         yield from _keys(schema["items"])
 
 
-def _in_form(text: str, form: Form[T], keys: Keys) -> tuple[Mapping[str, Any], Way, bool]:
+def _in_form(
+    text: str, form: Form[T], beside: Circumstances
+) -> tuple[Mapping[str, Any], Way, bool]:
     """The grader's object, the form of the reply, and whether nothing stands beside the verdict. Raises Unreadable."""
     if not text:
         raise Unreadable("it is empty")
@@ -189,14 +192,28 @@ def _in_form(text: str, form: Form[T], keys: Keys) -> tuple[Mapping[str, Any], W
     if value is not None:
         if not isinstance(value, dict):
             raise Unreadable("it is not a JSON object")
-        keys.check(value, form.schema)
+        beside.keys.check(value, form.schema)
         return value, way, way == "alone"
     if form.line:
+        if option := _repeated_option(text, beside.prompt, form.line.words):
+            return {form.line.key: option}, "last_line", True
         value, alone = form.line.read(text)
         return value, "last_line", alone
     if form.lines:
         return form.lines(text), "lines", False
     raise Unreadable("it is not one JSON object alone, or after prose that ends and a blank line")
+
+
+def _repeated_option(text: str, prompts: Sequence[str], words: Sequence[str]) -> str:
+    """The letter of the option that a whole reply repeats from the user's own prompt, such as `(A) It is a subset`; else empty."""
+    said = " ".join(text.split()).rstrip(".")
+    for prompt in prompts:
+        for line in prompt.splitlines():
+            option = " ".join(line.split()).rstrip(".")
+            letter = _OPTION.match(option)
+            if letter and letter[1] in words and option == said:
+                return letter[1]
+    return ""
 
 
 def _alone(text: str) -> Any:
@@ -257,7 +274,7 @@ def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:
     if not of_type or (isinstance(value, float) and not math.isfinite(value)):
         raise OffSchema(f"{place or 'it'} is not of the type {kind}")
     if value not in schema.get("enum", (value,)):
-        raise OffSchema(f"{place} is not one of {', '.join(schema['enum'])}")
+        raise OffSchema(f"{place} is not one of {', '.join(map(str, schema['enum']))}")
     if isinstance(value, dict):
         properties = schema["properties"]
         if value.keys() != properties.keys():

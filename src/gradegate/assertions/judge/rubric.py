@@ -7,10 +7,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from gradegate.core.conversation import Message
+from gradegate.core.conversation import Message, Variables
 from gradegate.files import documents as document
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import chat_prompt as chat
 from gradegate.templating.template import TemplateError, is_template, render, render_values, uses
 
@@ -19,7 +19,7 @@ _SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # what a template shows, as agai
 IMAGES = ("https://", "http://", "data:image/")  # how the address of an image begins
 
 
-class Rubric(Struct, frozen=True):
+class Rubric(FrozenStruct):
     """The user's grading prompts by step; "" is the prompt of a grader that asks once."""
 
     steps: Mapping[str, Template] = {}
@@ -58,9 +58,7 @@ def built_in() -> frozenset[str]:
     )
 
 
-def fill(
-    template: Template, variables: Mapping[str, Any], ours: bool = False
-) -> tuple[Message, ...]:
+def fill(template: Template, variables: Variables, ours: bool = False) -> tuple[Message, ...]:
     """Messages with their variables filled in, each once; ``ours``: they are a ``default``. Raises TemplateError."""
     if ours:
         return tuple(
@@ -81,7 +79,7 @@ def fill(
     return tuple(filled)
 
 
-def _fill(content: str, variables: Mapping[str, Any]) -> str:
+def _fill(content: str, variables: Variables) -> str:
     # JSON is filled value by value, so that a quote in an answer cannot end a string.
     if content.lstrip()[:1] in ("{", "["):
         try:
@@ -178,12 +176,13 @@ def _wrong(written: str) -> str:
     )
 
 
-def list_of(key: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON Schema of an object that holds a list of such items."""
-    return shape(**{key: {"type": "array", "items": item}})
+def list_of(key: str, item: JsonObject, count: int | None = None) -> dict[str, Any]:
+    """JSON Schema of an object that holds a list of such items, of exactly ``count`` where that is known."""
+    length = {} if count is None else {"minItems": count, "maxItems": count}
+    return shape(**{key: {"type": "array", "items": item, **length}})
 
 
-def shape(**properties: Mapping[str, Any]) -> dict[str, Any]:
+def shape(**properties: JsonObject) -> dict[str, Any]:
     """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
     return {
         "type": "object",

@@ -32,7 +32,7 @@ YES_NO_LINE = LastLine(
 )
 
 
-class Judgement(Likened, Generic[T], frozen=True, eq=False):
+class Judgement(Likened, Generic[T]):
     """A verdict as it was read, with the grader's reason; two with the same verdict are equal, whatever the reasons.
 
     ``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none.
@@ -61,7 +61,7 @@ def listed(
             raise Unreadable("it holds no verdict")
         return tuple(judgement(item, words) for item in items)
 
-    return Form(list_of("verdicts", _schema(words)), read)
+    return Form(list_of("verdicts", _schema(words), count), read)
 
 
 def numbered(words: Mapping[str, str], count: int) -> Form[tuple[Judgement[str], ...]]:
@@ -71,7 +71,13 @@ def numbered(words: Mapping[str, str], count: int) -> Form[tuple[Judgement[str],
         by_id = verdicts_by_id(found, range(1, count + 1), words)
         return tuple(by_id[number] for number in range(1, count + 1))
 
-    return Form(list_of("verdicts", shape(id={"type": "integer"}, **_properties(words))), read)
+    return Form(verdicts_schema(range(1, count + 1), words), read)
+
+
+def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> dict[str, Any]:
+    """JSON Schema of one verdict for each of these ids."""
+    item = shape(id={"type": "integer", "enum": list(ids)}, **_properties(words))
+    return list_of("verdicts", item, len(ids))
 
 
 def verdicts_by_id(
@@ -139,7 +145,8 @@ def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
             raise Unreadable(f"`score` is not a number from 0 to {best}")
         return Judgement(number, form.words(item.get("reason")))
 
-    return Form(shape(reason=TEXT, score={"type": "number"}), read, line)
+    schema = shape(reason=TEXT, score={"type": "number", "minimum": 0, "maximum": best})
+    return Form(schema, read, line)
 
 
 def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:

@@ -19,9 +19,10 @@ from gradegate.assertions.grading.evaluator import (
     Written,
     options,
 )
+from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import Code
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating.script import ScriptError, of_transform, shown
 
 # promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows.
@@ -101,7 +102,7 @@ class ContextTransform:
 
     code: Code
 
-    def apply(self, output: Any, variables: Mapping[str, Any], metadata: Mapping[str, Any]) -> Any:
+    def apply(self, output: Any, variables: Variables, metadata: JsonObject) -> Any:
         """What the code returns. Raises NoVerdict if it fails or returns nothing."""
         context = {"vars": variables, "metadata": metadata}
         try:
@@ -135,7 +136,7 @@ def _read_transform(written: Any) -> Any:
 ContextTransformOption = Annotated[ContextTransform, BeforeValidator(_read_transform)]
 
 
-class Context(Struct, frozen=True):
+class Context(FrozenStruct):
     """The retrieved texts. ``listed``: they were given as a list, and each is a unit."""
 
     chunks: tuple[str, ...]
@@ -164,7 +165,7 @@ class ContextGrader(Grader):
     context_transform: ContextTransformOption | None = None
     language: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """The query and the context."""
         return lacks_query(variables) or lacks(variables, self.context_transform)
 
@@ -185,7 +186,7 @@ def share_of(
     )
 
 
-def lacks(variables: Mapping[str, Any], transform: ContextTransform | None) -> str:
+def lacks(variables: Variables, transform: ContextTransform | None) -> str:
     """What the variables lack for a context, as a sentence; empty when nothing, or when only the answer can tell."""
     if transform is not None:
         return ""
@@ -198,7 +199,7 @@ def lacks(variables: Mapping[str, Any], transform: ContextTransform | None) -> s
     return ""
 
 
-def lacks_query(variables: Mapping[str, Any]) -> str:
+def lacks_query(variables: Variables) -> str:
     """What the variables lack for a query, as a sentence; empty when nothing."""
     query = variables.get("query")
     if query is None:

@@ -59,8 +59,8 @@ class Metric(Grader):
     """Base of the family; the options and their defaults are those of DeepEval 4.3 (docs.confident-ai.com).
 
     ``strict_mode`` makes the score 1 for perfection and 0 otherwise. ``include_reason: llm`` spends a call on a reason
-    in a model's words; the reason that is made of the verdicts costs none. ``async_mode`` has no effect: questions
-    that do not depend on one another are always asked at once.
+    in a model's words; the reason that is made of the verdicts costs none. With ``async_mode: false`` the questions of an
+    assertion are asked one after another.
     """
 
     scoring = Scoring(0.5)
@@ -98,7 +98,7 @@ class Metric(Grader):
             for turn in seen.turns
             for text in (turn.content, *split(turn.retrieval_context)[0])
         ]
-        judge = replace(judge, graded="\n".join(texts))
+        judge = replace(judge, graded="\n".join(texts), one_at_a_time=not self.async_mode)
         try:
             measured = self.measure(seen, judge)
         except NoUnitsError as e:

@@ -14,9 +14,9 @@ from gradegate.core.conversation import Transcript, Turn
 from gradegate.errors import NoVerdict
 from gradegate.files.documents import TwiceError, at_line, fault, unique
 from gradegate.files.yaml_reader import MAX_DEPTH
-from gradegate.providers.api.content import CALLS, UNTOLD, JsonObject, uniform, written
+from gradegate.providers.api.content import CALLS, UNTOLD, uniform, written
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 KINDS = ("tool", "command")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # as APIs take names of functions
@@ -32,7 +32,7 @@ UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or
 ENDED = "the answer ended to call a tool, but contains no call"
 
 
-class Step(Struct, frozen=True):
+class Step(FrozenStruct):
     """One call. ``names`` are what a pattern may match; ``arguments`` the JSON value, or the text that is none: ``unread`` says why."""
 
     kind: str

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ProviderError
 
 Vector = Sequence[float]
 
@@ -38,19 +38,15 @@ def _unit(vector: Vector) -> list[float]:
 def _check(*vectors: Vector) -> None:
     if len({len(vector) for vector in vectors}) > 1:
         lengths = " and ".join(str(len(vector)) for vector in vectors)
-        raise ProviderError(f"the embeddings differ in length: {lengths}", Trouble.MALFORMED)
+        raise ProviderError(f"the embeddings differ in length: {lengths}")
     for vector in vectors:
         if not all(map(math.isfinite, vector)):
-            raise ProviderError(
-                "an embedding holds something that is not a finite number", Trouble.MALFORMED
-            )
+            raise ProviderError("an embedding holds something that is not a finite number")
         if not any(vector):
-            raise ProviderError(
-                "an embedding is empty or all zeros, so it has no direction", Trouble.MALFORMED
-            )
+            raise ProviderError("an embedding is empty or all zeros, so it has no direction")
 
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ProviderError("the embeddings are too large to compare", Trouble.MALFORMED)
+        raise ProviderError("the embeddings are too large to compare")
     return value

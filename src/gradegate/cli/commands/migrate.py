@@ -32,7 +32,7 @@ from gradegate.github.action import TARGET
 from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_in_config, moved
 from gradegate.planning.binding.default_graders import pin_of
 from gradegate.runner.prepare import prepare_without_keys
-from gradegate.structs import names, replace
+from gradegate.structs import JsonObject, names, replace
 
 IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 # One command without a variable, a pipe or a second command; `${{ }}` is filled in before a shell sees it.
@@ -152,7 +152,7 @@ class Migration(Struct):
                     edits, place, wanted, edits.wanted["jobs"][name]["steps"][number] != step
                 )
 
-    def _uses(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> Gate | None:
+    def _uses(self, edits: Edits, place: Keys, step: JsonObject) -> Gate | None:
         """Change a step that uses promptfoo's action, and give what its config needs in its gate."""
         given = _at(step, "with")
         changes = moved(given)
@@ -168,7 +168,7 @@ class Migration(Struct):
         edits.change(place, ["with"] if whole and given else (), {"uses": Remarked(ACTION), **new})
         return changes.gate
 
-    def _run(self, edits: Edits, place: Keys, step: Mapping[str, Any]) -> bool:
+    def _run(self, edits: Edits, place: Keys, step: JsonObject) -> bool:
         """Change a step that runs the command, if one that uses the Action does the same."""
         given, why = inputs(step["run"])
         if concurrency := given.pop(CONCURRENCY, None):
@@ -352,7 +352,7 @@ def _left_out(gate: Gate, origin: Origin) -> tuple[str, Origin, str]:
     )
 
 
-def _at(value: Any, *keys: str | int) -> Mapping[str, Any]:
+def _at(value: Any, *keys: str | int) -> JsonObject:
     """A mapping inside others; an empty one where there is none."""
     for key in keys:
         value = (
@@ -365,9 +365,7 @@ def _at(value: Any, *keys: str | int) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _assertions(
-    value: Any, place: tuple[str | int, ...] = ()
-) -> Iterator[tuple[Keys, Mapping[str, Any]]]:
+def _assertions(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[Keys, JsonObject]]:
     """Everything that stands in a list `assert`."""
     items = (
         value.items()

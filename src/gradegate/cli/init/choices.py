@@ -17,7 +17,7 @@ from gradegate.providers.api import options
 from gradegate.providers.api.provider import PROVIDERS, split_id
 from gradegate.runner.prepare import with_stand_ins
 from gradegate.security.environment import Environment
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 TEMPLATES = {
     "prompt": "a prompt, with a model that answers it",
@@ -36,7 +36,7 @@ _ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
 Ask = Callable[[str], str]  # shows a question and gives the line that was typed
 
 
-class Choices(Struct, frozen=True):
+class Choices(FrozenStruct):
     """``template`` is one of ``TEMPLATES``, ``provider`` and ``grader`` are ids; ``folder`` is relative to where the command is started.
 
     What is empty has a default: the grader is the model that answers, and a model that nobody named is a placeholder.

@@ -41,7 +41,7 @@ from gradegate.reports.format.escape import one_line
 from gradegate.results.grades import Outcome
 from gradegate.runner.prepare import STAND_IN, prepare, prepare_without_keys
 from gradegate.runner.run import Run
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 # --- what workflows do: which jobs run gradegate, whether they block, what forks get ---------------------------------
 
@@ -87,7 +87,7 @@ def _told(
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Titles and texts of one step, and its problems."""
     on = workflow.get("on")
-    events: Mapping[str, Any] = (
+    events: JsonObject = (
         {on: None}
         if isinstance(on, str)
         else dict.fromkeys(map(str, on))
@@ -202,7 +202,7 @@ def runner(root: Path) -> dict[str, str]:
     }
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 
@@ -236,7 +236,7 @@ _ABOUT = {
 }
 
 
-class Ground(Struct, frozen=True):
+class Ground(FrozenStruct):
     """Where somebody starts: ``cwd``; ``root``, the repository around it, else ``cwd``; ``folder`` of the config, relative to ``cwd``."""
 
     cwd: Path
@@ -381,15 +381,8 @@ def record(
             for model in bound.models.values()
         }
         answered, *graded = map(_listen, (job.target, *graders.values()))
-        (row,) = (
-            Run(
-                replace(prepared.plan, jobs=(job,), policies=(), powers=()),
-                prepared.client,
-                grader_retries=1,
-            )
-            .result()
-            .rows
-        )
+        plan = replace(prepared.plan, jobs=(job,), policies=(), powers=())
+        (row,) = Run(plan, prepared.client).result().rows
     failures = [grade for grade in row.grades if grade.outcome is Outcome.ERROR]
     if row.output is None or failures:
         setup = any(grade.setup for grade in failures)

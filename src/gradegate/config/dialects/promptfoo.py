@@ -18,7 +18,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.security.environment import Environment
-from gradegate.structs import inherited, replace
+from gradegate.structs import JsonObject, inherited, replace
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 
@@ -168,7 +168,7 @@ class _Reader:
 
     def _read(
         self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None = None
-    ) -> Iterator[tuple[Mapping[str, Any], Case]]:
+    ) -> Iterator[tuple[JsonObject, Case]]:
         """The tests of a list or of the files that it names: as written, and read; ``path`` leads to them in a config."""
         for test, where, inline in self._written(written, file, path, origin):
             if not isinstance(test, Mapping):
@@ -235,7 +235,7 @@ class _Reader:
                     )
                 number += 1
 
-    def _scenarios_in(self, written: Any) -> Iterator[tuple[Mapping[str, Any], Origin]]:
+    def _scenarios_in(self, written: Any) -> Iterator[tuple[JsonObject, Origin]]:
         """The scenarios of a list, or of the files that it names, each with its place."""
         items = written if isinstance(written, list) else [] if written is None else [written]
         for item in items:
@@ -266,7 +266,7 @@ class _Reader:
                             "a scenario is a mapping", origin, "give it `config` and `tests`"
                         )
 
-    def _merged(self, case: Case, test: Mapping[str, Any], entry: Case | None = None) -> Case:
+    def _merged(self, case: Case, test: JsonObject, entry: Case | None = None) -> Case:
         """A test over the defaults, or over an entry of its scenario: it wins, key by key in vars, options and metadata."""
         base = entry or self._default
         joins = entry is not None or case.options.default_assertions

@@ -23,7 +23,7 @@ from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row, open_in_grade, takes
 from gradegate.results.run_result import Counts
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _LEAST = 8  # cases of a wave, as far as so many are open
 _MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it
@@ -34,7 +34,7 @@ Unit = tuple[Place, ...]  # the open grades of a case
 _Counted = tuple[Outcome, Unit, bool]
 
 
-class Opened(Struct, frozen=True):
+class Opened(FrozenStruct):
     """A row, and the positions of its grades that failed and may be asked again, as far as they were not."""
 
     row: Row

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gradegate.gate.statistics import Lead
 from gradegate.results.grades import Outcome
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 CONTRADICTION = "the grader contradicts itself"
 DOUBT = "the re-asks cannot tell a broken case from a flaky one"
@@ -31,7 +31,7 @@ def mean_share(fails: int, passes: int, noise: float) -> float:
     return min(0.25, max(noise / 2, fails / (fails + passes) if fails + passes else 0.0))
 
 
-class Prior(Struct, frozen=True):
+class Prior(FrozenStruct):
     """A used history as the test takes it."""
 
     fails: int

@@ -15,7 +15,7 @@ from gradegate.config import unknown_keys as wrongkeys
 from gradegate.config.keys import STEERING, OptionKeys, belongs, names_of
 from gradegate.config.unknown_keys import is_own
 from gradegate.core.assertion import ASSERT_SET, Assertion
-from gradegate.core.conversation import Turn
+from gradegate.core.conversation import Turn, Variables
 from gradegate.core.provider_spec import ProviderSpec, Verbatim
 from gradegate.core.suite import CaseOptions, Idle
 from gradegate.core.validation import wrong
@@ -29,7 +29,7 @@ from gradegate.providers.api.provider import Provider, split_id
 from gradegate.registry import suggest
 from gradegate.results.grades import Asserted
 from gradegate.sandbox.repository_code import INSTEAD, check
-from gradegate.structs import Struct, names, replace
+from gradegate.structs import FrozenStruct, JsonObject, names, replace
 from gradegate.templating.script import ScriptError, mentions, of_transform, shown
 from gradegate.templating.template import TemplateError, is_template, render, render_values
 
@@ -76,16 +76,16 @@ def is_shared(name: str) -> bool:
     return name not in TEST_PARAMETERS and name not in _NO_OPTIONS
 
 
-class Subject(Struct, frozen=True):
+class Subject(FrozenStruct):
     """What assertions are bound for: the options, the variables and the conversation of a case."""
 
     options: CaseOptions
-    variables: Mapping[str, Any]
+    variables: Variables
     turns: tuple[Turn, ...] = ()
     brought: frozenset[str] = (
         frozenset()
     )  # variables that an answer may bring where the test has none
-    about: Mapping[str, Any] = {}  # what the test says of itself
+    about: JsonObject = {}  # what the test says of itself
 
 
 def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
@@ -158,6 +158,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         prompts,
         binder.again(kind, spec),
         spec.transform,
+        binder.grader_retries,
     )
 
 
@@ -208,9 +209,7 @@ def check_share(name: str, limit: object, origin: Origin) -> None:
 # --- a grader and its options ---------------------------------------------------------------------------------
 
 
-def _grader(
-    kind: type[Grader], options: Mapping[str, Any], spec: Assertion, subject: Subject
-) -> Grader:
+def _grader(kind: type[Grader], options: JsonObject, spec: Assertion, subject: Subject) -> Grader:
     try:
         grader = kind(**options)
     except ValidationError as e:
@@ -319,7 +318,7 @@ def _rubric(kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric
         raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
 
 
-def _metric(spec: Assertion, variables: Mapping[str, Any]) -> str:
+def _metric(spec: Assertion, variables: Variables) -> str:
     if not is_template(spec.metric):
         return spec.metric
     try:

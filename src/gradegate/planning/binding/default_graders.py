@@ -8,13 +8,13 @@ from collections.abc import Container, Mapping
 
 from gradegate.errors import Mistake
 from gradegate.files.documents import table
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 DEFAULT_KINDS = ("text", "embedding", "moderation")
 _PIN = "pin it with defaultTest.options.provider: "
 
 
-class DefaultGraders(Struct, frozen=True):
+class DefaultGraders(FrozenStruct):
     """The default models of one vendor. ``key`` is the variable that chose them, None if no key is set."""
 
     key: str | None

@@ -1,5 +1,6 @@
 """Chooses the model behind each target and grader, and says how to serve one that is missing."""
 
+import re
 from collections.abc import Callable
 
 from gradegate.core.assertion import Assertion
@@ -58,6 +59,19 @@ def self_contained(provider: Provider) -> Provider:
             what, provider.origin, "write {{prompt}}: it contains everything that the grader needs"
         )
     return provider
+
+
+# The vendors whose models are known by how their names begin.
+_VENDORS = (
+    (re.compile(r"(?:chat)?gpt-|o\d"), "openai:chat"),
+    (re.compile(r"claude-"), "anthropic:messages"),
+)
+
+
+def model_of_slug(slug: str) -> str:
+    """The id of a model that Aegis knows by a bare name, such as ``o4-mini``; empty where the name tells no vendor."""
+    vendor = next((vendor for names, vendor in _VENDORS if names.match(slug)), "")
+    return f"{vendor}:{slug}" if vendor else ""
 
 
 def how_to_serve(need: str, spec: Assertion) -> str:

@@ -27,6 +27,7 @@ from gradegate.planning.binding.model_choice import (
     behind,
     how_to_serve,
     maker,
+    model_of_slug,
     self_contained,
 )
 from gradegate.planning.checks import credentials, scripts
@@ -37,11 +38,11 @@ from gradegate.providers.api.options import PLACEHOLDER
 from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Use
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import of_transform
 
 
-class Binder(Struct, frozen=True):
+class Binder(FrozenStruct):
     """Binds what one suite names. Providers are shared between all suites of a run through ``pool``."""
 
     suite: Suite
@@ -52,6 +53,7 @@ class Binder(Struct, frozen=True):
     egress: Egress = Egress()
     asks_targets: bool = True
     default_grader_key: str = ""  # as the settings have it
+    grader_retries: int = 1
     idle: list[Idle] = []  # what assertions and options have that means nothing
     documents: dict[str, Any] = {}  # files that configs of providers name, read once
     bound: dict[int, tuple[ProviderSpec, Provider]] = {}  # by identity: the same for many cases
@@ -132,7 +134,7 @@ class Binder(Struct, frozen=True):
             self.pool[key] = label
         return self.pool[key]
 
-    def over(self, provider: Provider, config: Mapping[str, Any], origin: Origin) -> Provider:
+    def over(self, provider: Provider, config: JsonObject, origin: Origin) -> Provider:
         """A target with options over its own: those that a prompt sets for it, and those of a test. Raises ConfigError."""
         spec = provider.spec
         if not config or spec is None:
@@ -192,6 +194,8 @@ class Binder(Struct, frozen=True):
             if chosen := self.chosen[need, id(grader)][1]:
                 return chosen
         if model is None:
+            if need == "text" and (known := model_of_slug(spec.model_slug)):
+                return self.provider(ProviderSpec(known, origin=spec.origin))
             if text is None and not spec.model_slug and need in DEFAULT_KINDS:
                 return self._default(need, spec)
             what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"

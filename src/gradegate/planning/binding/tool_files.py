@@ -9,7 +9,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.paths import is_code
 from gradegate.files.workspace import Workspace
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 
 KEYS = ("tools", "functions", "response_format", "output_format", "responseSchema")
 
@@ -36,8 +36,8 @@ def read_in(
 
 
 def of_assertion(
-    config: Mapping[str, Any], workspace: Workspace, folder: Path, origin: Origin
-) -> Mapping[str, Any]:
+    config: JsonObject, workspace: Workspace, folder: Path, origin: Origin
+) -> JsonObject:
     """The config of an assertion with the content of the files that its ``tools`` name. Raises ConfigError."""
     if not _names_file(config.get("tools")):
         return config

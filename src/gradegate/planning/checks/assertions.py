@@ -72,6 +72,10 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
         if isinstance(binding, Bound) and (meant := _per_cent(binding, limit)):
             what = f"the threshold of `{binding.asserted.type}` is {limit:g}: if this is per cent, write {meant:g}"
             yield Note(what, binding.asserted.origin)
+    for job in jobs:
+        for bound in (bound for binding in job.assertions for bound in binding.bounds):
+            if ignored := bound.grader.ignores(job.case.turns):
+                yield Note(f"`{bound.asserted.type}`: {ignored}", bound.asserted.origin)
     for case in cases:
         if not case.assertions:
             yield Note("the test has no assertion, so its answer is not checked", case.origin)

@@ -1,6 +1,6 @@
 """Checks the rules of a gate: a rule that selects nothing is a mistake."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -13,7 +13,7 @@ from gradegate.errors import Mistake
 from gradegate.planning.plan import Job, selected
 from gradegate.results.grades import Asserted
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import is_template
 
 MOST_SHOWN, _LONGEST = 5, 60  # values that a cure names, and characters of each
@@ -140,7 +140,7 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     return f"{' and '.join(f'`{key}`' for key in written)} each select something, but no grade matches all of them"
 
 
-def _instead(key: str, pattern: str, counting: Sequence[Mapping[str, Any]]) -> str:
+def _instead(key: str, pattern: str, counting: Sequence[JsonObject]) -> str:
     """``metric: `tone`, `facts` and 3 more``, those nearest to the pattern first."""
     values = sorted({names[key] for names in counting if names[key]})
     if not values:

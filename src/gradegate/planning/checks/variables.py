@@ -18,7 +18,7 @@ from gradegate.providers.api.provider import Provider
 from gradegate.registry import near
 from gradegate.security.environment import Environment
 from gradegate.security.secrets import is_runners
-from gradegate.structs import Struct
+from gradegate.structs import JsonObject, Struct
 from gradegate.templating.template import (
     TemplateError,
     environment,
@@ -65,7 +65,7 @@ class Names(Struct):
     def see(
         self,
         case: Case,
-        values: Mapping[str, Any],
+        values: JsonObject,
         prompts: Iterable[PromptSpec],
         targets: Iterable[Provider],
     ) -> None:
@@ -115,7 +115,7 @@ class Names(Struct):
                     values,
                 )
 
-    def _rubric(self, what: str, origin: Origin, written: Any, values: Mapping[str, Any]) -> None:
+    def _rubric(self, what: str, origin: Origin, written: Any, values: JsonObject) -> None:
         """A grading prompt has the variables of its grader as well; one prompt may serve several graders."""
         if written:
             self._fill(what, origin, _texts(written, nested=True), values, built_in())
@@ -125,7 +125,7 @@ class Names(Struct):
         what: str,
         origin: Origin,
         texts: list[str],
-        values: Mapping[str, Any],
+        values: JsonObject,
         added: frozenset[str] = frozenset(),
         compared: bool = False,
     ) -> None:
@@ -143,7 +143,7 @@ class Names(Struct):
         what: str,
         origin: Origin,
         texts: list[str],
-        values: Mapping[str, Any],
+        values: JsonObject,
         added: frozenset[str],
         compared: bool,
     ) -> tuple[_Place, frozenset[str]]:

@@ -13,7 +13,6 @@ from gradegate.core.conversation import Image, Request
 from gradegate.providers.api.chat_api import (
     TOOL,
     Form,
-    JsonObject,
     ModelOutput,
     Shape,
     blocks,
@@ -24,6 +23,7 @@ from gradegate.providers.api.chat_api import (
     total,
 )
 from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
+from gradegate.structs import JsonObject
 
 SAMPLING = ("temperature", "top_p", "top_k")
 SENT = (
@@ -55,6 +55,7 @@ class Messages(Shape):
     """Questions to Claude, and its answers; ``model`` tells whether it takes a temperature."""
 
     finished = ("end_turn", "stop_sequence")
+    takes_bounds = False
 
     def __init__(self, model: str, config: JsonObject) -> None:
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")

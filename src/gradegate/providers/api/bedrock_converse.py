@@ -13,7 +13,6 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.providers.api.chat_api import (
     TOOL,
     Form,
-    JsonObject,
     ModelOutput,
     Shape,
     blocks,
@@ -25,6 +24,7 @@ from gradegate.providers.api.chat_api import (
     total,
 )
 from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
+from gradegate.structs import JsonObject
 from gradegate.templating import chat_prompt as chat
 
 INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
@@ -72,6 +72,7 @@ class Converse(Shape):
     """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
 
     finished = ("end_turn", "stop_sequence")
+    takes_bounds = False
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
@@ -244,7 +245,7 @@ def _block(part: Part) -> JsonObject:
     return {**part, "image": {**part["image"], **_image(encoded)["image"]}} if encoded else part
 
 
-def _image(image: str) -> Mapping[str, Any]:
+def _image(image: str) -> JsonObject:
     encoded, address = data_of(image), image.strip()
     if not encoded and not address.startswith("s3://"):
         raise ProviderError(

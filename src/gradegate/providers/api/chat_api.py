@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.errors import ProviderError
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 # What vendors and conventions call the end of an answer, in OpenAI's words; neither case matters, nor whether a hyphen, a
 # blank or a capital joins words.
@@ -40,13 +40,22 @@ def ended(word: str) -> str:
     return _MEANT.get(word) or _MEANT.get(_plain(word), word.strip().lower())
 
 
-JsonObject = Mapping[str, Any]
 MOST = 10**15
 TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
 
-class ModelOutput(Struct, frozen=True):
+_BOUNDS = ("minimum", "maximum", "minItems", "maxItems")
+
+
+def without_bounds(schema: Any) -> Any:
+    """A JSON Schema of ours without ranges of numbers and lengths of lists."""
+    if not isinstance(schema, Mapping):
+        return schema
+    return {key: without_bounds(value) for key, value in schema.items() if key not in _BOUNDS}
+
+
+class ModelOutput(FrozenStruct):
     """What a response says. ``text`` is the refusal where the model declined, the tool calls as JSON where it called.
 
     ``finish_reason`` is "stop", "length", "tool_calls", "content_filter", "" when the response gives none, or the
@@ -83,6 +92,10 @@ class Shape:
     """
 
     finished: ClassVar[tuple[str, ...]] = ("stop",)
+    # Whether a schema may have ranges of numbers and lengths of lists, which Anthropic, Bedrock and Azure refuse:
+    # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+    # https://learn.microsoft.com/en-us/azure/ai-services/openai/how-to/structured-outputs
+    takes_bounds = True
     own = False
 
     def __init__(self, config: JsonObject, *, heats: bool = True, insists: bool = False) -> None:
@@ -102,7 +115,10 @@ class Shape:
         is_set = any(
             _collide(form, body) for form, _ in self.forms(_SOME)
         )  # the config itself says in which form
-        forms = () if is_set or request.schema is None else self.forms(request.schema)
+        schema = request.schema
+        if schema is not None and not self.takes_bounds:
+            schema = without_bounds(schema)
+        forms = () if is_set or schema is None else self.forms(schema)
         for number, (form, holds) in enumerate((*forms, _PLAIN)):
             if forms and number < self._first:
                 continue

@@ -12,7 +12,6 @@ from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_api import (
     TOOL,
-    JsonObject,
     NoOutput,
     Shape,
     members,
@@ -37,7 +36,7 @@ from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.providers.cache.call import named_model, paid
 from gradegate.security.hosts import Vendor
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the option `structured`
 # Of AWS. Only letters before the first dash: `s3-us-west-2.amazonaws.com` has buckets of anybody below it.
@@ -82,7 +81,7 @@ class ChatModel(Model):
         # What the endpoint does with a schema: the option, else what its host is known for. Anthropic ignores one in the form of OpenAI's
         # API: https://platform.claude.com/docs/en/api/openai-sdk
         ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
-        written = setting.spec.config.get("structured")
+        written = setting.config.get("structured")
         self.structured = (
             (ENFORCED if shape.own and not ignored else REQUESTED)
             if written is None
@@ -117,7 +116,7 @@ class ChatModel(Model):
             answer = self._shape.read(response)
         except NoOutput as e:
             paid(usage)
-            raise ProviderError(f"{self.host} answered {e}", Trouble.MALFORMED) from e
+            raise ProviderError(f"{self.host} answered {e}") from e
         text, finish, calls = (
             answer.text,
             answer.finish_reason,
@@ -187,7 +186,7 @@ class Embeddings(Model):
         if sorted(places, key=str) == sorted(range(texts), key=str):
             data = sorted(data, key=lambda row: row["index"])
         elif any(place is not None for place in places):
-            raise ProviderError(f"{self.host} numbered its vectors {places}", Trouble.MALFORMED)
+            raise ProviderError(f"{self.host} numbered its vectors {places}")
         return [row.get("embedding") for row in data], members(response.get("usage")).get(
             "prompt_tokens"
         )
@@ -196,7 +195,7 @@ class Embeddings(Model):
         return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)
 
 
-class Service(Struct, frozen=True):
+class Service(FrozenStruct):
     """One service; called with a setting, it builds the provider that its id names."""
 
     name: str
@@ -265,7 +264,7 @@ class Service(Struct, frozen=True):
 
     def url(self, setting: Setting) -> str:
         """``apiHost`` or ``apiBaseUrl``, else the address of the environment, else its own. Raises ConfigError."""
-        config = self.config(setting.spec.config)
+        config = self.config(setting.config)
         if config.get("apiHost"):
             return base_url(setting, f"https://{config['apiHost']}/v1")
         given = setting.env.address(*self.addresses).rstrip("/")
@@ -275,7 +274,7 @@ class Service(Struct, frozen=True):
             raise setting.mistake(f"no address for `{setting.spec.id}`", cure, self.addresses[0])
         url = str(named or self.base.replace("{model}", quote(setting.model, safe="/")))
         for option, variable in () if named else self.parts.items():
-            value = str(setting.spec.config.get(option) or setting.env.get(variable))
+            value = str(setting.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
                 raise setting.mistake(
@@ -289,13 +288,13 @@ class Service(Struct, frozen=True):
 
     def headers(self, setting: Setting, url: str) -> Headers:
         """The key and the config's own headers. Raises ConfigError where a key is missing."""
-        needed = not self.keyless and setting.spec.config.get("apiKeyRequired") is not False
+        needed = not self.keyless and setting.config.get("apiKeyRequired") is not False
         key, token = secret(setting, *self.keys), None
         if not key and self.federation:
             token = self.federation.token(setting, url, self.keys, needed=needed)
         elif needed:
             key = need_key(setting, *self.keys)
-        return Headers(own_headers(setting.spec.config), bearer(key), token)
+        return Headers(own_headers(setting.config), bearer(key), token)
 
     def config(self, written: JsonObject) -> JsonObject:
         """The options as OpenAI's API names them."""
@@ -307,7 +306,7 @@ class CompatibleChat(ChatModel):
 
     def __init__(self, setting: Setting, service: Service) -> None:
         model = need_model(setting, f"{_prefix(setting)}:MODEL")
-        url, config = service.url(setting), service.config(setting.spec.config)
+        url, config = service.url(setting), service.config(setting.config)
         more = options.free(config, service.options) if service.open else ()
         shape = Completions(model, config, (*SENT, *service.extra, *more))
         super().__init__(

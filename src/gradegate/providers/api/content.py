@@ -14,10 +14,9 @@ from typing import Any
 from gradegate.core.conversation import Image, Message
 from gradegate.errors import ProviderError, Trouble
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import chat_prompt as chat
 
-JsonObject = Mapping[str, Any]
 CALLS = "tool_calls"  # where the metadata of a turn has them
 UNTOLD = "tool_calls_untold"  # where that of an answer says why it is not known which there were
 # Kinds that name a function of the caller's.
@@ -159,7 +158,7 @@ def _lower(schema: Any) -> Any:
     }
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(FrozenStruct):
     """A call of a function, which the assistant made."""
 
     id: str
@@ -167,7 +166,7 @@ class ToolCall(Struct, frozen=True):
     arguments: JsonObject
 
 
-class ToolResult(Struct, frozen=True):
+class ToolResult(FrozenStruct):
     """What a function gave."""
 
     id: str
@@ -181,7 +180,7 @@ Part = (
 Parts = list[Part]
 
 
-class Taken(Struct, frozen=True):
+class Taken(FrozenStruct):
     """What a vendor's API takes beside texts, images, calls and results: parts of its ``own``, which are sent as they are.
 
     Its parts are told by their type or, where they are not ``typed``, by a key. ``system`` are those that system messages may have.

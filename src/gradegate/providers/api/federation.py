@@ -23,7 +23,7 @@ from gradegate.providers.api.provider import Setting
 from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import Vendor, host_at
 from gradegate.security.redaction import excerpt, redactor, remember
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 JWT = "urn:ietf:params:oauth:token-type:jwt"
@@ -44,7 +44,7 @@ _CLAIMS = (
 )  # what rules of vendors look at, and no secret
 
 
-class Federation(Struct, frozen=True):
+class Federation(FrozenStruct):
     """How one vendor takes GitHub's identity token for a token of its own, which ``own`` hosts alone are sent.
 
     ``ids`` and ``optional`` map fields of the exchange to the variables of the workflow that fill them; one that ``url`` names in
@@ -78,7 +78,7 @@ class Federation(Struct, frozen=True):
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         if not named:
             cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/sign-in.md)"
-            raise setting.keyless("", cure, str(setting.spec.config.get("apiKeyEnvar") or keys[0]))
+            raise setting.keyless("", cure, str(setting.config.get("apiKeyEnvar") or keys[0]))
         if not own:
             raise strayed(setting, f"tokens of {self.vendor} go", url, static)
         missing = [name for name in self.ids.values() if not values[name]]
@@ -147,7 +147,7 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     )
     token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
-        raise ProviderError(f"{what}: {answer.host} answered without one", Trouble.MALFORMED)
+        raise ProviderError(f"{what}: {answer.host} answered without one")
     remember(token)
     return token
 
@@ -215,9 +215,7 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
     content = read(answer, what, cure, secrets)
     text, kind = content.get("access_token"), content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
-        raise ProviderError(
-            f"{what}: {answer.host} answered without a bearer token", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{what}: {answer.host} answered without a bearer token")
     remember(text)
     try:
         return Token(text, life(content.get("expires_in")))
@@ -247,7 +245,7 @@ _SECONDS = range(600, 43_201)
 _SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/sign-in.md)"
 
 
-class ExternalAccount(Struct, frozen=True):
+class ExternalAccount(FrozenStruct):
     """What the file says, as far as it is followed."""
 
     audience: str  # of the federated token: the provider of a pool
@@ -303,7 +301,6 @@ class ExternalAccount(Struct, frozen=True):
         except (ValueError, TypeError) as e:
             raise ProviderError(
                 f"no token of the service account: {answer.host} does not say when it ends",
-                Trouble.MALFORMED,
             ) from e
         told = {"access_token": content.get("accessToken"), "expires_in": left}
         return granted(

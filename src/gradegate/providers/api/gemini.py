@@ -11,7 +11,6 @@ from typing import Any
 from gradegate.core.conversation import Image, Request
 from gradegate.providers.api.chat_api import (
     Form,
-    JsonObject,
     ModelOutput,
     NoOutput,
     Shape,
@@ -24,6 +23,7 @@ from gradegate.providers.api.chat_api import (
     total,
 )
 from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
+from gradegate.structs import JsonObject
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
 GENERATION = tuple(

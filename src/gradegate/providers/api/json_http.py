@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from gradegate.providers.api.chat_api import is_count, members, objects
 from gradegate.providers.api.prices import is_number, rates
 from gradegate.providers.api.provider import Provider, Setting, secret
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 from gradegate.templating import chat_prompt as chat
 
 # The key, the model or the address is wrong: the same answer comes to every call.
@@ -61,7 +62,7 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
 
 def place(setting: Setting, host_variable: str, variables: Sequence[str], own: str) -> str:
     """``apiHost`` or ``apiBaseUrl``, else the same by the variables of the environment, else the vendor's own. Raises ConfigError."""
-    config, env = setting.spec.config, setting.env
+    config, env = setting.config, setting.env
     host, base = config.get("apiHost"), config.get("apiBaseUrl")
     if not host and not base:
         host, base = env.get(host_variable), env.address(*variables)
@@ -83,7 +84,7 @@ def need_key(setting: Setting, *names: str) -> str:
     """The provider's key. Raises ConfigError when there is none."""
     key = secret(setting, *names)
     if not key:
-        variable = str(setting.spec.config.get("apiKeyEnvar") or names[0])
+        variable = str(setting.config.get("apiKeyEnvar") or names[0])
         raise setting.keyless(
             "", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable
         )
@@ -92,13 +93,13 @@ def need_key(setting: Setting, *names: str) -> str:
 
 def need_model(setting: Setting, example: str) -> str:
     """The model of the id, or of ``model`` in the config. Raises ConfigError when neither names one."""
-    model = setting.model or str(setting.spec.config.get("model") or "")
+    model = setting.model or str(setting.config.get("model") or "")
     if not model:
         raise setting.mistake(f"`{setting.spec.id}` names no model", f"write {example}")
     return model
 
 
-def own_headers(config: Mapping[str, Any]) -> dict[str, str]:
+def own_headers(config: JsonObject) -> dict[str, str]:
     """The ``headers`` of a config: they win over those of the provider."""
     return {str(name): str(value) for name, value in (config.get("headers") or {}).items()}
 
@@ -118,9 +119,7 @@ def post(
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body, waits)
     if not isinstance(content, dict):
-        raise ProviderError(
-            f"{host_of(url)} answered JSON that is not an object", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{host_of(url)} answered JSON that is not an object")
     return content, seconds
 
 
@@ -182,7 +181,7 @@ def words(body: Any) -> str:
     return excerpt(" ".join(str(body).split()), 500)
 
 
-def part_of(answer: Mapping[str, Any], name: str, host: str) -> str:
+def part_of(answer: JsonObject, name: str, host: str) -> str:
     """An id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", str(answer.get(name) or "")):
         raise ProviderError(f"{host} answered without an id that an address can have")
@@ -193,18 +192,14 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
     """What is listed for so many texts. Raises ProviderError where it is not one for each."""
     if not isinstance(listed, list) or len(listed) != texts:
         count = len(listed) if isinstance(listed, list) else 0
-        raise ProviderError(
-            f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}")
     return listed
 
 
 def vector(numbers: Any, host: str) -> list[float]:
     """A list of finite numbers. Raises ProviderError."""
     if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
-        raise ProviderError(
-            f"{host} returned an embedding that is not a list of numbers", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{host} returned an embedding that is not a list of numbers")
     return [float(part) for part in numbers]
 
 
@@ -216,18 +211,16 @@ def labels(rows: Any, host: str) -> dict[str, float]:
     if pairs is None or not all(
         isinstance(label, str) and is_number(score) for label, score in pairs
     ):
-        raise ProviderError(f"{host} answered without labels and scores", Trouble.MALFORMED)
+        raise ProviderError(f"{host} answered without labels and scores")
     found = {label: float(score) for label, score in pairs}
     twice = next((label for label, score in pairs if found[label] != score), None)
     if twice is not None:
-        raise ProviderError(
-            f"{host} gave the label {excerpt(twice, 60)!r} two scores", Trouble.MALFORMED
-        )
+        raise ProviderError(f"{host} gave the label {excerpt(twice, 60)!r} two scores")
     return found
 
 
 def token_usage(
-    config: Mapping[str, Any], model: str, prompt: Any, completion: Any, seconds: float
+    config: JsonObject, model: str, prompt: Any, completion: Any, seconds: float
 ) -> Usage:
     """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
     read, wrote = count(prompt), count(completion)
@@ -242,7 +235,7 @@ class Model(Provider):
 
     def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
         self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.spec.config
+        self._client, self._config = setting.client, setting.config
         self.url, self._headers, self._model = url, headers, model
 
     @property
@@ -254,7 +247,7 @@ class Model(Provider):
         """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
         return ""
 
-    def _post(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+    def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
         try:
             return post(self._client, self.url, self._headers, body, self._waits)
         except ProviderError as e:
@@ -262,7 +255,7 @@ class Model(Provider):
                 raise
             raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status) from e
 
-    def _priced_as(self, response: Mapping[str, Any]) -> str:
+    def _priced_as(self, response: JsonObject) -> str:
         return self._model
 
 

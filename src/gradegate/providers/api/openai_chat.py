@@ -13,7 +13,6 @@ from gradegate.core.conversation import Image, Message, Request
 from gradegate.providers.api.chat_api import (
     WHOLE,
     Form,
-    JsonObject,
     ModelOutput,
     NoOutput,
     Shape,
@@ -24,6 +23,7 @@ from gradegate.providers.api.chat_api import (
     picked,
 )
 from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
+from gradegate.structs import JsonObject
 
 # Options that go into the request as they are.
 SENT = tuple(
@@ -60,6 +60,7 @@ class Completions(Shape):
         self._model = model
         self._reasons = reasons(model) if reasoning is None else reasoning
         self._options = picked(config, sent)
+        self.takes_bounds = not model.startswith("ft:")  # OpenAI takes none for fine-tuned models
         super().__init__(config, heats=not self._reasons)
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:

@@ -1,11 +1,11 @@
 """What a model costs: the price that a config states, else the one in ``prices.yaml``."""
 
 import sys
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from gradegate.files.documents import table
+from gradegate.structs import JsonObject
 
 PRICES = ("cost", "inputCost", "outputCost")
 
@@ -32,7 +32,7 @@ def price(model: str) -> tuple[float, float] | None:
     return (read / 1e6, wrote / 1e6) if name else None
 
 
-def rates(config: Mapping[str, Any], model: str) -> tuple[float, float] | None:
+def rates(config: JsonObject, model: str) -> tuple[float, float] | None:
     """US dollars per token read and written: ``inputCost`` and ``outputCost``, ``cost`` for both, else the table's."""
     both = config.get("cost")
     read, wrote = config.get("inputCost", both), config.get("outputCost", both)

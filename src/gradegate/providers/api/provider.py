@@ -20,7 +20,7 @@ from gradegate.sandbox.program import is_javascript
 from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import Vendor
 from gradegate.security.secrets import is_runners
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 
 class Provider:
@@ -68,7 +68,7 @@ class Provider:
     notes: tuple[
         Note, ...
     ] = ()  # what the user should know of its options; set by whoever binds it
-    tools: Mapping[str, Any] | None = (
+    tools: JsonObject | None = (
         None  # the functions that it may call, as `toolcalls.declared`; set with the id
     )
     lacking: tuple[
@@ -145,7 +145,7 @@ class Label(Provider):
         self.id, self.name, self.spec, self.origin = spec.id, spec.name, spec, spec.origin
 
 
-class Setting(Struct, frozen=True):
+class Setting(FrozenStruct):
     """What a provider is built from. ``env`` has the config's ``env`` laid over it; ``uses`` gathers what is read of it."""
 
     spec: ProviderSpec
@@ -156,6 +156,11 @@ class Setting(Struct, frozen=True):
     uses: set[Use] = set()
     workspace: Workspace | None = None  # where code of the repository is, and
     folder: Path = Path()  # what its path is relative to
+
+    @property
+    def config(self) -> JsonObject:
+        """The options of the provider."""
+        return self.spec.config
 
     def mistake(self, what: str, cure: str, missing: str = "") -> ConfigError:
         """A mistake at the place of the provider."""
@@ -229,7 +234,7 @@ def secret(setting: Setting, *names: str) -> str | None:
     """``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``. Raises ConfigError for a variable of
     ``apiKeyEnvar`` that is not set or the runner's own.
     """
-    config = setting.spec.config
+    config = setting.config
     if config.get("apiKey"):
         return str(config["apiKey"])
     variable: Any = config.get("apiKeyEnvar")

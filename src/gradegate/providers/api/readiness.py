@@ -8,14 +8,14 @@ from gradegate.core.options import amount
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
 from gradegate.http.client import Client
 from gradegate.security.hosts import host_at, refused, unreachable
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most
 NO_SUCH_METHOD = 501  # whoever says so is there
 PAUSE, ONE_TRY = 0.25, 10.0  # seconds between two tries, and that one may take
 
 
-class Ready(Struct, frozen=True):
+class Ready(FrozenStruct):
     """An address that must answer within so many seconds."""
 
     url: str

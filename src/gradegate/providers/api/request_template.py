@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
-from gradegate.core.conversation import IS_DATA, RAW
-from gradegate.errors import ProviderError, Trouble
+from gradegate.core.conversation import IS_DATA, RAW, Variables
+from gradegate.errors import ProviderError
 from gradegate.files.documents import strict
 from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating.javascript import is_function
 from gradegate.templating.script import Script, ScriptError, mentions, of_response
 from gradegate.templating.template import render
@@ -25,7 +25,7 @@ _ABOUT_ERRORS = frozenset(
 )
 
 
-class ResponseTransform(Struct, frozen=True):
+class ResponseTransform(FrozenStruct):
     """What ``transformResponse`` makes of an answer; without a ``script``, the whole body is the output.
 
     ``reads_text``: the script may look at the body's text, not only at its JSON.
@@ -34,7 +34,7 @@ class ResponseTransform(Struct, frozen=True):
     script: Script | None = None
     reads_text: bool = True
 
-    def apply(self, text: str, answer: Response) -> tuple[str, Mapping[str, Any]]:
+    def apply(self, text: str, answer: Response) -> tuple[str, JsonObject]:
         """The output as text, and the metadata: an object with ``output`` or ``error`` can have ``metadata`` beside it.
 
         Raises ProviderError.
@@ -54,7 +54,7 @@ class ResponseTransform(Struct, frozen=True):
             what = f"transformResponse fails on the answer of {answer.host}"
             if value is None:
                 what += f", which is not JSON ({excerpt(text, 80)!r})"
-            raise ProviderError(f"{what}: {e}", Trouble.MALFORMED) from e
+            raise ProviderError(f"{what}: {e}") from e
         metadata: Any = {}
         if isinstance(made, dict) and ("output" in made or "error" in made):
             if made.get("error"):
@@ -63,7 +63,7 @@ class ResponseTransform(Struct, frozen=True):
             made, metadata = made.get("output"), made.get("metadata")
         if made is None:
             what = f"transformResponse gives nothing for the answer of {answer.host}: {excerpt(text, 80)!r}"
-            raise ProviderError(what, Trouble.MALFORMED)
+            raise ProviderError(what)
         return _shown(made, metadata if isinstance(metadata, dict) else {}, answer.host)
 
 
@@ -87,11 +87,10 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _shown(output: Any, metadata: Mapping[str, Any], host: str) -> tuple[str, Mapping[str, Any]]:
+def _shown(output: Any, metadata: JsonObject, host: str) -> tuple[str, JsonObject]:
     if isinstance(output, float) and not math.isfinite(output):
         raise ProviderError(
             f"transformResponse gives no value for the answer of {host}: {output}",
-            Trouble.MALFORMED,
         )
     metadata = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     if isinstance(output, str):
@@ -139,7 +138,7 @@ _CLIMBS = re.compile(r"/\.\.?(?:/|$)")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 
-def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) -> str:
+def address(url: str, query: Mapping[str, str], variables: Variables) -> str:
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
     filled = render(url, variables, into="url")
     if _CLIMBS.search(filled.partition("?")[0]) and not _CLIMBS.search(url):
@@ -158,8 +157,8 @@ def address(url: str, query: Mapping[str, str], variables: Mapping[str, Any]) ->
 def body(
     template: Any,
     headers: Mapping[str, str],
-    variables: Mapping[str, Any],
-    whole: Mapping[str, Any] | None = None,
+    variables: Variables,
+    whole: JsonObject | None = None,
 ) -> tuple[bytes | None, str]:
     """The body and its Content-Type, unless ``headers`` set one. Raises TemplateError and ValueError.
 
@@ -182,7 +181,7 @@ def body(
     return render(template, variables).encode(), "" if declared else TEXT
 
 
-def _json(template: str, variables: Mapping[str, Any]) -> bytes:
+def _json(template: str, variables: Variables) -> bytes:
     try:
         parsed = json.loads(template)
     except ValueError:
@@ -198,7 +197,7 @@ def _json(template: str, variables: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def _filled(template: Any, variables: Mapping[str, Any]) -> Any:
+def _filled(template: Any, variables: Variables) -> Any:
     """A value that is one variable alone, such as ``{{ messages | dump }}``, becomes the list or object that it holds."""
 
     def fill(written: str) -> Any:

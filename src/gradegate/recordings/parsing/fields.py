@@ -19,7 +19,7 @@ from gradegate.providers.api.content import CALLS, names, uniform
 from gradegate.recordings.parsing.recorded_answer import Answer, File
 from gradegate.registry import suggest
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import JsonObject, Struct, replace
 from gradegate.templating import chat_prompt as chat
 
 _CALL = 'write {"id": ..., "type": "function", "function": {"name": ..., "arguments": "{...}"}}'
@@ -46,7 +46,7 @@ def as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else to_json(value)
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: Any) -> JsonObject:
     """A value that should be an object; anything else is an empty one."""
     return value if isinstance(value, Mapping) else {}
 
@@ -79,9 +79,7 @@ def number(value: Any) -> float | None:
     return float(value) if ok else None
 
 
-def usage(
-    tokens: Mapping[str, Any], cost: float | None = None, seconds: float | None = None
-) -> Usage:
+def usage(tokens: JsonObject, cost: float | None = None, seconds: float | None = None) -> Usage:
     """What the answer took, by the names that vendors have for tokens; nothing where nothing is said."""
     read, written = first_number(tokens, _READ), first_number(tokens, _WRITTEN)
     if cost is None and seconds is None and read is None and written is None:
@@ -97,12 +95,12 @@ def usage(
     )
 
 
-def first_number(values: Mapping[str, Any], names: Iterable[str]) -> float | None:
+def first_number(values: JsonObject, names: Iterable[str]) -> float | None:
     """The first of these values that is a number."""
     return next((found for name in names if (found := number(values.get(name))) is not None), None)
 
 
-def check_tokens(tokens: Mapping[str, Any], origin: Origin) -> None:
+def check_tokens(tokens: JsonObject, origin: Origin) -> None:
     """Raises ConfigError for a count of tokens that is none."""
     for name in (*_READ, *_WRITTEN):
         if tokens.get(name) is not None and number(tokens[name]) is None:
@@ -113,7 +111,7 @@ def check_tokens(tokens: Mapping[str, Any], origin: Origin) -> None:
 # --- tool calls -----------------------------------------------------------------------------------------------
 
 
-def tool_calls(value: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | None:
+def tool_calls(value: Any, origin: Origin) -> tuple[JsonObject, ...] | None:
     """Calls of whatever vendor in OpenAI's form; also ``{name, arguments}`` without more. Raises ConfigError.
 
     None, which says nothing, stays None.
@@ -123,7 +121,7 @@ def tool_calls(value: Any, origin: Origin) -> tuple[Mapping[str, Any], ...] | No
     return None if value is None else tuple(tool_call(item, origin) for item in value)
 
 
-def tool_call(item: Any, origin: Origin) -> Mapping[str, Any]:
+def tool_call(item: Any, origin: Origin) -> JsonObject:
     """One call in OpenAI's form, its arguments as JSON text. Raises ConfigError where it does not say what it calls."""
     named = names(item)
     if not named:
@@ -137,13 +135,13 @@ def tool_call(item: Any, origin: Origin) -> Mapping[str, Any]:
     return call_of(item)
 
 
-def call_of(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def call_of(item: JsonObject) -> JsonObject:
     """A call in OpenAI's form, without blanks around its name."""
     call = uniform(item)
     return {**call, "function": {**call["function"], "name": call["function"]["name"].strip()}}
 
 
-def called(call: Mapping[str, Any]) -> tuple[str, str]:
+def called(call: JsonObject) -> tuple[str, str]:
     """What tells two calls apart: the name, and the arguments as JSON, whichever way they are written."""
     function = call["function"]
     try:
@@ -219,8 +217,8 @@ def turns(value: Any, origin: Origin) -> tuple[Turn, ...]:
 
 class _Parts(Struct):
     texts: list[str] = []
-    calls: list[Mapping[str, Any]] = []
-    results: list[Mapping[str, Any]] = []
+    calls: list[JsonObject] = []
+    results: list[JsonObject] = []
 
 
 class _Said(Struct):
@@ -305,7 +303,7 @@ class _Said(Struct):
 
     # --- what becomes of it -----------------------------------------------------------------------------------
 
-    def _result(self, identity: Any, result: Mapping[str, Any]) -> None:
+    def _result(self, identity: Any, result: JsonObject) -> None:
         """Keep what a tool gave with the last answer; what nobody called is the trace of a call that is not told."""
         name = str(result.get("name") or result.get("toolName") or "")
         known = self.by_id.get(str(identity or ""))
@@ -356,7 +354,7 @@ def _places(said: Sequence[Turn], prompt: str) -> tuple[int, int]:
     return max(first, 0), first + 1
 
 
-def calls(said: Iterable[Turn]) -> Iterator[Mapping[str, Any]]:
+def calls(said: Iterable[Turn]) -> Iterator[JsonObject]:
     """The calls of all turns, in order."""
     for turn in said:
         yield from turn.metadata.get(CALLS, ())

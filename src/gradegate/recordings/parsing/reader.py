@@ -15,14 +15,14 @@ from gradegate.files.workspace import Workspace, searched
 from gradegate.recordings.parsing.fields import strange
 from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 MOST = 50  # mistakes of one file that are said
 OWN = "lines"  # the shape of gradegate's own lines
 _FORM = 'write a line such as {"id": "...", "output": "..."} for each line of `gradegate cases`'
 
 
-class Recording(Struct, frozen=True):
+class Recording(FrozenStruct):
     """The answers of all files, the SHA-256 of each file by its name, and what could not be read."""
 
     answers: tuple[Answer, ...] = ()

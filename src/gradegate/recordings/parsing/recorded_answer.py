@@ -1,21 +1,20 @@
 """The contract of a shape: it recognises a file of answers made elsewhere, and reads each into an ``Answer``."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from gradegate.core.conversation import Turn
+from gradegate.core.conversation import Turn, Variables
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
 from gradegate.files.documents import Map
 from gradegate.registry import Registry
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, JsonObject
 
 CASE = "gradegate.case"  # the attribute of traces that names a call by its id
 Rows = list[Map]  # the objects of a file, each with its line
 
 
-class Question(Struct, frozen=True):
+class Question(FrozenStruct):
     """What an answer without an id is to: the text of a prompt or a question, and what narrows the search.
 
     ``provider`` is the name of the target, or its id. ``session`` is the id of a conversation, which an application may take
@@ -24,12 +23,12 @@ class Question(Struct, frozen=True):
 
     text: str
     whole: bool = False
-    vars: Mapping[str, Any] = {}
+    vars: Variables = {}
     provider: str = ""
     session: str = ""
 
 
-class Answer(Struct, frozen=True):
+class Answer(FrozenStruct):
     """One answer to a planned call, as whoever made it wrote it down: data that nobody vouches for.
 
     It names its call by ``id``, or by its ``question``. Without ``output`` the last message is it, or ``error`` says why
@@ -42,24 +41,24 @@ class Answer(Struct, frozen=True):
     output: str | None = None
     error: str = ""
     messages: tuple[Turn, ...] = ()
-    tool_calls: tuple[Mapping[str, Any], ...] | None = None
+    tool_calls: tuple[JsonObject, ...] | None = None
     untold: str = ""
     retrieval_context: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     finish_reason: str = ""
-    metadata: Mapping[str, Any] = {}
+    metadata: JsonObject = {}
     run: int = 0  # which run of its case it is, from 1; 0 where only the order says it
     origin: Origin = NOWHERE
 
 
-class File(Struct, frozen=True):
+class File(FrozenStruct):
     """The objects of a file, and its name in messages."""
 
     name: str
     rows: Rows
 
 
-class Shape(Struct, frozen=True):
+class Shape(FrozenStruct):
     """A plug-in of ``answers/``. ``recognises`` looks at one row, never raises, and is true of no row of another shape.
 
     ``read`` gives the answers of all files of that shape, or raises ConfigError with every mistake of them.

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from gradegate.files.documents import encodable
 from gradegate.registry import Registry
 from gradegate.results.run_result import Decision
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 _FORMS = {
     "server": re.compile(r"https?://[A-Za-z0-9.:-]+"),
@@ -29,7 +29,7 @@ class Sink(enum.Enum):
     CONSOLE = "console"  # text for people on standard output
 
 
-class Document(Struct, frozen=True):
+class Document(FrozenStruct):
     """A rendered report in parts, so that a long one need not be in memory at once."""
 
     sink: Sink
@@ -41,7 +41,7 @@ class Document(Struct, frozen=True):
         return "".join(self.parts)
 
 
-class Links(Struct, frozen=True):
+class Links(FrozenStruct):
     """Where a report points to, and what tells it from others on the same pull request; all empty outside GitHub.
 
     ``holds`` says whether a file, by its name in messages, is there to be annotated.
@@ -96,7 +96,7 @@ class Links(Struct, frozen=True):
         return place + (f"#L{line}" if line else "")
 
 
-class Report(Struct, frozen=True):
+class Report(FrozenStruct):
     """A plug-in of ``reports/``: ``suffix`` is what ``-o`` recognises, empty for reports that go elsewhere."""
 
     name: str

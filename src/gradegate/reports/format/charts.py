@@ -23,7 +23,7 @@ from gradegate.reports.view.wording import titled
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, takes
 from gradegate.results.run_result import Counts, RuleResult
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 _TEXT = 20_000  # characters of one text
 _LINE = 120  # of what stands in a line
@@ -75,7 +75,7 @@ def _file(name: str) -> str:
 # --- the distribution of each metric's scores, with the thresholds that were applied ----------------------------
 
 
-class Bin(Struct, frozen=True):
+class Bin(FrozenStruct):
     """How many grades with a score from ``low`` to below ``high`` passed, and how many failed."""
 
     low: float
@@ -84,7 +84,7 @@ class Bin(Struct, frozen=True):
     failed: int
 
 
-class Spread(Struct, frozen=True):
+class Spread(FrozenStruct):
     """One metric: its counts, and its scores in bins of one width; no bins where nothing has a score."""
 
     name: str
@@ -177,7 +177,7 @@ def _bins(scored: Sequence[tuple[float, Outcome]]) -> tuple[Bin, ...]:
 # --- charts -----------------------------------------------------------------------------------------------------
 
 
-class Box(Struct, frozen=True):
+class Box(FrozenStruct):
     """A rectangle; ``kind`` is the class that colours it."""
 
     kind: str
@@ -187,7 +187,7 @@ class Box(Struct, frozen=True):
     height: float
 
 
-class Chart(Struct, frozen=True):
+class Chart(FrozenStruct):
     """Rectangles and the places of vertical lines."""
 
     boxes: tuple[Box, ...]
@@ -241,7 +241,7 @@ def shares(result: RuleResult) -> Chart:
 # --- what the cases can be chosen by ----------------------------------------------------------------------------
 
 
-class Choice(Struct, frozen=True):
+class Choice(FrozenStruct):
     """One kind of what can be chosen: ``options`` are the words for each number."""
 
     name: str
@@ -249,7 +249,7 @@ class Choice(Struct, frozen=True):
     options: tuple[str, ...]
 
 
-class Choices(Struct, frozen=True):
+class Choices(FrozenStruct):
     """Everything that the cases of a run can be chosen by, each under a number."""
 
     rules: tuple[RuleResult, ...]

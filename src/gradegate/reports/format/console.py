@@ -19,7 +19,7 @@ from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.security.redaction import Hide
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _MOST_CHANGES = 100
 _MOST_METRICS = 200
@@ -41,7 +41,7 @@ class Tone(enum.Enum):
     FAINT = "2"
 
 
-class Line(Struct, frozen=True):
+class Line(FrozenStruct):
     """Text that is visible and may have several lines; ``head`` is a word of ours before it, which alone has the tone."""
 
     text: str
@@ -49,7 +49,7 @@ class Line(Struct, frozen=True):
     head: str = ""
 
 
-class View(Struct, frozen=True):
+class View(FrozenStruct):
     """How much is shown: of how many cases of a kind the evidence, and how many characters of each text.
 
     ``columns`` is how wide a line of the list may be, 0 for any width; ``more`` says where the rest is.
@@ -256,7 +256,7 @@ def _about(decision: Decision) -> Iterator[Line]:
     yield from (
         Line(one_line(model.chosen, 300), Tone.FAINT) for model in run.models if model.chosen
     )
-    yield from (Line(f"key: {one_line(str(use), 200)}", Tone.FAINT) for use in run.keys)
+    yield from (Line(f"key: {one_line(str(use))}", Tone.FAINT) for use in run.keys)
     target, grader = took(run)
     yield Line(f"target: {target}; grader: {grader}; {run.seconds:,.1f} s", Tone.FAINT)
     yield from (Line(text, Tone.FAINT) for text in saved(run))

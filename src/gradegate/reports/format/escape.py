@@ -1,12 +1,13 @@
 """Texts and values as people may read them: nothing in them hides, reorders, or is a command to a runner."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from gradegate.results.mapping import plain
 from gradegate.results.rows import shown
 from gradegate.security.redaction import shorten_line
+from gradegate.structs import JsonObject
 
 # Joiners and emoji variants keep their meaning behind a letter that needs them; anywhere else they only hide things.
 _JOINERS = "\u200c\u200d\ufe0f"
@@ -91,7 +92,7 @@ def _data(text: str) -> str:
 # --- values ----------------------------------------------------------------------------------------------------
 
 
-def spread(values: Mapping[str, Any]) -> str:
+def spread(values: JsonObject) -> str:
     """A mapping as text, one entry below the other; texts keep their lines."""
     texts = {str(key): shown(value, indent=2) for key, value in values.items()}
     return "\n".join(

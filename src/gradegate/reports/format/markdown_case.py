@@ -34,7 +34,7 @@ from gradegate.results.accounts import Made
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 COLUMNS = ("", "Case", "Got", "Why")
 WIDE, NARROW = (65, 100), (40, 60)  # characters of what came, and of why
@@ -46,7 +46,7 @@ _GRADES = 20  # of one case
 _SIGN = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.ERROR: "❔"}
 
 
-class Scope(Struct, frozen=True):
+class Scope(FrozenStruct):
     """Where links go, and what has to be named because there are several of it."""
 
     links: Links

@@ -28,7 +28,7 @@ from gradegate.results.accounts import DerivedMetric
 from gradegate.results.gate_changes import GUARD, GateChanges, done, guarded
 from gradegate.results.grades import Outcome
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _SHORT = 7  # characters of a commit
 _TITLES = 2  # configs that the first line names
@@ -42,7 +42,7 @@ _NOTES = 2  # notes that are in sight
 _RESERVE = 900  # for the sentences that say what was left out, and for folds
 
 
-class PageForm(Struct, frozen=True):
+class PageForm(FrozenStruct):
     """How long a page may be, in what unit, and whether it lists the cases that passed."""
 
     limit: int

@@ -36,7 +36,7 @@ from gradegate.results.grades import Grade, Outcome
 from gradegate.results.history import LEAST
 from gradegate.results.rows import Row, shown
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 _LINE = 200
 _COMPARED = 300  # words of each text; what is longer is not compared
@@ -56,7 +56,7 @@ _WHOLE = 1000  # characters of texts that are not cut
 _BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}
 
 
-class Exchange(Struct, frozen=True):
+class Exchange(FrozenStruct):
     """What was asked and answered. ``turn`` is the number of the answer in its conversation, 0 where there is no other."""
 
     asked: str
@@ -237,14 +237,14 @@ def explain_grade(row: Row, grade: Grade, limit: int) -> str:
 # --- words that differ ------------------------------------------------------------------------------------------
 
 
-class Piece(Struct, frozen=True):
+class Piece(FrozenStruct):
     """Some words in a row; ``differs`` where the other text does not have them there."""
 
     text: str
     differs: bool
 
 
-class Difference(Struct, frozen=True):
+class Difference(FrozenStruct):
     """Both texts in pieces that, joined, are the texts."""
 
     expected: tuple[Piece, ...]
@@ -304,7 +304,7 @@ _LISTS = {
 }
 
 
-class Claim(Struct, frozen=True):
+class Claim(FrozenStruct):
     """A claim with the verdict on it; ``near`` is the sentence of the sources that it is most like, if there is one."""
 
     text: str
@@ -338,7 +338,7 @@ def claims(row: Row, grade: Grade) -> list[Claim]:
     return listed
 
 
-def _claims(evidence: Mapping[str, Any]) -> Iterator[Claim]:
+def _claims(evidence: JsonObject) -> Iterator[Claim]:
     items = (
         (key, item)
         for key, listed in evidence.items()
@@ -391,7 +391,7 @@ def _words(text: str) -> frozenset[str]:
 # --- the case ---------------------------------------------------------------------------------------------------
 
 
-class Told(Struct, frozen=True):
+class Told(FrozenStruct):
     """One assertion: ``difference`` of what it expected and what came, None where that says nothing."""
 
     grade: Grade
@@ -407,7 +407,7 @@ class Told(Struct, frozen=True):
         return "advisory" if advises else grade.outcome.value
 
 
-class Said(Struct, frozen=True):
+class Said(FrozenStruct):
     """A message of a conversation, with the assertions that failed because of it."""
 
     number: int
@@ -415,7 +415,7 @@ class Said(Struct, frozen=True):
     blamed: tuple[str, ...] = ()
 
 
-class CaseView(Struct, frozen=True):
+class CaseView(FrozenStruct):
     """One answer. ``number`` is its place in results.json, from 1; ``about`` is what it is beside the base and the rules."""
 
     number: int

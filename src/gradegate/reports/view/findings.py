@@ -10,7 +10,7 @@ from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standi
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
 from gradegate.results.run_result import Decision
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 
 class Effect(enum.Enum):
@@ -24,7 +24,7 @@ class Effect(enum.Enum):
     NONE = "pass"
 
 
-class Finding(Struct, frozen=True):
+class Finding(FrozenStruct):
     """A row with something to read; ``alike`` are further rows with an error for the same reason."""
 
     row: Row

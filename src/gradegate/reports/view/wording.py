@@ -13,10 +13,10 @@ from gradegate.results.gate_changes import GateChanges, done
 from gradegate.results.grades import Asserted, Grade, Outcome
 from gradegate.results.rows import Row, case_name, shown
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class Head(Struct, frozen=True):
+class Head(FrozenStruct):
     """How an outcome is said at the head of a report; pages for GitHub write the words in capitals."""
 
     sign: str
@@ -114,7 +114,7 @@ def changed(changes: GateChanges) -> str:
         return ""
     said, other = done(changes), len(changes.parts[1].found) if changes.weakened else 0
     more = f", and changes it in {other:,} more" if other else ""
-    approved = f" (approved by {one_line(changes.approved, 200)})" if changes.approved else ""
+    approved = f" (approved by {one_line(changes.approved)})" if changes.approved else ""
     return f"{said[0].upper()}{said[1:]}{more}{approved}"
 
 
@@ -132,7 +132,7 @@ def cure(changes: GateChanges) -> str:
 
 def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
     """Which variables of the environment go where, and whose values are hidden: a line each."""
-    lines = [f"  {one_line(str(use), 200)}" for use in keys]
+    lines = [f"  {one_line(str(use))}" for use in keys]
     yield from ["keys and where they go:", *lines] if lines else []
     names = ", ".join(one_line(name, 100) for name in hidden)
     yield from [f"hidden in reports: {names}"] if names else []

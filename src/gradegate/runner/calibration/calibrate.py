@@ -122,7 +122,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     yield from (f"{text}." for text in _remarks(calibration))
     yield from (f"note: {one_line(note.text, _SHORT)}" for note in run.notes)
     yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
-    yield from (f"key: {one_line(str(use), 200)}" for use in run.keys)
+    yield from (f"key: {one_line(str(use))}" for use in run.keys)
     yield from (f"{text}." for text in [no_model(run.models)] if text)
     if run.interrupted:
         yield f"The run stopped early: {run.interrupted}"

@@ -20,7 +20,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.planning.plan import Job, Plan
 from gradegate.recordings.parsing.fields import strange
 from gradegate.registry import suggest
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 _FORM = 'write {"description": ..., "assertion": ..., "output": ..., "label": "pass" or "fail"}'
 _SHOWN = 3  # places of cases in a message
@@ -98,7 +98,7 @@ def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
 # --- what of the config a label is about ----------------------------------------------------------------------
 
 
-class Selected(Struct, frozen=True):
+class Selected(FrozenStruct):
     """A label with its case, which has the labelled output and the one assertion."""
 
     label: Label

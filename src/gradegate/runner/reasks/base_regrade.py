@@ -40,7 +40,7 @@ class Regrading(Asking):
 
     def _ask(self, bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
         assert isinstance(answer, Transcript)  # no new answer is asked for
-        grade = grade_of(bound, answer, self.grader_retries, FIRST + number)
+        grade = grade_of(bound, answer, FIRST + number)
         return replace(grade, outcome=_TURNED[grade.outcome])
 
 
@@ -62,14 +62,11 @@ class Beside(Struct):
     paired: Mapping[Place, Row | None]
     removed: tuple[str, ...]
     askable: Askable
-    grader_retries: int
     again: dict[Place, dict[int, Outcome]] = {}  # what was graded again, by answer and position
     usage: Usage = NO_USAGE
 
     @classmethod
-    def of(
-        cls, plan: Plan, askable: Askable, grader_retries: int, fresh: Mapping[Place, Row | None]
-    ) -> Beside | None:
+    def of(cls, plan: Plan, askable: Askable, fresh: Mapping[Place, Row | None]) -> Beside | None:
         """The counterparts of a plan; ``fresh`` are the answers of the base that were asked for in this run.
 
         None where neither a base is there nor a rule that asks for one.
@@ -77,10 +74,10 @@ class Beside(Struct):
         if plan.base is not None:
             started = datetime.now(UTC).isoformat(timespec="seconds")
             base = Baseline((), plan.base.commit, started, reask="off", fresh=True)
-            return cls(base, fresh, plan.base.gone, askable, grader_retries)
+            return cls(base, fresh, plan.base.gone, askable)
         if plan.baseline is None:
             asked = any(rule.beside_base for policy in plan.policies for rule in policy.rules)
-            return cls(None, fresh, (), askable, grader_retries) if asked else None
+            return cls(None, fresh, (), askable) if asked else None
         places = [
             (index, it)
             for index, job in enumerate(plan.jobs)
@@ -89,9 +86,7 @@ class Beside(Struct):
         paired, removed = pair(
             (identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline
         )
-        return cls(
-            plan.baseline, dict(zip(places, paired, strict=True)), removed, askable, grader_retries
-        )
+        return cls(plan.baseline, dict(zip(places, paired, strict=True)), removed, askable)
 
     def stated(self, case: Place, job: Job, row: Row, open_: Collection[int]) -> Row:
         """A row with what the base says of it, and the status of each grade; ``open_`` failed, and may still be asked again.
@@ -133,9 +128,7 @@ class Beside(Struct):
         }  # the record, turned round
         # What the graders of the base saw; the variables are the same, or nothing would be compared.
         saw = replace(answer.transcript, vars=job.vars, usage=NO_USAGE, tools=job.target.tools)
-        return Regrading(
-            place, job, saw, bounds, asks, self.askable.lead(job.suite), self.grader_retries
-        )
+        return Regrading(place, job, saw, bounds, asks, self.askable.lead(job.suite))
 
     def keep(self, case: Place, regrading: Regrading) -> None:
         """Take what was found: of each grade that was brought to its end, whether its PASS stands, and what the graders took."""

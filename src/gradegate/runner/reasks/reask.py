@@ -1,7 +1,5 @@
 """Asks grades of one answer again and again, until each of them stands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
@@ -34,7 +32,6 @@ class Asking(Struct):
     bounds: Mapping[int, Bound]
     asks: dict[int, list[Grade]]
     lead: Lead
-    grader_retries: int
     anew: bool = (
         False  # each time a new answer is asked for, and all that are open are graded in it
     )
@@ -131,4 +128,4 @@ class Asking(Struct):
             return error(bound, answer, NO_USAGE)
         if isinstance(answer, Exception):
             return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
-        return grade_of(bound, answer, self.grader_retries, number)
+        return grade_of(bound, answer, number)

@@ -24,14 +24,14 @@ from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.reask import Asking, Stopped
 from gradegate.runner.rounds import Place, Portions, Rounds, by_job
 from gradegate.runner.rows import with_grades
-from gradegate.structs import Struct, replace
+from gradegate.structs import FrozenStruct, replace
 
 Pursue = Callable[
     [Sequence[Asking], Portions, Stopped], None
 ]  # brings askings to their end, or as far as it can
 
 
-class Answer(Struct, frozen=True):
+class Answer(FrozenStruct):
     """A row with the job that it answers. ``transcript`` is what its graders saw, where that was kept."""
 
     job: Job
@@ -57,7 +57,6 @@ class Scheduler:
         self,
         askable: Askable,
         answers: Iterable[Answer],
-        grader_retries: int,
         histories: Histories,
         beside: Beside | None,
         pursue: Pursue,
@@ -69,7 +68,6 @@ class Scheduler:
         self._answers: list[Answer] = []
         self._places: list[Place] = []  # of the answers
         self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
-        self._grader_retries = grader_retries
         self._beside = beside  # the base, where there is one, or a rule that asks for it
         self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
         self._open: dict[
@@ -218,7 +216,6 @@ class Scheduler:
                     bounds,
                     asks,
                     lead,
-                    self._grader_retries,
                     anew,
                     priors,
                 ),

@@ -40,7 +40,7 @@ def merged(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
     parts = ShardParts.from_folder(settings.cwd / settings.merge, plan, own)
     client.budget.count_earlier(parts.spent)
     earlier = EarlierJobs(parts.all_answers, parts.account, prepared.missing_keys)
-    run = Run(plan, client, settings.grader_retries, watch, earlier).result()
+    run = Run(plan, client, watch, earlier).result()
 
     problems = parts.problems
     notes = list(map(Note, problems[:_MOST]))

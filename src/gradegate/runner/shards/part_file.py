@@ -23,7 +23,7 @@ from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
 from gradegate.files.plain_files import UnusableError, regular
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 FORMAT = 4  # grows when a line changes its meaning
 FOLDER = "gradegate-parts"  # where a shard writes its part
@@ -104,7 +104,7 @@ class Footer(Line):
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Part(Struct, frozen=True):
+class Part(FrozenStruct):
     """A file that is whole: its first and its last line."""
 
     path: Path

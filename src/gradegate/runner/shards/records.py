@@ -1,7 +1,5 @@
 """The lines of a part: answers in the shape of results.json, written without secrets, and read as the plan has them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from gradegate.assertions.grading.conclusion import unjudged

@@ -16,10 +16,10 @@ from gradegate.runner.session import Progress, Session, Spare, needed
 from gradegate.runner.shards.part_file import FOLDER, closed
 from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
 from gradegate.security.redaction import unchanged
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct
 
 
-class ShardReport(Struct, frozen=True):
+class ShardReport(FrozenStruct):
     """What a shard says at its end, and its exit code. ``problem`` says why its part could not be written."""
 
     text: str
@@ -51,9 +51,7 @@ def run_shard(settings: Settings, progress: Progress, spare: Spare = needed) -> 
     own_jobs = [index for index, owner in owners(jobs, of).items() if owner == number]
     with progress(sum(jobs[index].repeats for index in own_jobs), ()) as watch:
         answers, account = session.evaluate(
-            lambda: Run(prepared.plan, prepared.client, settings.grader_retries, watch).first(
-                own_jobs
-            )
+            lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
         )
     rows = (
         AnswerRow.line_of(place, answer, jobs[place[0]], prepared.hide)
