@@ -72,10 +72,7 @@ class Judged(FrozenStruct):
     @property
     def differs(self) -> bool:
         """Whether the first ask says otherwise than the label."""
-        return (
-            self.first.outcome is not Outcome.ERROR
-            and (self.first.outcome is Outcome.PASS) != self.passes
-        )
+        return not self.first.has_error and self.first.has_passed != self.passes
 
 
 @dataclass(frozen=True)

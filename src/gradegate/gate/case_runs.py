@@ -100,7 +100,7 @@ def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
 
 def is_unfinished(rule: Rule, row: Row) -> bool:
     """Whether a case has an error in a rule only because a budget or a signal ended the run before it."""
-    errors = [grade for grade in _selected(rule, row) if grade.outcome is ERROR]
+    errors = [grade for grade in _selected(rule, row) if grade.has_error]
     if not errors or outcome_of(rule, row) is not ERROR:
         return False
     return all(grade.undone for grade in errors)
@@ -115,7 +115,7 @@ def open_selected(rule: Rule, row: Row, open_: Collection[int]) -> list[int]:
     failing = [
         position
         for position, grade in enumerate(row.grades)
-        if grade.outcome is FAIL and takes(rule, row, grade)
+        if grade.has_failed and takes(rule, row, grade)
     ]
     each = [open_in_grade(row.grades, position, open_) for position in failing]
     if not all(each):
@@ -134,7 +134,7 @@ def _is_forgiven(row: Row) -> bool:
     bad = [
         grade
         for grade in row.grades
-        if grade.outcome is not PASS and not grade.inner and grade.assertion.counts
+        if not grade.has_passed and not grade.inner and grade.assertion.counts
     ]
     return all(grade.quarantine for grade in bad) and any(grade.quarantine for grade in row.grades)
 
@@ -197,7 +197,7 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
         outcome=end,
         score=None,
         reason=row.ran
-        if end is not ERROR or first.outcome is not ERROR
+        if end is not ERROR or not first.has_error
         else f"{row.ran}; the first error: {first.reason}",
         votes=(),
         confirmed=any(grade.confirmed for grade in decisive) if end is FAIL else None,

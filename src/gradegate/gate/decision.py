@@ -30,11 +30,11 @@ def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
     """
     places: set[int] = set()
     for result in rules:
-        if result.rule.blocking and result.outcome is Outcome.FAIL:
+        if result.rule.blocking and result.has_failed:
             own = [(place, row) for place, row in enumerate(rows) if row.suite == result.rule.suite]
             for part in parts_of(result.rule):
                 # A rule of several keys may be missed by what it asks of the run itself, or not by that.
-                if part.beside_base or apply(part, [row for _, row in own]).outcome is Outcome.FAIL:
+                if part.beside_base or apply(part, [row for _, row in own]).has_failed:
                     places |= {*_counted_against(part, own)}
     return frozenset(places)
 
@@ -59,7 +59,7 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
                 if position not in open_ and takes(rule, row, grade)
             )
             blames = (
-                any(grade.outcome is Outcome.FAIL for grade in grades)
+                any(grade.has_failed for grade in grades)
                 and Case(row, grades).standing == NEW_FAILURE
             )
         else:
@@ -88,9 +88,7 @@ class _Error(NamedTuple):
 
 def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResult]) -> _Errors:
     """The ERRORs of all suites, each under the policy of its own."""
-    setup = any(
-        grade.outcome is Outcome.ERROR and grade.setup for row in run.rows for grade in row.grades
-    )
+    setup = any(grade.has_error and grade.setup for row in run.rows for grade in row.grades)
     by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
     blocking = [result for result in rules if result.rule.blocking]
     effects, found = set[str](), list[_Error]()
@@ -103,9 +101,7 @@ def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResu
                 if case[0].needs
                 else []
             )
-            rows += (
-                [min(views, key=lambda row: row.outcome is not Outcome.ERROR)] if views else case
-            )
+            rows += [min(views, key=lambda row: not row.has_error)] if views else case
         effect, deciding = policy.errors, list(_found(run, rows, blocking))
         if effect == "ignore":
             counting = ((row, grade) for row in rows for grade in row.grades if grade.counts)
@@ -137,11 +133,9 @@ def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResu
 def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) -> Iterator[_Error]:
     """The ERRORs that decide: of what a blocking rule looks at, and of answers of which nothing was asserted."""
     for row in rows:
-        errors = [it for it in row.grades if it.counts and it.outcome is Outcome.ERROR]
+        errors = [it for it in row.grades if it.counts and it.has_error]
         # Where the error leaves the whole case undecided, what fails in it is in no count.
-        hides = row.outcome is Outcome.ERROR and any(
-            it.counts and it.outcome is Outcome.FAIL for it in row.grades
-        )
+        hides = row.has_error and any(it.counts and it.has_failed for it in row.grades)
         usage = run.target_usage if row.error else run.grader_usage
         for grade in errors:
             looking = [result for result in blocking if takes(result.rule, row, grade)]
@@ -154,7 +148,7 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
             ):
                 yield _Error(grade.reason, held=not grade.unheard or hides)
         whole = (
-            row.outcome is Outcome.ERROR and row.grades and not errors
+            row.has_error and row.grades and not errors
         )  # no mean can be taken, or no score was made
         if whole and any(outcome_of(result.rule, row) is Outcome.ERROR for result in blocking):
             yield _Error(row.reason, held=True)
@@ -248,7 +242,7 @@ def _outcome(
     run: RunResult, rules: Sequence[RuleResult], errors: _Errors, changes: GateChanges
 ) -> tuple[GateOutcome, str]:
     blocking = [rule for rule in rules if rule.rule.blocking]
-    failed = [rule for rule in blocking if rule.outcome is Outcome.FAIL]
+    failed = [rule for rule in blocking if rule.has_failed]
     if failed:
         return GateOutcome.BLOCKED, _named(failed) + spared(run, missed=True)
     if errors.effect == "block":
@@ -262,15 +256,11 @@ def _outcome(
         )
     if errors.effect:
         return GateOutcome.INCONCLUSIVE, errors.said
-    undecided = [rule for rule in blocking if rule.outcome is Outcome.ERROR]
+    undecided = [rule for rule in blocking if rule.has_error]
     if undecided:
         return GateOutcome.INCONCLUSIVE, _named(undecided[:1])
     suites = dict.fromkeys(row.suite for row in run.rows)
-    graded = {
-        row.suite
-        for row in run.rows
-        if any(grade.outcome is not Outcome.ERROR for grade in row.grades)
-    }
+    graded = {row.suite for row in run.rows if any(not grade.has_error for grade in row.grades)}
     if not graded:
         return GateOutcome.INCONCLUSIVE, "nothing could be graded"
     if len(graded) < len(suites):
@@ -278,26 +268,17 @@ def _outcome(
         return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {first}"
     if changes.weakened and not changes.approved:
         return GateOutcome.ADVISORY, done(changes)
-    advisory = [
-        rule for rule in rules if not rule.rule.blocking and rule.outcome is not Outcome.PASS
-    ]
+    advisory = [rule for rule in rules if not rule.rule.blocking and not rule.has_passed]
     if advisory:
         return GateOutcome.ADVISORY, _named(advisory)
     # Grades that failed and that no rule looks at, or could not be told and that no rule that blocks does.
     short = (
-        (row, it)
-        for row in run.rows
-        for it in row.grades
-        if it.outcome is not Outcome.PASS and not it.inner
+        (row, it) for row in run.rows for it in row.grades if not it.has_passed and not it.inner
     )
     looked_at = [result.rule for result in rules]
     findings = sum(
         not it.counts
-        or not any(
-            rule.blocking or it.outcome is Outcome.FAIL
-            for rule in looked_at
-            if takes(rule, row, it)
-        )
+        or not any(rule.blocking or it.has_failed for rule in looked_at if takes(rule, row, it))
         for row, it in short
     )
     if findings:

@@ -102,14 +102,14 @@ def ruled(
         for check in moved
         if standing(result.outcome, True, check.lenient) is not result.outcome
     ]
-    if not doubts and not (found.undone and asked and result.outcome is Outcome.FAIL):
+    if not doubts and not (found.undone and asked and result.has_failed):
         return result
     models = asked if found.undone else {it.model for it in moved}
 
     def forgiven(row: Row) -> Row:
         """The row as if those graders had passed what they failed."""
         failed = [
-            grade.outcome is Outcome.FAIL and not models.isdisjoint(_models(row, place))
+            grade.has_failed and not models.isdisjoint(_models(row, place))
             for place, grade in enumerate(row.grades)
         ]
         passing = [
@@ -124,7 +124,7 @@ def ruled(
             else row
         )
 
-    if result.outcome is Outcome.FAIL and again([*map(forgiven, rows)]).outcome is Outcome.FAIL:
+    if result.has_failed and again([*map(forgiven, rows)]).has_failed:
         return result
     return replace(
         result,

@@ -65,7 +65,7 @@ class Case(FrozenStruct):
 
 def is_old(row: Row, grade: Grade) -> bool:
     """Whether a failure was there before. Where a threshold decides over the case, that of the whole counts."""
-    old = grade.base is not None and grade.base.outcome is Outcome.FAIL
+    old = grade.base is not None and grade.base.has_failed
     return old and (row.threshold is None or row.base is Outcome.FAIL)
 
 
@@ -90,7 +90,7 @@ def with_base(
     if report and rule.judges and (rule.every_case or rule.min_pass_rate is not None):
         bases = (case.base for case in found)
         result = replace(result, base_rate=count(filter(None, bases)).pass_rate)
-    if not rule.own and result.outcome is Outcome.PASS:  # what it says of the run itself
+    if not rule.own and result.has_passed:  # what it says of the run itself
         result = replace(result, reason="")
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
         cost, latency = increases(rows, rule)
@@ -138,11 +138,7 @@ def _newly(
     contradicted = [
         case for case in cases if id(case) not in counted and any(map(is_contradicted, case.grades))
     ]
-    again = sum(
-        grade.outcome is Outcome.PASS and bool(grade.votes)
-        for case in cases
-        for grade in case.grades
-    )
+    again = sum(grade.has_passed and bool(grade.votes) for case in cases for grade in case.grades)
     known = ((PRE_EXISTING, "known failure"), (UNSTEADY, "unsteady failure"))
     uncounted = " and ".join(
         many(number, noun)
@@ -268,9 +264,7 @@ def _sign(cases: Iterable[Case], answers: bool) -> Sign:
     for case in cases:
         base, head = case.firsts
         if not answers:
-            base = (
-                None if any(grade.outcome is Outcome.ERROR for grade in case.grades) else case.base
-            )
+            base = None if any(grade.has_error for grade in case.grades) else case.base
             ends = {NEW_FAILURE: Outcome.FAIL, FIXED: Outcome.PASS, UNDECIDED: None, OPEN: None}
             head = ends.get(case.standing, base)
         if base is not None and head is not None:

@@ -23,9 +23,7 @@ class AskedAgain:
         self.evidence = ""  # of the last grade that fails for certain, where its history decided
         for outcome, grades in counted:
             self.confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)
-            self.overturned += sum(
-                grade.outcome is Outcome.PASS and bool(grade.votes) for grade in grades
-            )
+            self.overturned += sum(grade.has_passed and bool(grade.votes) for grade in grades)
             for grade in grades:
                 if grade.confirmed and grade.history and grade.history.before:
                     self.evidence = f"{fails(grade.votes)} of {many(len(grade.votes), 'ask')} here, {grade.history.before}"

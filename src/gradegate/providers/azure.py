@@ -1,38 +1,22 @@
-"""azure:chat, azure:embeddings and azure:assistant: deployments and assistants of Azure OpenAI.
+"""azure:chat and azure:embeddings: deployments of Azure OpenAI.
 
 API: https://learn.microsoft.com/azure/ai-services/openai/reference for dated versions, whose paths name the
 deployment, and https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle for the v1 API, which is
 OpenAI's own below ``/openai/v1`` and takes the deployment as model. A blocked prompt is a 400 with the code
-``content_filter`` (https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter). Assistants are asked, and their
-threads read, as promptfoo does (https://www.promptfoo.dev/docs/providers/azure/):
-https://learn.microsoft.com/azure/ai-services/openai/assistants-reference-runs. Tokens for GitHub's identity:
+``content_filter`` (https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter). Tokens for GitHub's identity:
 https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, third case, as ``azure-identity`` 1.27 does it.
 """
 
-import json
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from gradegate.core.conversation import Reply, Request
-from gradegate.core.usage import Usage
-from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers
-from gradegate.http.exchange import Response
-from gradegate.providers.api.chat_api import members, objects, picked
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (
     ACCESS,
-    FILTER_CODES,
-    Model,
     base_url,
-    count,
-    need_model,
-    one_text,
     own_headers,
-    part_of,
-    post,
-    words,
 )
 from gradegate.providers.api.openai_chat import SENT, Completions, reasons
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
@@ -63,7 +47,6 @@ FEDERATION = Federation(
     audience="api://AzureADTokenExchange",
     form=True,
 )
-_RUN = ("temperature", "top_p", "tool_resources", "tool_choice", "tools", "instructions")
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 
 
@@ -117,134 +100,6 @@ class AzureEmbeddings(Embeddings):
 
     def _priced_as(self, response: JsonObject) -> str:
         return str(self._config.get("modelName") or response.get("model") or "")
-
-
-@PROVIDERS.register("azure:assistant", "azureopenai:assistant")
-class AzureAssistant(Model):
-    """An assistant: a thread for each prompt, with one run."""
-
-    options = (
-        *_RUN,
-        "modelName",
-        "apiVersion",
-        *(name for name in ACCESS if name not in ("model", "passthrough")),
-    )
-    unsupported: Mapping[str, str] = {
-        "functionToolCallbacks": "have its answers graded: `gradegate cases`, `gradegate run --answers`"
-    }
-    vendor = _VENDOR
-    rates = None
-
-    def __init__(self, setting: Setting) -> None:
-        self._version = quote(
-            str(setting.config.get("apiVersion") or "2024-04-01-preview"), safe=""
-        )
-        self._root = _base(setting).removesuffix("/v1").removesuffix("/openai") + "/openai"
-        super().__init__(
-            setting,
-            self._at("threads"),
-            _headers(setting),
-            need_model(setting, "azure:assistant:ASSISTANT"),
-        )
-
-    def _at(self, path: str) -> str:
-        return f"{self._root}/{path}?api-version={self._version}"
-
-    def complete(self, request: Request) -> Reply:
-        """Raises ProviderError."""
-        seconds = 0.0
-
-        def ask(path: str, body: JsonObject | None = None) -> JsonObject:
-            nonlocal seconds
-            answer, took = post(self._client, self._at(path), self._headers, body, self._waits)
-            seconds += took
-            return answer
-
-        thread = f"threads/{part_of(ask('threads', {}), 'id', self.host)}"
-        ask(f"{thread}/messages", {"role": "user", "content": one_text(request)})
-        model = {"model": self._config["modelName"]} if self._config.get("modelName") else {}
-        run = ask(
-            f"{thread}/runs",
-            {
-                "assistant_id": self._model,
-                **picked({**self._config, **request.options}, _RUN),
-                **model,
-            },
-        )
-        if run.get("status") != "completed":
-            error = members(run.get("last_error"))
-            why = f"{self.host} ended the run as `{run.get('status')}`" + (
-                f": {words({'error': error})}" if error else ""
-            )
-            raise ProviderError(
-                why, Trouble.REFUSED if error.get("code") in FILTER_CODES else Trouble.MALFORMED
-            )
-        said, steps = (
-            ask(f"{thread}/messages"),
-            ask(f"{thread}/runs/{part_of(run, 'id', self.host)}/steps"),
-        )
-        return Reply(_blocks(said, steps, self.host), Usage(1, unpriced=1, seconds=seconds), "stop")
-
-    def _waits(self, response: Response) -> str:
-        answer = members(response.json())
-        if answer.get("status") not in ("queued", "in_progress", "cancelling"):
-            return ""
-        return self._at(
-            f"threads/{part_of(answer, 'thread_id', self.host)}/runs/{part_of(answer, 'id', self.host)}"
-        )
-
-
-def _blocks(said: JsonObject, steps: JsonObject, host: str) -> str:
-    """What user, tools and assistant said, as promptfoo shows it. Raises ProviderError where the assistant said nothing."""
-    talk: dict[str, list[str]] = {"user": [], "assistant": []}
-    for message in sorted(
-        objects(said.get("data")), key=lambda message: count(message.get("created_at"))
-    ):
-        parts = objects(message.get("content"))
-        texts = (
-            str(members(it.get("text")).get("value", ""))
-            if it.get("type") == "text"
-            else f"<{it.get('type')} output>"
-            for it in parts
-        )
-        talk.setdefault(str(message.get("role")), []).append("\n".join(texts))
-    if not "".join(talk["assistant"]).strip():
-        raise ProviderError(f"{host} answered without a message of the assistant")
-    calls = [
-        call
-        for step in objects(steps.get("data"))
-        for call in objects(members(step.get("step_details")).get("tool_calls"))
-    ]
-    blocks = [f"[User] {text}" for text in talk["user"][:1]] + [
-        line for call in calls for line in _call(call)
-    ]
-    return "\n\n".join([*blocks, *(f"[Assistant] {text}" for text in talk["assistant"])]).strip()
-
-
-def _call(call: JsonObject) -> list[str]:
-    kind = str(call.get("type"))
-    own = members(call.get(kind))
-    if kind == "function":
-        output = [f"[Function output: {own['output']}]"] if own.get("output") else []
-        return [f"[Call function {own.get('name')} with arguments {own.get('arguments')}]", *output]
-    if kind == "code_interpreter":
-        logs = [
-            str(it.get("logs")) if it.get("type") == "logs" else f"<{it.get('type')} output>"
-            for it in objects(own.get("outputs"))
-        ]
-        shown = "\n".join(logs) or "[No output]"
-        return [
-            "[Code interpreter input]",
-            str(own.get("input") or "[No input]"),
-            "[Code interpreter output]",
-            shown,
-        ]
-    if kind == "file_search":
-        return [
-            "[Ran file search]",
-            f"[File search details: {json.dumps(own, separators=(',', ':'), ensure_ascii=False)}]",
-        ]
-    return ["[Ran retrieval]" if kind == "retrieval" else f"[Unknown tool call type: {kind}]"]
 
 
 def _deployment(setting: Setting) -> str:

@@ -108,7 +108,7 @@ def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluatio
         output=None if row.output is None else encodable(row.output),
         golden_answer=variables.get("golden_answer"),
         result=_of_hundred(grade.score),
-        is_success=grade.outcome is not Outcome.ERROR,
+        is_success=not grade.has_error,
         is_gte_threshold=_WORDS[grade.outcome],
         explanation=encodable(grade.reason),
         eval_metadata=plain(grade.evidence) or None,

@@ -21,7 +21,7 @@ from gradegate.reports.view.wording import (
     spot,
 )
 from gradegate.results.gate_changes import ChangeKind
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.security.redaction import excerpt
@@ -111,7 +111,7 @@ def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
             continue
         why = row.error or "; ".join(remarks(row)) or "The case did not pass."
         why = f"{'The target gave no answer: ' if row.error else ''}{visible(clip(why, _TEXT))}"
-        title = f"{'failed' if row.outcome is Outcome.FAIL else 'error'}: {name(row)}"
+        title = f"{'failed' if row.has_failed else 'error'}: {name(row)}"
         yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
 
 
@@ -129,7 +129,7 @@ def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
         or "no reason was given"
     )
     origin = spot(row, grade)
-    advice = not grade.counts and grade.outcome is Outcome.FAIL
+    advice = not grade.counts and grade.has_failed
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
     return _Mark("warning" if advice else level, origin, title, message, key)
 

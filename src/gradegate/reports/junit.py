@@ -75,9 +75,9 @@ class _Told(FrozenStruct):
     @property
     def _undecided(self) -> bool:
         doubted = (
-            self.finding.effect is Effect.UNCLEAR and self.row.outcome is Outcome.FAIL
+            self.finding.effect is Effect.UNCLEAR and self.row.has_failed
         )  # the grader has moved
-        return self.row.counts and (doubted or self.row.outcome is Outcome.ERROR)
+        return self.row.counts and (doubted or self.row.has_error)
 
     @property
     def skipped(self) -> str:

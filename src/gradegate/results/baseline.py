@@ -43,11 +43,11 @@ def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
     """The status of a case: by those of its grades that count, or by the given ones."""
     own = [grade for grade in row.grades if grade.counts]
     chosen = own if grades is None else list(grades)
-    if row.outcome is Outcome.ERROR:
+    if row.has_error:
         return UNDECIDED
     failing = {grade.status for grade in chosen if fails(row, grade)}
-    by_mean = row.outcome is Outcome.FAIL and (
-        row.threshold is not None or not any(grade.outcome is Outcome.FAIL for grade in own)
+    by_mean = row.has_failed and (
+        row.threshold is not None or not any(grade.has_failed for grade in own)
     )
     if by_mean and row.base is not Outcome.FAIL and failing <= {PRE_EXISTING, NEW_FAILURE}:
         return NEW_FAILURE  # what fails may be old, and that the whole fails is new
@@ -78,7 +78,7 @@ def together(rows: Sequence[Row]) -> list[Row]:
 
 def fails(row: Row, grade: Grade) -> bool:
     """Whether a grade fails, and its case does not tolerate that."""
-    return grade.outcome is Outcome.FAIL and (row.outcome is Outcome.FAIL or not grade.counts)
+    return grade.has_failed and (row.has_failed or not grade.counts)
 
 
 def of_base(report: BaselineReport | None) -> str:
@@ -147,9 +147,9 @@ def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
     ``settled``: a failure stands, because it was confirmed or cannot be asked again.
     """
     base = grade.base.outcome if grade.base else Outcome.ERROR
-    if grade.outcome is Outcome.ERROR:
+    if grade.has_error:
         return UNDECIDED
-    if grade.outcome is Outcome.PASS:
+    if grade.has_passed:
         return FIXED if base is Outcome.FAIL else OK
     if base is Outcome.FAIL:
         return PRE_EXISTING
@@ -174,13 +174,9 @@ def stated(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Ro
 
 def _of_set(grade: Grade, members: Sequence[Grade]) -> str:
     """The status of a set, by the members that fail; what fails may be old, and that the whole fails is new."""
-    failing = {
-        member.status
-        for member in members
-        if member.outcome is Outcome.FAIL and member.assertion.counts
-    }
-    old = grade.base is not None and grade.base.outcome is Outcome.FAIL
-    if grade.outcome is not Outcome.FAIL or old:
+    failing = {member.status for member in members if member.has_failed and member.assertion.counts}
+    old = grade.base is not None and grade.base.has_failed
+    if not grade.has_failed or old:
         return status(grade, None, settled=True)
     if grade.assertion.negated or (NEW_FAILURE in failing and grade.threshold is None):
         return NEW_FAILURE
@@ -243,7 +239,7 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
         odd += (
             bool(outcomes)
             and row.threshold is None
-            and (row.outcome is Outcome.FAIL) != (Outcome.FAIL in outcomes)
+            and (row.has_failed) != (Outcome.FAIL in outcomes)
         )
     if odd:
         what = "contradicts its" if odd == 1 else "contradict their"

@@ -57,9 +57,7 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
 
 def mean_score(grades: Sequence[Grade], errors_score: float | None = None) -> Fraction | None:
     """The weighted mean of the scores, None where nothing with weight has one; an ERROR takes ``errors_score``."""
-    scores = [
-        (errors_score if grade.outcome is Outcome.ERROR else grade.score, grade) for grade in grades
-    ]
+    scores = [(errors_score if grade.has_error else grade.score, grade) for grade in grades]
     pairs = [(score, grade.assertion.weight) for score, grade in scores if score is not None]
     return weighted_mean(pairs) if any(weight for _, weight in pairs) else None
 
@@ -89,7 +87,7 @@ def named_scores(grades: Sequence[Grade]) -> Iterator[tuple[str, float, float]]:
 
 def is_known(grade: Grade) -> bool:
     """Whether the grade has a score that is its own."""
-    return grade.outcome is not Outcome.ERROR and not grade.unread
+    return not grade.has_error and not grade.unread
 
 
 def tells_scores(grade: Grade) -> bool:

@@ -19,6 +19,28 @@ class Outcome(enum.Enum):
     ERROR = "error"  # no verdict: never a pass, never a quality failure
 
 
+class WithOutcome:
+    """What came to an outcome: a grade, a case or a rule."""
+
+    __slots__ = ()
+    outcome: Outcome
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether it is a PASS."""
+        return self.outcome is Outcome.PASS
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is a FAIL: an ERROR is none."""
+        return self.outcome is Outcome.FAIL
+
+    @property
+    def has_error(self) -> bool:
+        """Whether it is an ERROR."""
+        return self.outcome is Outcome.ERROR
+
+
 class Verdict(FrozenStruct):
     """What a grader found, before thresholds, ``not-`` and weights."""
 
@@ -52,7 +74,7 @@ class Asserted(Held, FrozenStruct):
     ] = b""
 
 
-class Vote(Readable):
+class Vote(WithOutcome, Readable):
     """What one ask of a grade said. An ERROR counts for neither side."""
 
     outcome: Outcome
@@ -60,14 +82,14 @@ class Vote(Readable):
     reason: str = ""
 
 
-class Counterpart(Readable):
+class Counterpart(WithOutcome, Readable):
     """What the base says of the same: in the end, and when it was asked first."""
 
     outcome: Outcome
     first: Outcome
 
 
-class Grade(FrozenStruct):
+class Grade(WithOutcome, FrozenStruct):
     """The final word on one assertion of one answer. An ERROR has no score."""
 
     assertion: Asserted

@@ -11,13 +11,13 @@ from gradegate.core.policy import CaseRuns, Rule
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import Origin
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import Grade, Outcome, WithOutcome
 from gradegate.results.mapping import plain
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import FrozenStruct, JsonObject
 
 
-class Row(FrozenStruct):
+class Row(WithOutcome, FrozenStruct):
     """One answer and its grades: a case, asked of one target with one prompt, in one repetition."""
 
     suite: str
@@ -161,13 +161,9 @@ def unconfirmed(row: Row) -> bool:
     open_ = left_open(row)
     if not open_:
         return False
-    if row.outcome is Outcome.FAIL:
+    if row.has_failed:
         return bool(open_in_case(row, open_))
-    failing = [
-        place
-        for place, grade in enumerate(row.grades)
-        if grade.counts and grade.outcome is Outcome.FAIL
-    ]
+    failing = [place for place, grade in enumerate(row.grades) if grade.counts and grade.has_failed]
     return bool(failing) and all(open_in_grade(row.grades, place, open_) for place in failing)
 
 
@@ -178,13 +174,13 @@ def left_open(row: Row) -> frozenset[int]:
 
 def open_in_case(row: Row, open_: Collection[int]) -> list[int]:
     """The open grades of a case that fails by nothing else; where its own threshold decides, all of them."""
-    if row.outcome is not Outcome.FAIL or not open_:
+    if not row.has_failed or not open_:
         return []
     if row.threshold is not None:
         return sorted(open_)
     places: list[int] = []
     for position, grade in enumerate(row.grades):
-        if grade.counts and grade.outcome is Outcome.FAIL:
+        if grade.counts and grade.has_failed:
             found = open_in_grade(row.grades, position, open_)
             if not found:
                 return []
@@ -195,14 +191,14 @@ def open_in_case(row: Row, open_: Collection[int]) -> list[int]:
 def open_in_grade(grades: Sequence[Grade], position: int, open_: Collection[int]) -> list[int]:
     """A grade itself, or the open members of a set that fails by nothing else."""
     grade = grades[position]
-    if grade.outcome is not Outcome.FAIL or not open_:
+    if not grade.has_failed or not open_:
         return []
     if not grade.assertion.is_set:
         return [position] if position in open_ else []
     failing = [
         place
         for place in members(grades, position)
-        if grades[place].outcome is Outcome.FAIL and grades[place].assertion.counts
+        if grades[place].has_failed and grades[place].assertion.counts
     ]
     found = [place for place in failing if place in open_]
     return found if grade.threshold is not None or len(found) == len(failing) else []

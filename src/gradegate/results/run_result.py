@@ -10,7 +10,7 @@ from gradegate.core.policy import Note, Rule
 from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Increase, Usage
 from gradegate.results import accounts as account
 from gradegate.results.gate_changes import NO_CHANGES, GateChanges
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import Outcome, WithOutcome
 from gradegate.results.history import HistoryReport
 from gradegate.results.rows import Row
 from gradegate.structs import FrozenStruct, JsonObject
@@ -84,7 +84,7 @@ class Power(FrozenStruct, kw_only=True):
 NO_POWER = Power()
 
 
-class RuleResult(Power):
+class RuleResult(WithOutcome, Power):
     """One rule applied. ``pass_rate`` and ``score`` are None when nothing that it selects was graded."""
 
     rule: Rule

@@ -24,7 +24,6 @@ from gradegate.gate.statistics import (
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan, selected
 from gradegate.results.baseline import pair
-from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import NO_POWER, Power
 from gradegate.runner.reasks.eligible import Askable
@@ -81,11 +80,9 @@ def with_powers(plan: Plan) -> Plan:
         it.base
         for several in answers.values()
         for it in several
-        if it.base and it.base.outcome is not Outcome.ERROR
+        if it.base and not it.base.has_error
     ]
-    failed = sum(
-        row.runs - row.passed if row.runs else row.outcome is Outcome.FAIL for row in graded
-    )
+    failed = sum(row.runs - row.passed if row.runs else row.has_failed for row in graded)
     share = failed / sum(row.runs or 1 for row in graded) if graded else _FAILING_RUNS
     figures = []
     for rule in rules:
@@ -186,10 +183,10 @@ def _power(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share
 def _failed(rule: Rule, job: Job, unit: Sequence[Binding], base: Row) -> bool:
     """Whether the base says of it that it fails, by the same definition."""
     if rule.every_case:
-        return base.outcome is Outcome.FAIL and base.definition == job.definition
+        return base.has_failed and base.definition == job.definition
     failing = {
         (grade.assertion.key, grade.assertion.definition)
         for grade in base.grades
-        if grade.outcome is Outcome.FAIL
+        if grade.has_failed
     }
     return any((binding.asserted.key, binding.asserted.definition) in failing for binding in unit)

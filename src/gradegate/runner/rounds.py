@@ -8,7 +8,6 @@ from gradegate.gate.case_runs import next_runs, whole
 from gradegate.http.budget import Budget
 from gradegate.planning.groups import groups
 from gradegate.planning.plan import Job, Plan, selected
-from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.structs import FrozenStruct
 
@@ -96,7 +95,7 @@ class Rounds:
     def passes(self, index: int, rows: Sequence[Row]) -> bool:
         """Whether these runs of a job pass for all that look at them."""
         views = (whole(rule, rows) for rule in (None, *self._rules[index]))
-        return all(view.outcome is Outcome.PASS for view in views if view)
+        return all(view.has_passed for view in views if view)
 
 
 def by_job(answers: Iterable[tuple[Place, Row]]) -> dict[int, list[Row]]:

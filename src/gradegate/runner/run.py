@@ -108,9 +108,7 @@ class Run:
                 if self._plan.labels
                 else ()
             )
-            missed = any(
-                result.rule.blocking and result.outcome is Outcome.FAIL for result in rules
-            )
+            missed = any(result.rule.blocking and result.has_failed for result in rules)
             if self._plan.labels and (self._plan.labels.always or missed):
                 self._grade_labels()
 
@@ -319,7 +317,7 @@ class Run:
             if isinstance(answer, Exception):
                 return Asked(rows.failed(job, repeat, answer))
             row = rows.graded(job, repeat, answer, grades_of(job, answer), planned)
-        again = any(grade.outcome is Outcome.FAIL for grade in row.grades)
+        again = any(grade.has_failed for grade in row.grades)
         kept = again or any(binding.compares for binding in job.assertions)
         return Asked(row, answer if kept else None, None if job is planned else job, known)
 

@@ -109,9 +109,7 @@ def unjudged(binding: Binding, why: str) -> list[Grade]:
 def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from those of its members."""
     outcome, score, why = conclude_case(members, binding.threshold, "set")
-    if binding.asserted.negated and any(
-        grade.counts and grade.outcome is Outcome.ERROR for grade in members
-    ):
+    if binding.asserted.negated and any(grade.counts and grade.has_error for grade in members):
         outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
     bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
     reason = "; ".join(

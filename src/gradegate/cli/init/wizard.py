@@ -38,7 +38,6 @@ from gradegate.github.action import TARGET
 from gradegate.github.inputs import from_inputs
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
-from gradegate.results.grades import Outcome
 from gradegate.runner.prepare import STAND_IN, prepare, prepare_without_keys
 from gradegate.runner.run import Run
 from gradegate.structs import FrozenStruct, JsonObject, replace
@@ -383,7 +382,7 @@ def record(
         answered, *graded = map(_listen, (job.target, *graders.values()))
         plan = replace(prepared.plan, jobs=(job,), policies=(), powers=())
         (row,) = Run(plan, prepared.client).result().rows
-    failures = [grade for grade in row.grades if grade.outcome is Outcome.ERROR]
+    failures = [grade for grade in row.grades if grade.has_error]
     if row.output is None or failures:
         setup = any(grade.setup for grade in failures)
         raise ProviderError(

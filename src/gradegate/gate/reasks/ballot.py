@@ -57,7 +57,7 @@ def concluded(asks: Sequence[Grade], lead: Lead, prior: Prior | None = None) -> 
         before = f", and {prior.fails} of {prior.fails + prior.passes} before" if prior else ""
         reason = f"{DOUBT if prior else CONTRADICTION}: {fails(votes)} of {len(votes)} asks failed{before}"
     else:
-        last = next(ask.reason for ask in reversed(asks) if ask.outcome is Outcome.ERROR)
+        last = next(ask.reason for ask in reversed(asks) if ask.has_error)
         reason = f"failed, and re-asking gave errors: {last}"
     setup = any(ask.setup for ask in asks)
     return undecided(
@@ -80,18 +80,13 @@ def undecided(grade: Grade, why: str, undone: bool = False) -> Grade:
 
 def is_contradicted(grade: Grade) -> bool:
     """Whether the asks of a grade lead to neither side."""
-    errors = sum(vote.outcome is Outcome.ERROR for vote in grade.votes)
-    return (
-        grade.outcome is Outcome.ERROR
-        and bool(grade.votes)
-        and errors <= MOST_ERRORS
-        and not grade.undone
-    )
+    errors = sum(vote.has_error for vote in grade.votes)
+    return grade.has_error and bool(grade.votes) and errors <= MOST_ERRORS and not grade.undone
 
 
 def fails(votes: Iterable[Vote]) -> int:
     """How many votes failed."""
-    return sum(vote.outcome is Outcome.FAIL for vote in votes)
+    return sum(vote.has_failed for vote in votes)
 
 
 def doubts(report: ReaskReport, asked: Sequence[Grade], held: bool) -> list[str]:

@@ -234,7 +234,7 @@ def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:
         return
     (grade,), places = (
         case.grades,
-        tuple(open_places(rule, runs)) if case.outcome is not Outcome.PASS else (),
+        tuple(open_places(rule, runs)) if not case.has_passed else (),
     )
     if not rule.beside_base:
         yield case.outcome, places, grade.undone
@@ -268,8 +268,7 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence
         inner
         for place in taken
         for inner in found[place]
-        if row.outcome is Outcome.FAIL
-        and (rule.max_drop is not None or not is_old(row, row.grades[place]))
+        if row.has_failed and (rule.max_drop is not None or not is_old(row, row.grades[place]))
     ]
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
     certain = (

@@ -15,7 +15,6 @@ from gradegate.reports.view import wording
 from gradegate.reports.view.case import explain, flaky, why
 from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
 from gradegate.reports.view.run_summary import of, saved, took, worth
-from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.security.redaction import Hide
@@ -105,7 +104,7 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
             effect: found if view.passed else merged(found) for effect, found in effects.items()
         }
         if view.passed:
-            passed = (row for _, row in told(run.rows) if row.outcome is Outcome.PASS)
+            passed = (row for _, row in told(run.rows) if row.has_passed)
             yield from (
                 Line(f"  {wording.name(row)}  [{of(row)}]", Tone.GOOD, wording.ended(row).upper())
                 for row in passed
@@ -291,6 +290,6 @@ def _about(decision: Decision) -> Iterator[Line]:
 
 def _gravity(result: RuleResult) -> int:
     """0 for what is met, 3 for what is missed and blocks."""
-    if result.outcome is Outcome.FAIL:
+    if result.has_failed:
         return 3 if result.rule.blocking else 1
-    return 2 if result.outcome is Outcome.ERROR else 0
+    return 2 if result.has_error else 0

@@ -159,7 +159,7 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
                 (f"got ({told.turn})" if told.turn else "got", told.answered or "(an empty answer)")
             )
         facts.append(("why", grade.reason or "(no reason was given)"))
-        advice = grade.outcome is Outcome.FAIL and not (grade.counts or grade.inner)
+        advice = grade.has_failed and not (grade.counts or grade.inner)
         sign = "⚠️" if advice else _SIGN[grade.outcome]
         parts = [
             f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}",

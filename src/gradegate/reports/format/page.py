@@ -169,9 +169,7 @@ def _below(decision: Decision, links: Links, form: PageForm, ruled: bool) -> str
 
 def why(decision: Decision, ruled: bool) -> str:
     """Why, without what the table of rules (``ruled``) or the warning about the gate says already."""
-    missed = any(
-        result.rule.blocking and result.outcome is Outcome.FAIL for result in decision.rules
-    )
+    missed = any(result.rule.blocking and result.has_failed for result in decision.rules)
     if ruled and (missed or decision.outcome is GateOutcome.PASS):
         return ""
     if not decision.changes.weakened:
@@ -353,10 +351,7 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     # A warning at the top says of a gate that is weakened all that its rule would.
     warned = decision.changes.weakened
     rules = [result for result in decision.rules if not (warned and result.rule == Rule(GUARD))]
-    if all(
-        result.rule.every_case and result.outcome is Outcome.PASS and not result.errored
-        for result in rules
-    ):
+    if all(result.rule.every_case and result.has_passed and not result.errored for result in rules):
         return ""
     report = decision.run.baseline
     columns = ("", "Rule", "Measured", *(["Base"] if report else []), "Required")
@@ -431,7 +426,7 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
         return ""
     lines = []
     for result in decision.rules:
-        if result.outcome is not Outcome.PASS and result.rule != Rule(GUARD):
+        if not result.has_passed and result.rule != Rule(GUARD):
             lines.append(
                 f"- {inline(wording.titled(result.rule, scope.suites))} – {wording.verdict(result)}, {sentence(result.reason, 600)}\n"
             )

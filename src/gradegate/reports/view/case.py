@@ -32,7 +32,7 @@ from gradegate.reports.view.wording import (
     spot,
 )
 from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import Grade
 from gradegate.results.history import LEAST
 from gradegate.results.rows import Row, shown
 from gradegate.security.redaction import excerpt
@@ -133,7 +133,7 @@ def why(finding: Finding, limit: int) -> tuple[str, str]:
 def beside(row: Row) -> str:
     """``new`` or ``known``, of a failure that was compared with the base; else an empty string."""
     compared = any(grade.status for grade in row.grades)
-    failing = [grade for grade in row.grades if grade.outcome is Outcome.FAIL and not grade.inner]
+    failing = [grade for grade in row.grades if grade.has_failed and not grade.inner]
     # Those that count; where none does, those that only advise.
     return (
         _BESIDE.get(standing(row, [grade for grade in failing if grade.counts] or failing), "")
@@ -147,13 +147,11 @@ def effect(finding: Finding) -> str:
     row, against = finding.row, beside(finding.row)
     if finding.effect is not Effect.ADVISES:
         return against
-    advice = not any(grade.outcome is Outcome.FAIL and grade.counts for grade in row.grades)
+    advice = not any(grade.has_failed and grade.counts for grade in row.grades)
     quarantine = next(
         (f"in quarantine until {grade.quarantine}" for grade in row.grades if grade.quarantine), ""
     )
-    tolerated = (
-        any(grade.outcome is Outcome.FAIL for grade in row.grades) or row.outcome is Outcome.FAIL
-    )
+    tolerated = any(grade.has_failed for grade in row.grades) or row.has_failed
     return ", ".join(
         filter(
             None,
@@ -167,7 +165,7 @@ def effect(finding: Finding) -> str:
 
 def is_fixed(row: Row) -> bool:
     """Whether a case failed on the base and does not any more."""
-    return row.outcome is Outcome.PASS and standing(row) == FIXED
+    return row.has_passed and standing(row) == FIXED
 
 
 def flaky(rows: Iterable[Row]) -> list[str]:
@@ -403,7 +401,7 @@ class Told(FrozenStruct):
     def kind(self) -> str:
         """``pass``, ``fail``, ``error``, or ``advisory`` for a failure that decides nothing."""
         grade = self.grade
-        advises = grade.outcome is Outcome.FAIL and not (grade.counts or grade.inner)
+        advises = grade.has_failed and not (grade.counts or grade.inner)
         return "advisory" if advises else grade.outcome.value
 
 
@@ -442,10 +440,10 @@ class CaseView(FrozenStruct):
 def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
     """All of a case; ``compare``: say which words differ."""
     row, short = finding.row, finding.grades
-    spoken = row.outcome is Outcome.PASS and not short
+    spoken = row.has_passed and not short
     blamed: dict[int, list[str]] = {}
     for grade in row.grades:
-        if grade.outcome is Outcome.FAIL:
+        if grade.has_failed:
             for turn in blamed_turns(row, grade):
                 blamed.setdefault(turn, []).append(called(grade.assertion, grade.metric))
     said = (
@@ -477,7 +475,7 @@ def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
 
 def _told(row: Row, grade: Grade, compare: bool) -> Told:
     wanted = expected(grade.assertion)
-    compared = compare and grade.outcome is Outcome.FAIL and not grade.assertion.negated
+    compared = compare and grade.has_failed and not grade.assertion.negated
     words = difference(wanted, exchange(row, grade).answered) if compared and wanted else None
     return Told(grade, wanted, words, claims(row, grade))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gradegate.core.policy import Rule
 from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import Grade
 from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, replace
@@ -50,15 +50,15 @@ class Finding(FrozenStruct):
             if chief is None or not grade.inner:
                 chief, once = grade, bool(open_in_grade(self.row.grades, position, open_))
             # What a set tolerates of its members is not a finding.
-            if grade.outcome is not Outcome.PASS and chief.outcome is not Outcome.PASS and not once:
-                shortfalls.append((chief.outcome is Outcome.ERROR, grade, chief))
+            if not grade.has_passed and not chief.has_passed and not once:
+                shortfalls.append((chief.has_error, grade, chief))
         shortfalls.sort(key=lambda item: item[0])
         return [(grade, chief.counts) for _, grade, chief in shortfalls]
 
 
 def unchecked(row: Row) -> bool:
     """Whether nothing was asserted of an answer, so that its passing says nothing."""
-    return row.outcome is Outcome.PASS and not row.grades
+    return row.has_passed and not row.grades
 
 
 def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
@@ -67,20 +67,16 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
     ``rules`` are those that are doubted: nobody knows what fails in them.
     """
     it = Finding(row)
-    if (
-        not blocks
-        and row.outcome is Outcome.PASS
-        and all(grade.outcome is Outcome.PASS for grade in row.grades)
-    ):
+    if not blocks and row.has_passed and all(grade.has_passed for grade in row.grades):
         return it  # most rows of most runs
-    erring = any(grade.outcome is Outcome.ERROR and not grade.quarantine for grade in it.grades)
-    failing = any(grade.outcome is Outcome.FAIL and grade.counts for grade in it.grades)
+    erring = any(grade.has_error and not grade.quarantine for grade in it.grades)
+    failing = any(grade.has_failed and grade.counts for grade in it.grades)
     # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
-    fails = failing or (row.counts and row.outcome is Outcome.FAIL)
+    fails = failing or (row.counts and row.has_failed)
     if blocks:
         effect = Effect.BLOCKS
     elif (
-        (row.counts and row.outcome is Outcome.ERROR)
+        (row.counts and row.has_error)
         or (erring and not fails)
         or (
             fails
@@ -88,7 +84,7 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
                 takes(rule, row, grade)
                 for rule in rules
                 for grade in row.grades
-                if grade.outcome is Outcome.FAIL
+                if grade.has_failed
             )
         )
     ):
@@ -103,9 +99,7 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
 
 
 def _known(row: Row) -> bool:
-    failing = {
-        grade.status for grade in row.grades if grade.counts and grade.outcome is Outcome.FAIL
-    }
+    failing = {grade.status for grade in row.grades if grade.counts and grade.has_failed}
     return (
         bool(failing)
         and failing <= {PRE_EXISTING, UNSTEADY}
@@ -133,11 +127,7 @@ def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
 def doubted(decision: Decision) -> list[Rule]:
     """The rules of which nobody can tell whether they are missed, since their grader has moved."""
     moved = decision.run.labels is not None and decision.run.labels.moved
-    return [
-        it.rule
-        for it in decision.rules
-        if moved and it.rule.blocking and it.outcome is Outcome.ERROR
-    ]
+    return [it.rule for it in decision.rules if moved and it.rule.blocking and it.has_error]
 
 
 def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
@@ -166,7 +156,7 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
         grades = it.grades
         key: tuple[object, ...] = (it.row.error,) if it.row.error else ()
         # What failed beside an error belongs to its row alone.
-        if not key and (failures or all(grade.outcome is not Outcome.FAIL for grade in grades)):
+        if not key and (failures or all(not grade.has_failed for grade in grades)):
             key = tuple(
                 (
                     of.assertion.type,

@@ -71,7 +71,7 @@ def in_short(decision: Decision) -> str:
         return ""
     if (
         any(
-            result.new_failures and result.outcome is Outcome.FAIL and result.rule.blocking
+            result.new_failures and result.has_failed and result.rule.blocking
             for result in decision.rules
         )
         and report
@@ -210,15 +210,9 @@ def spot(row: Row, grade: Grade) -> Origin:
 
 def said(grade: Grade) -> str:
     """``failed``, ``failed, 5 of 5 asks``, ``failed (advisory)`` or ``error``, and what a comparison with the base adds."""
-    beside = _BESIDE.get(grade.status, "") if grade.outcome is Outcome.FAIL else ""
+    beside = _BESIDE.get(grade.status, "") if grade.has_failed else ""
     advice = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
-    where = (
-        "in the set"
-        if grade.inner
-        else ""
-        if grade.counts or grade.outcome is Outcome.PASS
-        else advice
-    )
+    where = "in the set" if grade.inner else "" if grade.counts or grade.has_passed else advice
     once = "not re-asked" if grade.unconfirmed and not grade.votes else ""
     about = "; ".join(filter(None, (where, beside, once)))
     return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
@@ -230,16 +224,16 @@ def asked(grade: Grade) -> str:
         return ""
     failing, asks = fails(grade), many(len(grade.votes), "ask")
     before = f", {grade.history.before}" if grade.history and grade.history.before else ""
-    if grade.outcome is Outcome.PASS:
+    if grade.has_passed:
         return f"passed, {failing} of {asks} failed{before}"
-    if grade.outcome is Outcome.FAIL:
+    if grade.has_failed:
         return f"failed, {failing} of {asks}{before}"
     return f"error, {failing} of {asks} failed{before}"
 
 
 def fails(grade: Grade) -> int:
     """How many asks of a grade failed."""
-    return sum(vote.outcome is Outcome.FAIL for vote in grade.votes)
+    return sum(vote.has_failed for vote in grade.votes)
 
 
 def ended(row: Row) -> str:
@@ -290,7 +284,7 @@ def verdict(result: RuleResult) -> str:
 
 def incomplete(result: RuleResult) -> bool:
     """Whether the graded part meets the rule, while some of what it selects has no grade."""
-    return result.outcome is Outcome.PASS and result.errored > 0
+    return result.has_passed and result.errored > 0
 
 
 def weight(rule: Rule) -> str:
@@ -312,11 +306,7 @@ def measured(result: RuleResult) -> str:
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
         # Of every case, a rate of the others says nothing as long as they may still pass.
-        open_ = (
-            result.errored
-            if (rule.every_case or not graded) and result.outcome is not Outcome.FAIL
-            else 0
-        )
+        open_ = result.errored if (rule.every_case or not graded) and not result.has_failed else 0
         of = f"{result.passed:,} of {graded + open_:,}{' graded' if result.errored > open_ else ''}"
         parts.append(
             f"{of} passed"

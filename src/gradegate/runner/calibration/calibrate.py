@@ -96,7 +96,7 @@ def console(calibration: Calibration) -> Document:
 
 def _texts(calibration: Calibration) -> Iterator[str]:
     run = calibration.run
-    errors = [it for it in calibration.judged if it.first.outcome is Outcome.ERROR]
+    errors = [it for it in calibration.judged if it.first.has_error]
     for sign, judged in (
         ("DIFFERS", [it for it in calibration.judged if it.differs]),
         ("NO VERDICT", errors),

@@ -94,7 +94,7 @@ class Beside(Struct):
         What nobody can ask again stands as the base has it.
         """
         again: Mapping[int, Outcome] = {}
-        if any(grade.outcome is Outcome.FAIL for grade in row.grades):
+        if any(grade.has_failed for grade in row.grades):
             base = self.paired.get(case)
             asked = (
                 {place for place, _ in self.askable.of(job)} if not base or not base.runs else set()
@@ -169,5 +169,5 @@ class Beside(Struct):
 
 def _waits(grade: Grade) -> bool:
     """Whether a failure was confirmed, and passed on the base."""
-    passed = grade.base is not None and grade.base.outcome is Outcome.PASS
-    return passed and grade.outcome is Outcome.FAIL and grade.confirmed is True
+    passed = grade.base is not None and grade.base.has_passed
+    return passed and grade.has_failed and grade.confirmed is True

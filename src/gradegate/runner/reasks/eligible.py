@@ -7,7 +7,6 @@ from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.core.policy import Policy, Rule
 from gradegate.gate.statistics import Lead, lead
 from gradegate.planning.plan import Job, Plan, selected
-from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 
 
@@ -52,9 +51,9 @@ class Askable:
 
     def open_in(self, job: Job, row: Row) -> set[int]:
         """The positions of failing grades of an answer that may be asked again."""
-        if all(grade.outcome is not Outcome.FAIL for grade in row.grades):
+        if all(not grade.has_failed for grade in row.grades):
             return set()
-        return {place for place, _ in self.of(job) if row.grades[place].outcome is Outcome.FAIL}
+        return {place for place, _ in self.of(job) if row.grades[place].has_failed}
 
     def lead(self, suite: str) -> Lead:
         """By how many votes failures of that suite must lead."""

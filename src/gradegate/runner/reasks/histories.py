@@ -131,7 +131,7 @@ class Histories:
         records, requests = dict(self.records), dict[int, str]()
         for job, row, own, grade in self._grades(run.rows) if run.rows else ():
             if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
-                stands = grade.outcome is not Outcome.FAIL or grade.confirmed
+                stands = not grade.has_failed or grade.confirmed
                 outcome = grade.outcome.value if stands else "open"
                 asked = requests.get(id(job)) or requests.setdefault(
                     id(job), request(job).hex()[:_DIGITS]

@@ -13,7 +13,7 @@ from gradegate.gate.statistics import Lead
 from gradegate.http.client import gather
 from gradegate.planning.plan import Job
 from gradegate.providers.api.provider import Provider
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import Grade
 from gradegate.runner import answers as converse
 from gradegate.runner.grading import grade_of, guarded
 from gradegate.runner.rounds import Place
@@ -68,7 +68,7 @@ class Asking(Struct):
             self.usages.append(heard.usage if isinstance(heard, Transcript) else NO_USAGE)
         self._last = []
         for place, grade in zip(places, grades, strict=True):
-            if cut and grade.outcome is Outcome.ERROR:
+            if cut and grade.has_error:
                 self.lost += grade.usage
             else:
                 self.asks[place].append(grade)

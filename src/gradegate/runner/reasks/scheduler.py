@@ -294,10 +294,10 @@ class Scheduler:
         bad = [
             place
             for place, grade in enumerate(grades)
-            if grade.outcome is not Outcome.PASS and grade.assertion.counts
+            if not grade.has_passed and grade.assertion.counts
         ]
         held = {place for place in bad if not self._is_flaking(number, place, priors.get(place))}
-        broken = any(grades[place].outcome is Outcome.FAIL for place in held)
+        broken = any(grades[place].has_failed for place in held)
         held |= {chief(grades, place) for place in held}
         forgiven = {place for place in bad if place not in held and not grades[place].inner}
         # Where the whole test has one score, all of it is forgiven but for errors, or none.
@@ -333,7 +333,7 @@ class Scheduler:
             prior.flaky and place not in self._open.get(number, ()) and grade.confirmed is not True
         ):
             return False
-        return grade.outcome is Outcome.FAIL or (number, place) in self._torn
+        return grade.has_failed or (number, place) in self._torn
 
     def _unneeded(self) -> Iterator[str]:
         for number, answer in enumerate(self._answers):

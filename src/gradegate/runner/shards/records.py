@@ -13,7 +13,7 @@ from gradegate.planning.plan import Job, Plan
 from gradegate.reports.delivery.redact import conceal
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.case_outcome import conclude_case
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import Grade
 from gradegate.results.mapping import At, line, plain, value, written
 from gradegate.results.rows import Row
 from gradegate.results.shape import CaseLine, TurnLine
@@ -66,7 +66,7 @@ class AnswerRow(Line):
         if (
             asked.transcript
             and not planned.of_base
-            and any(grade.outcome is Outcome.FAIL for grade in row.grades)
+            and any(grade.has_failed for grade in row.grades)
         ):
             talk = None if CONVERSATION in planned.vars else asked.transcript.vars.get(CONVERSATION)
             said = line(SaidLine, asked.transcript, conversation=plain(talk))
@@ -140,9 +140,7 @@ class AnswerRow(Line):
             base_runs=0,
         )
         if row.error:
-            is_sound = row.outcome is Outcome.ERROR and all(
-                grade.outcome is Outcome.ERROR for grade in grades
-            )
+            is_sound = row.has_error and all(grade.has_error for grade in grades)
         else:
             is_sound = conclude_case(grades, row.threshold).outcome is row.outcome
         if not is_sound:

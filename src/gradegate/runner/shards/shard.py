@@ -10,7 +10,6 @@ from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATE
 from gradegate.planning.groups import owners
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.report import Document, Sink
-from gradegate.results.grades import Outcome
 from gradegate.runner.run import Run
 from gradegate.runner.session import Progress, Session, Spare, needed
 from gradegate.runner.shards.part_file import FOLDER, closed
@@ -59,7 +58,7 @@ def run_shard(settings: Settings, progress: Progress, spare: Spare = needed) -> 
     )
     last = AccountRow.line_of(account, prepared)
     problem = _write(session, path, chain([header.model_dump_json()], rows, [last]))
-    failures = sum(answer.row.outcome is Outcome.FAIL for answer in answers.values())
+    failures = sum(answer.row.has_failed for answer in answers.values())
     counts = many(len(answers), "answer") + (f", {many(failures, 'failure')}" if failures else "")
     code = {"": PASS, "terminated": TERMINATED}.get(account.stopped, INTERRUPTED)
     return ShardReport(
