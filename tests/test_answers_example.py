@@ -45,7 +45,7 @@ def run(tmp_path):
 def grader(path, body):
     said = str(body["messages"])
     if "<expected " in said:
-        return json.dumps({"verdicts": [{"sentence": "s", "reason": "r", "verdict": "attributed"}]})
+        return json.dumps({"verdicts": [{"id": 1, "reason": "r", "verdict": "attributed"}]})
     return json.dumps({"pass": "16 weeks" in said, "score": 1, "reason": "read"})
 
 

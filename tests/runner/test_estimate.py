@@ -37,7 +37,11 @@ def test_the_estimate_is_what_the_run_sends(llm, gate):
         if path.endswith("/embeddings"):
             rows = [{"index": i, "embedding": [1.0]} for i in range(len(body["input"]))]
             return {"data": rows, "usage": {"prompt_tokens": 1}}
-        return '{"question": "why?", "evades": false}' if '"question"' in json.dumps(body) else '{"pass": true, "score": 1, "reason": "polite"}'
+        return (
+            '{"question": "why?", "evades": false}'
+            if '"question"' in json.dumps(body)
+            else '{"pass": true, "score": 1, "reason": "polite"}'
+        )
 
     llm.reply = reply
     embedder = {"id": "openai:embeddings:e", "config": {"apiBaseUrl": llm.base, "apiKey": "k", "cost": 0.001}}

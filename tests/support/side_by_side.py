@@ -43,17 +43,21 @@ def answer(text: str) -> str:
 def judgement(model: str, text: str) -> str:
     """What a judge says, by its name (``judge-KIND``): the mark ``GRADE-LOW`` in what it reads makes it strict."""
     low = "GRADE-LOW" in text
+    asked = {"question": "Which lamp is bright?", "evades": False}
+    mark = "not attributed" if low else "attributed"
+    # The sentences that gradegate numbers; promptfoo has the grader find them.
+    verdicts = [{"id": int(number), "reason": "so it is", "verdict": mark} for number in re.findall(r"<sentence (\d+) ", text)]
     return {
         "judge-rubric": json.dumps({"reason": "so it is", "pass": not low, "score": 0.2 if low else 0.9}),
         "judge-factuality": json.dumps({"reason": "so it is", "category": "D" if low else "C"}),
         "judge-closedqa": "It was weighed.\nN" if low else "It was weighed.\nY",
-        "judge-select": "1",
+        "judge-select": _chosen(text),
         "judge-geval": json.dumps(
             {"steps": ["Look."], **({"score": 2 if low else 8} if '"score"' in text else {}), "reason": "so"}, separators=(",", ":")
         ),
         "judge-conversation": json.dumps({"verdict": "no" if low else "yes", "reason": "so it is"}),
-        "judge-question": "Which lamp is bright?",
-        "judge-recall": f"A lamp gives light. [{'Not Attributed' if low else 'Attributed'}]",
+        "judge-question": json.dumps(asked) if "evades" in text else asked["question"],
+        "judge-recall": json.dumps({"verdicts": verdicts}) if verdicts else f"A lamp gives light. [{mark.title()}]",
         "judge-relevance": "Insufficient Information" if low else "A lamp gives light.",
         "judge-faithful": (
             f"Final verdict for each statement in order: {'No' if low else 'Yes'}. Yes."
@@ -61,6 +65,12 @@ def judgement(model: str, text: str) -> str:
             else "A lamp gives light.\nIt is sold."
         ),
     }[model]
+
+
+def _chosen(text: str) -> str:
+    """The index of the second output of the config, wherever it stands: gradegate asks in every order, promptfoo in that one."""
+    outputs = re.findall(r"<output (\d+) \w+>\n(.*?)\n</output", text, re.DOTALL)
+    return next((index for index, output in outputs if output.startswith(("second", "Buy"))), "1")
 
 
 def calls(said: str) -> list[dict[str, Any]]:

@@ -57,7 +57,9 @@ def test_a_workflow_is_moved_and_the_result_runs(path, begun, github, llm, tmp_p
     llm.reply = lambda path, body: json.dumps({"pass": True, "score": 1, "reason": "fine"})
     if shape.get("embeds"):
         vectors = lambda body: {"data": [{"index": at, "embedding": [1.0, 0.0]} for at, _ in enumerate(body["input"])]}  # noqa: E731
-        llm.reply = lambda path, body: (200, vectors(body)) if "embedding" in path else json.dumps({"question": "What is a?", "evades": False})
+        llm.reply = lambda path, body: (
+            (200, vectors(body)) if "embedding" in path else json.dumps({"question": "What is a?", "evades": False})
+        )
     runs = list(gates(begun.folder, shape.get("fill", {})))
     for inputs, env in runs:
         step = Step(tmp_path_factory.mktemp("job"), Here(), github, pull_request())

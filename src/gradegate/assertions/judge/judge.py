@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -74,18 +74,24 @@ class _SharedAnswers:
 
     def answer(self, model: Provider, key: str, ask: Callable[[], T]) -> T:
         """The answer to a question, which the first thread that needs it asks. What fails is asked again by the next."""
-        with self._lock:
-            answers = self._answers.setdefault(model, {})
-            is_first = key not in answers
-            future = answers.setdefault(key, Future())
-        if is_first:
+        while True:
+            with self._lock:
+                answers = self._answers.setdefault(model, {})
+                is_first = key not in answers
+                future = answers.setdefault(key, Future())
+            if not is_first:
+                try:
+                    return future.result()  # type: ignore[no-any-return]
+                except CancelledError:  # the thread that asked has failed
+                    continue
             try:
                 future.set_result(ask())
-            except BaseException as e:
-                with self._lock:
-                    del answers[key]
-                future.set_exception(e)
-        return future.result()  # type: ignore[no-any-return]
+            finally:
+                if not future.done():
+                    with self._lock:
+                        del answers[key]
+                    future.cancel()
+            return future.result()  # type: ignore[no-any-return]
 
 
 _SHARED = _SharedAnswers()
