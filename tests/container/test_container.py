@@ -149,7 +149,7 @@ def test_nothing_of_the_machine_that_built_it_stays_in_the_image(container: Cont
 
 
 def test_on_a_network_of_its_own_the_message_says_what_to_change(action: Step, llm: FakeLlm) -> None:
-    action.environ = {"GRADEGATE_NETWORK": "container"}
+    action.environ |= {"GRADEGATE_NETWORK": "container"}
     left = action.run()
     assert (left.code, left.outputs["decision"]) == (2, "mistake")
     assert "is the container of the action, not the runner" in left.log
