@@ -109,7 +109,19 @@ class ProviderError(GradegateError):
 
 
 class Unreadable(GradegateError):
-    """A reply cannot be read; the message names what was missing, in words that the grader can act on."""
+    """A reply cannot be read; the message names what was missing, in words that the grader can act on.
+
+    ``allowed`` are the values that it could have given. The grader is not told them again: it could repeat one as its verdict.
+    """
+
+    def __init__(self, message: str, allowed: Iterable[object] = ()) -> None:
+        super().__init__(message)
+        self.allowed = tuple(map(str, allowed))
+
+    @property
+    def full_message(self) -> str:
+        """The message for the report, with the allowed values."""
+        return f"{self} ({', '.join(self.allowed)})" if self.allowed else str(self)
 
 
 class OffSchema(Unreadable):

@@ -49,7 +49,7 @@ def _read(item: Mapping[str, Any], *, is_our_prompt: bool) -> Question:
         raise Unreadable("`question` is not a text")
     evades = form.truth(form.entry(item, "evades")) if is_our_prompt or "evades" in item else False
     if evades is None:
-        raise Unreadable("`evades` is neither true nor false")
+        raise Unreadable("`evades` is not a boolean")
     return Question(question.strip(), evades)
 
 

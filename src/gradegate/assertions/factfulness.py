@@ -220,7 +220,7 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
             )
         checkable = form.truth(item.get("checkable"))
         if checkable is None:
-            raise Unreadable(f'"checkable" of claim {number} is neither true nor false')
+            raise Unreadable(f'"checkable" of claim {number} is not a boolean')
         claims.append(
             Claim(number, " ".join(text.split()), checkable)
         )  # on one line, so that it cannot pass for several

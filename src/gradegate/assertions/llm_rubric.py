@@ -77,7 +77,7 @@ class LlmRubric(Grader):
             return Verdict(score, None, reason)
         passed = form.truth(form.entry(item, "pass"))
         if passed is None:
-            raise Unreadable("`pass` is neither true nor false")
+            raise Unreadable("`pass` is not a boolean")
         if is_our_prompt and score is not None:
             if passed and score <= 0:
                 raise Unreadable(

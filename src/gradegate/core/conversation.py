@@ -49,6 +49,7 @@ class Request(FrozenStruct):
     options: JsonObject = {}  # e.g. temperature, seed: win over the provider's config
     prompt: str = ""  # the filled-in prompt as text, where there is one
     vars: Variables = {}  # the test's, for a target whose request is a template
+    max_tokens: int | None = None  # the most tokens of the reply; None: as the config says
 
 
 class Reply(FrozenStruct):

@@ -8,11 +8,12 @@ from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
-from gradegate.providers.api.chat_api import picked
+from gradegate.providers.api.chat_api import is_count, picked
 from gradegate.providers.api.json_http import Model, base_url, count, one_text, own_headers
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 
+TOKENS = 512
 SENT = tuple(
     "n_predict temperature top_k top_p n_keep stop repeat_penalty repeat_last_n penalize_nl presence_penalty frequency_penalty "
     "mirostat mirostat_tau mirostat_eta seed ignore_eos logit_bias".split()
@@ -42,12 +43,21 @@ class Llama(Model):
             setting.model,
         )
 
+    limit_option = "n_predict"
+
+    @property
+    def reply_tokens(self) -> int | None:  # type: ignore[override]
+        """As the config says; None where it says that there is no limit."""
+        limit = self._config.get("n_predict") or TOKENS
+        return limit if is_count(limit) else None
+
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         sent = {
-            "n_predict": 512,
+            "n_predict": TOKENS,
             "temperature": 0,
             **picked({**self._config, **request.options}, SENT),
+            **({"n_predict": request.max_tokens} if request.max_tokens else {}),
         }
         answer, seconds = self._post({"prompt": one_text(request), **sent})
         text = answer.get("content")

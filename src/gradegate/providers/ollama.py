@@ -43,9 +43,11 @@ ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthroug
 class OllamaChat(Shape):
     """Questions in the form of ``/api/chat``, and its answers."""
 
+    limit_places = (("options", "num_predict"),)
+
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, heats=False)
+        super().__init__(config, heats=False, reasons=bool(config.get("think")))
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """The schema itself."""

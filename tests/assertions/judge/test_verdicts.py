@@ -26,7 +26,7 @@ def test_verdicts_are_read_leniently(reply, expected):
     "verdict", ["yes/no", "yes|no|idk", "yes, as the first says", "yes, no or idk", "no idea", "maybe", "", None, 1, ["yes"], "not sure"]
 )
 def test_what_is_no_verdict(verdict):
-    with pytest.raises(Unreadable, match="is not one of yes, no, idk"):
+    with pytest.raises(Unreadable, match="is not one of the allowed words"):
         words(json.dumps({"verdicts": [{"verdict": verdict}]}), 1)
 
 

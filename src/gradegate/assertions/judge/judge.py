@@ -20,6 +20,7 @@ from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
 from gradegate.http.client import gather
+from gradegate.providers.api.chat_api import REFUSALS
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import Occasion, Question, apart, at, occasion
 from gradegate.security.redaction import excerpt
@@ -31,6 +32,7 @@ FINISHED = (
     "",
     "stop",
 )  # the finish reasons of a reply that is whole; whoever names none has not cut it
+CUT = "length"  # of one that was cut off at its limit of tokens
 # A form that the user wrote on the grader: what it asks for was asked for.
 OWN_FORMS = (
     "response_format",
@@ -134,17 +136,30 @@ class Judge(Struct, frozen=True):
         if images:
             last = messages[-1]
             messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
+        model = self.models["text"]
         own_prompt = step in self.rubric.steps
-        enforced = self.models["text"].structured == "enforced"
         # A prompt of the user's may ask for another form; where the endpoint enforces the schema, the schema decides.
-        schema = None if own_prompt and not enforced else form.schema
+        schema = None if own_prompt and model.structured != "enforced" else form.schema
+        max_tokens = model.reply_tokens
         replies: list[Reply] = []
         off_schema = True  # all of them
         while True:
-            reply, asked = self._complete(
-                Request(messages, schema, options or {}), again=bool(replies)
-            )
+            request = Request(messages, schema, options or {}, max_tokens=max_tokens)
+            try:
+                reply, asked = self._complete(request, again=bool(replies))
+            except ProviderError as e:
+                if e.status in REFUSALS and replies and replies[-1].finish_reason == CUT:
+                    # The model takes no higher limit.
+                    raise self._cut_off(max_tokens, replies) from e
+                raise
             replies.append(reply)
+            if reply.finish_reason == CUT:
+                self.account.add(Usage(readings=Readings(unreadable=1)))
+                if max_tokens is None or len(replies) > self.grader_retries:
+                    raise self._cut_off(max_tokens, replies)
+                # The model may have shown by this reply that it reasons, which needs more.
+                max_tokens = max(2 * max_tokens, model.reply_tokens or 0)
+                continue
             try:
                 reading = self._read(reply, form, step)
             except Unreadable as e:
@@ -153,7 +168,7 @@ class Judge(Struct, frozen=True):
                 if len(replies) > self.grader_retries:
                     texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
                     raise NoVerdict(
-                        self._missing(str(e), replies, off_schema=off_schema), texts
+                        self._missing(e.full_message, replies, off_schema=off_schema), texts
                     ) from e
                 named = f"{'keys' if len(form.keys) > 1 else 'key'} {', '.join(f'`{key}`' for key in form.keys)}"
                 literally = f"Reply with the JSON object alone, with the {named}; its first character is {{ and its last is }}"
@@ -277,13 +292,20 @@ class Judge(Struct, frozen=True):
                 f"{provider.name} declined to grade: {reply.text or 'no reason given'}",
                 Trouble.REFUSED,
             )
-        if reply.finish_reason == "length":
-            what = f"the reply of {provider.name} was cut off at its token limit; raise max_tokens"
-            raise ProviderError(what, Trouble.TRUNCATED)
-        if reply.finish_reason not in FINISHED:
+        if reply.finish_reason not in (*FINISHED, CUT):
             what = f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`"
             raise ProviderError(what, Trouble.TRUNCATED)
         return reply, asked
+
+    def _cut_off(self, max_tokens: int | None, replies: Sequence[Reply]) -> ProviderError:
+        """The error that a reply was cut off, with the option that allows a longer one."""
+        model = self.models["text"]
+        limit = f"at {max_tokens:,} tokens" if max_tokens else "at its token limit"
+        times = f" (asked {len(replies)} times)" if len(replies) > 1 else ""
+        return ProviderError(
+            f"the reply of {model.name} was cut off {limit}{times}; raise `{model.limit_option}` in the config of the grader",
+            Trouble.TRUNCATED,
+        )
 
     def _missing(self, what: str, replies: Sequence[Reply], *, off_schema: bool) -> str:
         start = excerpt(" ".join(replies[-1].text.split()), 200)

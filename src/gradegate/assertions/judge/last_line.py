@@ -52,7 +52,9 @@ class LastLine(FrozenStruct):
             )
             lines = []
         if value is None:
-            raise Unreadable(f"its last line is not {self.described}, and it holds no object")
+            raise Unreadable(
+                f"its last line is not {self.described}, and it holds no object", self.words
+            )
         alone = len(lines) < 2
         while lines and self._meant(self._said(lines[-1])) == self._meant(value):
             lines.pop()
@@ -88,7 +90,7 @@ class LastLine(FrozenStruct):
         """The values, for a message."""
         if self.most:
             return f"a number from 0 to {self.most} behind a label, or as n/{self.most}"
-        words = f"one of {', '.join(self.words)}"
+        words = "one of the allowed words"
         return f"`{self.labels[0]}:` with {self.count} times {words}" if self.among else words
 
     def echoes(self) -> str:

@@ -274,7 +274,7 @@ def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:
     if not of_type or (isinstance(value, float) and not math.isfinite(value)):
         raise OffSchema(f"{place or 'it'} is not of the type {kind}")
     if value not in schema.get("enum", (value,)):
-        raise OffSchema(f"{place} is not one of {', '.join(map(str, schema['enum']))}")
+        raise OffSchema(f"{place} is not one of the allowed values", schema["enum"])
     if isinstance(value, dict):
         properties = schema["properties"]
         if value.keys() != properties.keys():

@@ -107,7 +107,7 @@ def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
         word = form.word(written)
         if word not in known:
             raise Unreadable(
-                f"`{key}` {excerpt(str(written), 40)!r} is not one of {', '.join(choices)}"
+                f"`{key}` {excerpt(str(written), 40)!r} is not one of the choices", choices
             )
         return Judgement(known[word], form.words(item.get("reason")))
 
@@ -157,7 +157,8 @@ def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
     word = form.word(value)
     if word not in words:
         raise Unreadable(
-            f"the verdict {excerpt(str(value), 40)!r} is not one of {', '.join(_asked_for(words))}"
+            f"the verdict {excerpt(str(value), 40)!r} is not one of the allowed words",
+            _asked_for(words),
         )
     return Judgement(words[word], form.words(item.get("reason")))
 

@@ -56,6 +56,7 @@ class Messages(Shape):
 
     finished = ("end_turn", "stop_sequence")
     takes_bounds = False
+    required_limit = MAX_TOKENS
 
     def __init__(self, model: str, config: JsonObject) -> None:
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
@@ -80,7 +81,6 @@ class Messages(Shape):
         options = picked(config, SENT)
         options.pop("temperature", None)  # sent where the model takes any
         return {
-            "max_tokens": MAX_TOKENS,
             "messages": [
                 {"role": "assistant" if role == "assistant" else "user", "content": _content(parts)}
                 for role, parts in rest

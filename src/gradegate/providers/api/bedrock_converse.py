@@ -82,7 +82,12 @@ class Converse(Shape):
         )  # Nova takes no temperature then
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
         super().__init__(flat, heats=not reasons and not thinks, insists=thinks)
-        self._reasons = reasons
+        self._nova_reasons = reasons
+        effort = members(flat.get("reasoningConfig")).get("maxReasoningEffort")
+        # Nova takes no limit with its highest effort.
+        self.limit_places = (
+            () if reasons and effort == "high" else (("inferenceConfig", "maxTokens"),)
+        )
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """A format, else a tool that the model is made to call, whose input has the shape."""
@@ -105,7 +110,7 @@ class Converse(Shape):
         inference.pop("temperature", None)  # sent where the model takes any
         if isinstance(inference.get("stopSequences"), str):
             inference["stopSequences"] = [inference["stopSequences"]]
-        if self._reasons:
+        if self._nova_reasons:
             high = members(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
             inference = {
                 name: inference[name]

@@ -75,6 +75,9 @@ Send = Callable[[dict[str, Any], str], Reply]
 _PLAIN: Form = ({}, "")
 _SOME: Any = "any schema"  # in place of one: what a request asks for beside it is what counts
 REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand
+# The most tokens of a grader's first reply where the config sets no limit: of a model that answers at once, and of one that reasons first.
+REPLY_TOKENS, REASONING_TOKENS = 1024, 8192
+Place = tuple[str, ...]  # keys on the way into a body
 
 
 class NoOutput(ValueError):
@@ -97,10 +100,38 @@ class Shape:
     # https://learn.microsoft.com/en-us/azure/ai-services/openai/how-to/structured-outputs
     takes_bounds = True
     own = False
+    # Where in a body the limit of the answer's tokens may stand, best first; its last key is the name of the option.
+    limit_places: tuple[Place, ...] = (("max_tokens",),)
+    required_limit: ClassVar[int | None] = None  # of an API that takes no request without one
 
-    def __init__(self, config: JsonObject, *, heats: bool = True, insists: bool = False) -> None:
+    def __init__(
+        self,
+        config: JsonObject,
+        *,
+        heats: bool = True,
+        insists: bool = False,
+        reasons: bool | None = None,
+    ) -> None:
         self.config, self._heats, self._insists = config, heats, insists
+        self._reasons = not heats if reasons is None else reasons
         self._first = 0  # the forms before this one were refused
+        self._refused_limits = 0  # the places before this one were refused
+
+    @property
+    def reply_tokens(self) -> int | None:
+        """The limit that the config sets, else a default for graders; None where the config says that there is none."""
+        place, limit = self._written_limit(self.body(Request(())))
+        if place:
+            return limit if is_count(limit) and limit else None
+        if not self.limit_places:
+            return None
+        return REASONING_TOKENS if self._reasons else REPLY_TOKENS
+
+    @property
+    def limit_option(self) -> str:
+        """The option that limits the tokens of an answer."""
+        place, _ = self._written_limit(self.body(Request(())))
+        return (place or next(iter(self.limit_places), ("max_tokens",)))[-1]
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """What may join a body to ask for JSON of a schema, best first."""
@@ -130,28 +161,52 @@ class Shape:
                     raise
         if forms:
             self._first = max(self._first, number)
+        if reply.finish_reason == "length" and not reply.text.strip():
+            self._reasons = True  # nothing else can have taken all its tokens
         return reply
 
     def _ask(self, request: Request, body: JsonObject, holds: str, send: Send) -> Reply:
-        """With ``temperature`` of the request's options, of the config, or 0, until the model says that it takes none."""
+        """With ``temperature`` of the request's options, of the config, or 0, and with a limit of tokens where there is one.
+
+        Where the model says that it does not take what nobody wrote, it is asked without that, and this is remembered.
+        """
         own = self.config.get("temperature")
-        if not self._heats:
-            return send(
-                joined(
-                    self.heated({"temperature": own} if self._insists and own is not None else {}),
-                    body,
-                ),
-                holds,
+        heats = self._heats
+        heat = request.options.get("temperature", 0 if own is None else own) if heats else own
+        written, _ = self._written_limit(body)
+        limit = request.max_tokens or (None if written else self.required_limit)
+        places = [written] if written else [*self.limit_places[self._refused_limits :]]
+        while True:
+            heated = self.heated(
+                {"temperature": heat} if heats or (self._insists and heat is not None) else {}
             )
-        heat = request.options.get("temperature", 0 if own is None else own)
-        try:
-            return send(joined(self.heated({"temperature": heat}), body), holds)
-        except ProviderError as e:
-            if e.status not in REFUSALS or "temperature" not in str(e) or heat == own:
-                raise
-        reply = send(joined(self.heated({}), body), holds)
-        self._heats = False
-        return reply
+            limited = _nested(places[0], limit) if places and limit else {}
+            try:
+                reply = send(joined(heated, body, limited), holds)
+            except ProviderError as e:
+                if e.status not in REFUSALS:
+                    raise
+                if heats and heat != own and "temperature" in str(e):
+                    heats, heat = False, own
+                elif limited and not written and places[0][-1] in str(e):
+                    places.pop(0)
+                else:
+                    raise
+            else:
+                self._heats = heats
+                if not written:
+                    self._refused_limits = len(self.limit_places) - len(places)
+                return reply
+
+    def _written_limit(self, body: JsonObject) -> tuple[Place, Any]:
+        """Where a body has a limit of tokens, and which; an empty place where it has none."""
+        for place in self.limit_places:
+            value: Any = body
+            for key in place:
+                value = members(value).get(key)
+            if value is not None:
+                return place, value
+        return (), None
 
     def body(self, request: Request) -> dict[str, Any]:
         """The body of a request, without what names the model where the URL does."""
@@ -196,6 +251,13 @@ def joined(*parts: JsonObject) -> dict[str, Any]:
             both = key in whole and isinstance(value, Mapping) and isinstance(whole[key], Mapping)
             whole[key] = {**whole[key], **value} if both else value
     return whole
+
+
+def _nested(place: Place, value: Any) -> JsonObject:
+    """An object with a value at a place."""
+    for key in reversed(place):
+        value = {key: value}
+    return value  # type: ignore[no-any-return]
 
 
 def _collide(form: JsonObject, body: JsonObject) -> bool:

@@ -93,6 +93,16 @@ class ChatModel(Model):
                 "write enforced, requested or none",
             )
 
+    @property
+    def reply_tokens(self) -> int | None:  # type: ignore[override]
+        """As the config says, else a default for graders."""
+        return self._shape.reply_tokens
+
+    @property
+    def limit_option(self) -> str:  # type: ignore[override]
+        """As its API names it."""
+        return self._shape.limit_option
+
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         asked = replace(request, schema=None) if self.structured == NONE else request

@@ -41,11 +41,11 @@ class Gemini(Shape):
     """Questions to Gemini, and its answers; the URL names the model."""
 
     finished = ("STOP",)
+    limit_places = (("generationConfig", "maxOutputTokens"),)
 
     def __init__(self, config: JsonObject) -> None:
-        super().__init__(
-            config, heats=False
-        )  # every model takes a temperature, and `body` sets it: there is nothing to try
+        # Every model takes a temperature, and `body` sets it: there is nothing to try.
+        super().__init__(config, heats=False)
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """With a schema, else any JSON."""

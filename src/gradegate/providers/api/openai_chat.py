@@ -58,10 +58,14 @@ class Completions(Shape):
         reasoning: bool | None = None,
     ) -> None:
         self._model = model
-        self._reasons = reasons(model) if reasoning is None else reasoning
+        self._is_reasoning_model = reasons(model) if reasoning is None else reasoning
         self._options = picked(config, sent)
         self.takes_bounds = not model.startswith("ft:")  # OpenAI takes none for fine-tuned models
-        super().__init__(config, heats=not self._reasons)
+        of_reasoning = (("max_completion_tokens",),)
+        self.limit_places = (
+            of_reasoning if self._is_reasoning_model else (("max_tokens",), *of_reasoning)
+        )
+        super().__init__(config, heats=not self._is_reasoning_model)
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """As OpenAI and Mistral have them."""
@@ -74,7 +78,7 @@ class Completions(Shape):
         options = {**self._options, **request.options}
         options.pop("temperature", None)  # sent where the model takes any
         options |= self.config.get("passthrough") or {}
-        if self._reasons and "max_tokens" in options:
+        if self._is_reasoning_model and "max_tokens" in options:
             options["max_completion_tokens"] = options.pop("max_tokens")
         return {
             "model": self._model,
@@ -167,6 +171,7 @@ class Responses(Shape):
     """Questions in the form of the Responses API, and its answers."""
 
     finished = ("completed",)
+    limit_places = (("max_output_tokens",),)
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model

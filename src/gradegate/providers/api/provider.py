@@ -45,6 +45,10 @@ class Provider:
     chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
     vectors: bool = True  # one for embeddings gives them; else it only compares two texts
     sees: bool = False  # takes images
+    reply_tokens: int | None = (
+        None  # the most tokens of a grader's first reply; None: it takes no limit
+    )
+    limit_option: str = "max_tokens"  # the option that sets this limit
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
     origin: Origin = Origin("")  # where the config names it, and
     templates: tuple[
