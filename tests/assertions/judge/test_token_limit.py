@@ -141,7 +141,13 @@ def test_a_server_that_limits_nothing_on_request_is_asked_once(gate, llm):
 
 def test_a_target_gets_no_limit_that_nobody_set(gate, llm):
     llm.reply = lambda path, body: chat("fine")
-    gate({"prompts": ["hi"], "providers": [grader(llm, "openai:chat:gpt-4o-mini")], "tests": [{"assert": [{"type": "contains", "value": "fine"}]}]})
+    gate(
+        {
+            "prompts": ["hi"],
+            "providers": [grader(llm, "openai:chat:gpt-4o-mini")],
+            "tests": [{"assert": [{"type": "contains", "value": "fine"}]}],
+        }
+    )
     assert [key for key in llm.bodies[0] if "tokens" in key] == []
 
 
