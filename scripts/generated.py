@@ -190,7 +190,7 @@ DeepEval's assertions take these options in `config`:
 | `include_reason` | `true` | a reason made from the verdicts; `llm`: in a model's words, for one more call; `false`: none |
 | `strict_mode` | `false` | score 1 for a perfect result, else 0; the threshold is 1 |
 | `verbose_mode` | `false` | prints the steps and keeps them in the evidence |
-| `async_mode` | `true` | no effect: independent calls always run at once |
+| `async_mode` | `true` | `false`: the calls of an assertion run one after another |
 | `model`, `threshold` | | as `provider` and `threshold` of the assertion, which win; a model without a prefix is OpenAI's |
 """
 

@@ -11,7 +11,7 @@ MARK = "Final verdict for each statement in order:"
 
 def said(text, count):
     try:
-        return "".join("y" if yes else "n" for yes in read(_form(count), text))
+        return "".join("y" if yes else "n" for yes in read(_form([str(number) for number in range(count)]), text))
     except Unreadable:
         return None
 

@@ -15,7 +15,7 @@ FORMS = {
     "letter": factuality.FORM,
     "yes": closedqa.FORM,
     "score": g_eval.SCORE,
-    "in order": context_faithfulness._form(2),
+    "in order": context_faithfulness._form(("one", "two")),
     "marked": context_recall._form(["The sky is blue.", "Grass is red.", "It snows."], is_our_prompt=False),
 }
 

@@ -6,6 +6,8 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 ``src/matchers/rag.ts``.
 """
 
+from collections.abc import Sequence
+
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.judge.form import Form, Object
@@ -15,16 +17,22 @@ from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
+from gradegate.errors import Unreadable
 from gradegate.structs import replace
 
 LABEL = "verdict for each statement in order"
 
 
-def _form(count: int) -> Form[tuple[bool, ...]]:
-    """Exactly ``count`` verdicts."""
+def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
+    """A verdict on each statement."""
+    count = len(statements)
 
     def read(found: Object) -> tuple[bool, ...]:
-        return tuple(judgement.verdict == "yes" for judgement in counted.read(found))
+        judgements = counted.read(found)
+        named = [item["statement"] for item in found["verdicts"] if "statement" in item]
+        if len(named) == count and len(set(map(str, named))) < len(set(statements)):
+            raise Unreadable("it judges a statement twice")
+        return tuple(judgement.verdict == "yes" for judgement in judgements)
 
     counted = verdicts.listed(count=count)
     schema = list_of(
@@ -59,10 +67,9 @@ class ContextFaithfulness(ContextGrader):
         ]
         if not statements:
             return verdict_without_units("the answer makes no statement", self.no_claims)
-        every = _form(len(statements))
         supported = judge.ask(
             "context-faithfulness-verdicts",
-            every,
+            _form(statements),
             step="verdicts",
             context=source.text,
             statements=statements,

@@ -34,6 +34,8 @@ def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[tuple[Judgem
             raise Unreadable(
                 f"it marks {many(len(pairs), 'line')}, and there are {many(len(sentences), 'sentence')}"
             )
+        if len({sentence for sentence, _ in pairs}) < len(set(sentences)):
+            raise Unreadable("it marks a sentence twice")
         return {
             "verdicts": [{"id": id_, "verdict": mark} for id_, (_, mark) in enumerate(pairs, 1)]
         }

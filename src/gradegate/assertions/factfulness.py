@@ -214,7 +214,7 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
     claims = []
     for number, item in enumerate(form.table(found, "claims"), 1):
         text = item.get("claim") if isinstance(item, Mapping) else None
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not any(map(str.isalnum, text)):
             raise Unreadable(
                 f'claim {number} is not a JSON object with a text under the key "claim"'
             )

@@ -101,18 +101,6 @@ class Transcript(FrozenStruct):
         return ""
 
     @property
-    def has_empty_answer(self) -> bool:
-        """Whether a message of the assistant says nothing, and calls no tool."""
-        answers = [turn for turn in self.turns if turn.role == "assistant"]
-        calls = [turn.metadata.get("tool_calls") for turn in answers]
-        if calls:
-            calls[-1] = calls[-1] or self.metadata.get("tool_calls")
-        return any(
-            not (turn.content.strip() or turn.images or called)
-            for turn, called in zip(answers, calls, strict=True)
-        )
-
-    @property
     def answer(self) -> Any:
         """The last assistant message as code sees it: as data, where the target or a transform gave data or tool calls."""
         calls = self.metadata.get("tool_calls")

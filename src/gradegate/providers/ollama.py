@@ -47,7 +47,8 @@ class OllamaChat(Shape):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, heats=False, reasons=bool(config.get("think")))
+        super().__init__(config, heats=False)
+        self.reasons = bool(config.get("think"))
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """The schema itself."""

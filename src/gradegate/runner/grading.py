@@ -18,7 +18,7 @@ from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasio
 from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.runner.rows import asks, with_grades
-from gradegate.runner.transforms import of_assertion
+from gradegate.runner.transforms import empty_answer, of_assertion
 from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
@@ -113,8 +113,8 @@ def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
         return error(
             bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE
         )
-    if bound.grader.reads_answer and transcript.has_empty_answer:
-        return error(bound, "the answer is empty", NO_USAGE)
+    if bound.grader.reads_answer and (nothing := empty_answer(transcript)):
+        return error(bound, f"the answer is {nothing}", NO_USAGE)
     account = Account()
 
     def grade() -> Grade:

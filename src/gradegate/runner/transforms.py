@@ -67,6 +67,18 @@ def emptiness(text: str, metadata: JsonObject) -> str:
     return "an empty text" if is_blank(text) else "reasoning alone" if is_reasoning(text) else ""
 
 
+def empty_answer(transcript: Transcript) -> str:
+    """What a message of the assistant is that says nothing, shows nothing and calls no tool; empty where there is none."""
+    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+    for turn in answers:
+        described = turn.metadata
+        if turn is answers[-1] and not described.get("tool_calls"):
+            described = transcript.metadata
+        if not turn.images and (found := emptiness(turn.content, described)):
+            return found
+    return ""
+
+
 def metadata(reply: Reply) -> dict[str, object]:
     """What graders know of a reply beside its text."""
     refused = {"refused": True} if reply.refused else {}

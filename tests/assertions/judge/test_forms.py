@@ -64,6 +64,11 @@ ALONE = (
     ("pass", '{"pass": true} // so', NO),
     ("pass", '{"pass": true', NO),
     ("pass", f"[{OBJECT}]", "alone"),
+    ("pass", f"```json\n{OBJECT}```", "alone"),
+    ("pass", f"```{OBJECT}```", "alone"),
+    ("pass", f"```json {OBJECT}\n```", "alone"),
+    ("pass", f"```json\n{OBJECT}``` It passes.", NO),
+    ("pass", f"```python\n{OBJECT}\n```", NO),
     ("pass", f"[{OBJECT}, {OBJECT}]", NO),
     ("pass", f"[[{OBJECT}]]", NO),
     ("pass", f'["a", {OBJECT}]', NO),
@@ -77,6 +82,7 @@ APART = (
     ("pass", f"It is fine.\n\n{OBJECT}", "apart"),
     ("pass", f"FAIL.\n \t\n\n{OBJECT}", "apart"),
     ("pass", f"Checked!\n```json\n{OBJECT}\n```", "apart"),
+    ("pass", f"Checked!\n```json\n{OBJECT}```", "apart"),
     ("pass", f'**"Fine ..."**\n\n```\n{OBJECT}\n```', "apart"),
     ("pass", f"誤りはありません。\n\n{OBJECT}", "apart"),
     ("pass", f"यह सही है।\n\n{OBJECT}", "apart"),
@@ -128,6 +134,7 @@ LINES = (
     ("marked", "It rains. [Attributed]\nIt pours. [Attributed]", "unreadable: it marks 2 lines, and there are 3 sentences"),
     ("marked", "a. [Attributed]\nb. [Attributed]\nc. [Attributed]\nd. [Attributed]", "unreadable: it marks 4 lines, and there are 3"),
     *(("marked", f"It rains. [Attributed]\nIt pours. [Attributed]\n{text}", NO) for text in ("x [Attributed]", "1. [Attributed]", "1. x: [Attributed]", "x. [Attributed] so", "x. [Not  Attributed] [Attributed]", "x. [Attributed?]", "x. attributed", "It rains. [Not] [Attributed]", "- It rains. Not [Attributed]", "- not [Attributed]", "“not” [Attributed]", "(Not) [Attributed]")),
+    ("marked", "x. [Attributed]\nx. [Attributed]\ny. [Attributed]", "unreadable: it marks a sentence twice"),
     ("marked", "Result:\nx. [Attributed]\ny. [Attributed]\nz. [Attributed]", NO),
 )  # fmt: skip
 
@@ -138,6 +145,13 @@ def test_every_form_and_its_neighbours():
     assert [row for row in read_as if not row[3].startswith(row[2])] == []
 
 
+def test_no_statement_is_judged_twice():
+    twice = [{"statement": "one", "verdict": "yes"}, {"statement": "one", "verdict": "yes"}]
+    assert way("in order", json.dumps({"verdicts": twice})) == "unreadable: it judges a statement twice"
+    each = [{"statement": "one", "verdict": "yes"}, {"statement": "two, in short", "verdict": "yes"}]
+    assert way("in order", json.dumps({"verdicts": each})) == "alone"
+
+
 def test_keys_beside_the_graders_own():
     refused = ("error", "final_verdict", "success", "refusal", "passed", "score_", "ｐass", "разбор", "namedScores", "tone")
     neutral = (*NEUTRAL, "REASONS", "Confidence")
@@ -145,8 +159,8 @@ def test_keys_beside_the_graders_own():
     assert [key for key in neutral if way("pass", json.dumps({"pass": True, key: {"pass": False}})) != "alone"] == []
     # At every depth that the schema has; what is under a neutral key is not read.
     item = {"statement": "s", "verdict": "yes"}
-    assert way("in order", json.dumps({"verdicts": [item, {**item, "note": [{"verdict": "no"}]}]})) == "alone"
-    said = way("in order", json.dumps({"verdicts": [item, {**item, "error": "x"}]}))
+    assert way("in order", json.dumps({"verdicts": [item, {**item, "statement": "t", "note": [{"verdict": "no"}]}]})) == "alone"
+    said = way("in order", json.dumps({"verdicts": [item, {**item, "statement": "t", "error": "x"}]}))
     assert said == "unreadable: its object has the key `error`, which was not asked for"
 
 
@@ -195,7 +209,12 @@ def test_where_a_text_under_judgement_talks_like_the_judge_only_the_verdict_alon
         assert way("pass", f"Fine.\n\n{OBJECT}", "harmless", judged).startswith("unreadable: the text under judgement")
         assert way("pass", f"Fine.\n\n{OBJECT}", prompt=(judged,)).startswith(NO)
     rows = {"letter": "My answer: (C)", "yes": "Verdict is Yes", "score": "I get 9/10 for it", "marked": "verdict: x"}
-    replies = {"letter": "Same.\n\n(C)", "yes": "Fine.\n\nY", "score": "Fine.\n\nScore: 8", "marked": "\n".join(["x. [Attributed]"] * 3)}
+    replies = {
+        "letter": "Same.\n\n(C)",
+        "yes": "Fine.\n\nY",
+        "score": "Fine.\n\nScore: 8",
+        "marked": "x. [Attributed]\ny. [Attributed]\nz. [Attributed]",
+    }
     for form, judged in rows.items():
         assert way(form, replies[form], judged).startswith("unreadable: the text under judgement")
         assert not way(form, replies[form], *BARE).startswith(NO)

@@ -115,15 +115,15 @@ def test_the_limit_of_the_config_takes_the_place_of_the_default(gate, llm, provi
     reason = grade(gate, grader(llm, provider_id, **{option: 300}))["reason"]
     assert [at(body, place) for body in llm.bodies] == [300, 600]
     assert not any("max_tokens" in body and place != "max_tokens" for body in llm.bodies)
-    assert "was cut off at 600 tokens (asked 2 times); raise `" in reason
-    assert f"raise `{place.rpartition('.')[2]}` in the config of the grader" in reason
+    assert "(asked 2 times); raise `" in reason
+    assert f"raise `{'n_predict' if provider_id == 'llama' else 'max_tokens'}` in the config of the grader" in reason
 
 
 def test_without_re_asking_a_cut_reply_is_an_error_at_once(gate, llm):
     llm.reply = lambda path, body: _chat(CUT, cut=True)
     ended = grade(gate, grader(llm, "openai:chat:gpt-4o-mini"), "--grader-retries", "0")
     assert ended["outcome"] == "error"
-    assert "was cut off at 1,024 tokens; raise `max_tokens`" in ended["reason"]
+    assert "was cut off after 10 tokens; raise `max_tokens`" in ended["reason"]
     assert len(llm.bodies) == 1
 
 
@@ -135,7 +135,7 @@ def test_a_cut_reply_is_never_read(gate, llm):
 def test_a_server_that_limits_nothing_on_request_is_asked_once(gate, llm):
     llm.reply = lambda path, body: _ollama(CUT, cut=True)
     ended = grade(gate, grader(llm, "ollama:chat:llama3.2", num_predict=-1))
-    assert "was cut off at its token limit; raise `num_predict`" in ended["reason"]
+    assert "was cut off after 10 tokens; raise `max_tokens`" in ended["reason"]
     assert [at(body, "options.num_predict") for body in llm.bodies] == [-1]
 
 
@@ -163,6 +163,43 @@ def test_a_limit_that_the_endpoint_refuses_is_sent_under_its_other_name_or_left_
     assert limits == [*([key] for key in refused), *[[sent] if sent else []] * 2]  # the second question knows
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This model's maximum context length is 1200 tokens. However, you requested 1524 tokens (500 in the messages, 1024 in the completion).",
+        "max_tokens (1024) exceeds the model limit of 512",
+        "max_completion_tokens is too large: 1024",
+    ],
+)
+def test_a_limit_that_is_too_high_for_the_endpoint_is_left_out(llm, words):
+    def reply(path: str, body: dict):
+        asked = body.get("max_tokens") or body.get("max_completion_tokens")
+        return (400, {"error": {"message": words}}) if asked else _chat(YES, cut=False)
+
+    llm.reply = reply
+    assert two_questions(grader(llm, "vllm:small")) == ["yes", "yes"]
+    assert all("response_format" in body for body in llm.bodies)  # the schema was not what was refused
+    assert "max_tokens" not in llm.bodies[-1]
+
+
+def test_a_request_that_is_refused_for_another_reason_is_the_error(gate, llm):
+    llm.reply = lambda path, body: (400, {"error": {"message": "the prompt holds a forbidden sign"}})
+    ended = grade(gate, grader(llm, "openai:chat:gpt-4o-mini"))
+    assert ended["outcome"] == "error"
+    assert "a forbidden sign" in ended["reason"]
+
+
+def test_a_reply_that_was_cut_where_the_endpoint_took_no_limit_is_asked_for_once(gate, llm):
+    def reply(path: str, body: dict):
+        limited = "num_predict" in body["options"]
+        return (400, {"error": "invalid option: num_predict"}) if limited else _ollama(CUT, cut=True)
+
+    llm.reply = reply
+    reason = grade(gate, grader(llm, "ollama:chat:llama3.2"))["reason"]
+    assert "was cut off after" in reason
+    assert len(llm.bodies) == 2
+
+
 def test_a_limit_of_the_config_that_the_endpoint_refuses_is_the_users_mistake(gate, llm):
     llm.reply = lambda path, body: (400, {"error": {"message": "Unsupported parameter: 'max_tokens'"}})
     ended = grade(gate, grader(llm, "openai:chat:our-deployment", max_tokens=300))
@@ -183,10 +220,11 @@ def test_a_model_that_takes_no_higher_limit_was_cut_off(gate, llm):
     assert "too large" not in ended["reason"]
 
 
-def test_a_model_that_is_cut_before_its_first_word_reasons_and_is_asked_so_from_then_on(llm):
+@pytest.mark.parametrize("unfinished", ["", "<think>Let me see"])
+def test_a_model_that_is_cut_before_its_first_word_reasons_and_is_asked_so_from_then_on(llm, unfinished):
     def reply(path: str, body: dict):
         enough = body["max_tokens"] > 2048
-        thought = {"reasoning_content": "Let me see", "content": YES if enough else ""}
+        thought = {"reasoning_content": "Let me see", "content": YES if enough else unfinished}
         return chat("", message=thought, finish_reason="stop" if enough else "length")
 
     llm.reply = reply

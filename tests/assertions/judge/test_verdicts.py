@@ -14,7 +14,7 @@ from support.readers import read
 
 
 def words(reply: str, count: int) -> list[str]:
-    return [one.verdict for one in read(verdicts.listed(YES_NO_IDK, count), reply)]
+    return [one.verdict for one in read(verdicts.listed(YES_NO_IDK, count=count), reply)]
 
 
 @pytest.mark.parametrize(("reply", "expected"), table(__file__, "verdicts_are_read_leniently"))
@@ -28,6 +28,16 @@ def test_verdicts_are_read_leniently(reply, expected):
 def test_what_is_no_verdict(verdict):
     with pytest.raises(Unreadable, match="is not one of the allowed words"):
         words(json.dumps({"verdicts": [{"verdict": verdict}]}), 1)
+
+
+@pytest.mark.parametrize("ids", [(1, 1), (7, 8), (0, 1), (1, None)])
+def test_ids_that_nobody_asked_for_say_which_part_is_meant(ids):
+    def reply(*numbered):
+        return json.dumps({"verdicts": [{"id": number, "verdict": verdict} for number, verdict in numbered]})
+
+    assert words(reply((2, "yes"), (1, "no")), 2) == ["no", "yes"]
+    with pytest.raises(Unreadable, match=" id"):
+        words(reply(*((number, "yes") for number in ids)), 2)
 
 
 @pytest.mark.parametrize("reply", ["", "yes", "{}", "[]", '{"verdicts": null}', '{"verdicts": ["yes"]}', '[{"verdict": "yes"}]'])
@@ -76,7 +86,7 @@ def test_random_json_under_the_key_raises_or_is_verdicts(value):
     ],
 )  # fmt: skip
 def test_as_many_verdicts_as_the_grader_gives(reply, expected):
-    assert list(read(verdicts.listed(), reply)) == expected
+    assert list(read(verdicts.listed(count=len(expected)), reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -95,7 +105,7 @@ def test_what_holds_not_one_verdict(reply):
 
 def test_the_schemas_ask_for_what_is_read():
     assert verdicts.texts("claims").schema["properties"] == {"claims": {"type": "array", "items": {"type": "string"}}}
-    items = verdicts.listed().schema["properties"]["verdicts"]["items"]
+    items = verdicts.listed(count=1).schema["properties"]["verdicts"]["items"]
     assert items["properties"]["verdict"] == {"type": "string", "enum": ["yes", "no"]}
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from gradegate.assertions.judge import reply as replies_of
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import Form
+from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.core.conversation import Message, Reply, Request
@@ -137,9 +138,10 @@ class Judge(Struct, frozen=True):
             last = messages[-1]
             messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
         model = self.models["text"]
-        own_prompt = step in self.rubric.steps
         # A prompt of the user's may ask for another form; where the endpoint enforces the schema, the schema decides.
-        schema = None if own_prompt and model.structured != "enforced" else form.schema
+        schema = (
+            None if step in self.rubric.steps and model.structured != "enforced" else form.schema
+        )
         max_tokens = model.reply_tokens
         replies: list[Reply] = []
         off_schema = True  # all of them
@@ -149,16 +151,17 @@ class Judge(Struct, frozen=True):
                 reply, asked = self._complete(request, again=bool(replies))
             except ProviderError as e:
                 if e.status in REFUSALS and replies and replies[-1].finish_reason == CUT:
-                    # The model takes no higher limit.
-                    raise self._cut_off(max_tokens, replies) from e
+                    raise self._cut_off(replies) from e  # the model takes no higher limit
                 raise
             replies.append(reply)
             if reply.finish_reason == CUT:
                 self.account.add(Usage(readings=Readings(unreadable=1)))
-                if max_tokens is None or len(replies) > self.grader_retries:
-                    raise self._cut_off(max_tokens, replies)
-                # The model may have shown by this reply that it reasons, which needs more.
-                max_tokens = max(2 * max_tokens, model.reply_tokens or 0)
+                if not reply.text.strip() or is_reasoning(reply.text):
+                    model.expect_reasoning()
+                usual = model.reply_tokens
+                if max_tokens is None or usual is None or len(replies) > self.grader_retries:
+                    raise self._cut_off(replies)
+                max_tokens = max(2 * max_tokens, usual)
                 continue
             try:
                 reading = self._read(reply, form, step)
@@ -297,13 +300,14 @@ class Judge(Struct, frozen=True):
             raise ProviderError(what, Trouble.TRUNCATED)
         return reply, asked
 
-    def _cut_off(self, max_tokens: int | None, replies: Sequence[Reply]) -> ProviderError:
-        """The error that a reply was cut off, with the option that allows a longer one."""
+    def _cut_off(self, replies: Sequence[Reply]) -> ProviderError:
+        """The error that the last reply was cut off, with the option that allows a longer one."""
         model = self.models["text"]
-        limit = f"at {max_tokens:,} tokens" if max_tokens else "at its token limit"
+        tokens = replies[-1].usage.completion_tokens
+        end = f"after {many(tokens, 'token')}" if tokens else "at its token limit"
         times = f" (asked {len(replies)} times)" if len(replies) > 1 else ""
         return ProviderError(
-            f"the reply of {model.name} was cut off {limit}{times}; raise `{model.limit_option}` in the config of the grader",
+            f"the reply of {model.name} was cut off {end}{times}; raise `{model.limit_option}` in the config of the grader",
             Trouble.TRUNCATED,
         )
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.judge import prose
@@ -15,6 +15,7 @@ _SIGN = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
 _NUMBER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?")
 _NUMBER_AT_END = re.compile(r"(?<![\w.])([0-9]{1,3}(?:\.[0-9]{1,9})?)(?:\s?/\s?([0-9]{1,3}))?\Z")
 _LONGEST = 4000  # characters of a line that says a value
+_OPTION = re.compile(r"\((\w+)\) \S")  # a line of a prompt that offers a choice
 _BETWEEN = re.compile(r"[.,;\s]+")
 
 
@@ -32,6 +33,9 @@ class LastLine(FrozenStruct):
     among: str = ""
     count: int = 1
     meanings: Mapping[str, str] = {}  # of words that mean the same as others
+    options: Mapping[
+        str, str
+    ] = {}  # words by the lines of the user's prompt that offer them, as `option_lines` finds them
 
     def read(self, text: str) -> tuple[JsonObject, bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
@@ -112,7 +116,9 @@ class LastLine(FrozenStruct):
     def _contradicts(self, line: str, value: Any) -> bool:
         """Whether a line ends in another value, as people see it, or is a label with a single word that is no value."""
         shown = prose.seen(line)
-        found = self._said(shown) if self.among else self._value_at_end(shown)
+        found = self._said(shown)
+        if found is None and not self.among:
+            found = self._value_at_end(shown)
         if found is not None:
             return bool(self._meant(found) != self._meant(value))
         if len(shown) > _LONGEST:
@@ -160,6 +166,8 @@ class LastLine(FrozenStruct):
 
     def _said(self, line: str) -> Any:
         """The value of a line, None for none."""
+        if option := self.options.get(as_option(line)):
+            return option
         line = line.strip().lstrip(prose.WRAPPING) if len(line) <= _LONGEST else ""
         label = self._label(line)
         value = prose.unwrapped(line[label.end() :] if label else line)
@@ -190,6 +198,21 @@ class LastLine(FrozenStruct):
             line.lstrip(prose.WRAPPING),
             re.IGNORECASE,
         )
+
+
+def as_option(line: str) -> str:
+    """A line as ``option_lines`` compares it: without a full stop, and whatever blanks are in it."""
+    return " ".join(line.split()).rstrip(".")
+
+
+def option_lines(prompts: Iterable[str], words: Sequence[str]) -> dict[str, str]:
+    """The lines of prompts that offer one of these words, such as `(A) It is a subset`, each with its word."""
+    options: dict[str, str] = {}
+    for line in (line for prompt in prompts for line in prompt.splitlines()):
+        offer = _OPTION.match(as_option(line))
+        if offer and offer[1] in words:
+            options[as_option(line)] = offer[1]
+    return options
 
 
 # --- every line: marked sentences, quotations, and lists of texts ----------------------------------------------

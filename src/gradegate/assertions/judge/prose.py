@@ -153,7 +153,7 @@ _ENDED = re.compile(
 )  # another channel, whole
 _HARMONY_END = ("<|return|>", "<|end|>")
 _END_TOKENS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "</s>")  # of chat templates
-_FENCE = re.compile(r"(`{3,}|~{3,})(?:json|text)?[ \t]*\n(.*)\n[ \t]*\1", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"(`{3,}|~{3,})(?:json|text)?\s*(.*?)\s*\1", re.DOTALL | re.IGNORECASE)
 _ELEMENT = re.compile(
     r"<(answer|verdict|result|output|final|json)>(.*)</\1>", re.DOTALL | re.IGNORECASE
 )

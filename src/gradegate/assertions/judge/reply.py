@@ -14,10 +14,12 @@ from msgspec import Struct, field
 
 from gradegate.assertions.judge import prose
 from gradegate.assertions.judge.form import Form
+from gradegate.assertions.judge.last_line import option_lines
 from gradegate.assertions.judge.prose import peeled, reasons, unfenced
 from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.documents import TwiceError, unique
 from gradegate.security.redaction import excerpt
+from gradegate.structs import replace
 from gradegate.templating import lenient_json as jsonobjects
 
 T = TypeVar("T")
@@ -26,7 +28,6 @@ LONGEST = 1 << 20  # bytes of a reply
 ALONE = (
     "the text under judgement holds such a verdict, too; reply with your own alone and nothing else"
 )
-_OPTION = re.compile(r"\((\w+)\) \S")  # a line of a prompt that offers a choice
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)
 _OBJECT_BEGINS = re.compile(
     r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE
@@ -195,25 +196,12 @@ def _in_form(
         beside.keys.check(value, form.schema)
         return value, way, way == "alone"
     if form.line:
-        if option := _repeated_option(text, beside.prompt, form.line.words):
-            return {form.line.key: option}, "last_line", True
-        value, alone = form.line.read(text)
+        line = replace(form.line, options=option_lines(beside.prompt, form.line.words))
+        value, alone = line.read(text)
         return value, "last_line", alone
     if form.lines:
         return form.lines(text), "lines", False
     raise Unreadable("it is not one JSON object alone, or after prose that ends and a blank line")
-
-
-def _repeated_option(text: str, prompts: Sequence[str], words: Sequence[str]) -> str:
-    """The letter of the option that a whole reply repeats from the user's own prompt, such as `(A) It is a subset`; else empty."""
-    said = " ".join(text.split()).rstrip(".")
-    for prompt in prompts:
-        for line in prompt.splitlines():
-            option = " ".join(line.split()).rstrip(".")
-            letter = _OPTION.match(option)
-            if letter and letter[1] in words and option == said:
-                return letter[1]
-    return ""
 
 
 def _alone(text: str) -> Any:

@@ -48,17 +48,16 @@ def single(words: Mapping[str, str] = YES_NO, line: LastLine | None = None) -> F
     return Form(_schema(words), partial(judgement, words=words), line)
 
 
-def listed(
-    words: Mapping[str, str] = YES_NO, count: int | None = None, least: int = 0
-) -> Form[tuple[Judgement[str], ...]]:
-    """Verdicts in order: exactly ``count``, or on parts that the grader itself finds, as many as there are, at least ``least``."""
+def listed(words: Mapping[str, str] = YES_NO, *, count: int) -> Form[tuple[Judgement[str], ...]]:
+    """Exactly ``count`` verdicts, in order."""
 
     def read(found: Object) -> tuple[Judgement[str], ...]:
         items = form.table(found, "verdicts")
-        if count is not None and len(items) != count:
+        if len(items) != count:
             raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
-        if len(items) < least:
-            raise Unreadable("it holds no verdict")
+        # Nobody asked for an id, but it says which part is meant.
+        if any(isinstance(item, Mapping) and "id" in item for item in items):
+            return _in_order(found, count, words)
         return tuple(judgement(item, words) for item in items)
 
     return Form(list_of("verdicts", _schema(words), count), read)
@@ -68,10 +67,14 @@ def numbered(words: Mapping[str, str], count: int) -> Form[tuple[Judgement[str],
     """One verdict on each of ``count`` parts that the grader was shown under numbers from 1; in the order of the numbers."""
 
     def read(found: Object) -> tuple[Judgement[str], ...]:
-        by_id = verdicts_by_id(found, range(1, count + 1), words)
-        return tuple(by_id[number] for number in range(1, count + 1))
+        return _in_order(found, count, words)
 
     return Form(verdicts_schema(range(1, count + 1), words), read)
+
+
+def _in_order(found: Object, count: int, words: Mapping[str, str]) -> tuple[Judgement[str], ...]:
+    by_id = verdicts_by_id(found, range(1, count + 1), words)
+    return tuple(by_id[number] for number in range(1, count + 1))
 
 
 def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> dict[str, Any]:

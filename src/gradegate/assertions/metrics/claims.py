@@ -94,7 +94,7 @@ class FaithfulnessMetric(CountingMetric):
         """One verdict for each claim; no claim, no call."""
         if not claims:
             return HeldClaims((), truths)
-        form = verdicts.listed(verdicts.YES_NO_IDK, len(claims))
+        form = verdicts.listed(verdicts.YES_NO_IDK, count=len(claims))
         judgements = judge.ask(
             "faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths)
         )

@@ -11,6 +11,7 @@ from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
 from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
+from gradegate.assertions.judge.prose import stripped
 from gradegate.config import unknown_keys as wrongkeys
 from gradegate.config.keys import STEERING, OptionKeys, belongs, names_of
 from gradegate.config.unknown_keys import is_own
@@ -294,7 +295,7 @@ def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: S
             what = f"the value of `{spec.type}` cannot be filled in: {e}"
             raise ConfigError.at(what, spec.origin, "correct the template") from e
     parts = value if isinstance(value, list) and value else [value]
-    empty = any(not part.strip() if isinstance(part, str) else part in ([], {}) for part in parts)
+    empty = any(not stripped(part) if isinstance(part, str) else part in ([], {}) for part in parts)
     if empty and (spec.value != "" or not kind.written.empty_value):
         what = f"the `value` of `{spec.type}` is empty" + (
             " once it is filled in" if value != spec.value else ""

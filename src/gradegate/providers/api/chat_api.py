@@ -100,7 +100,7 @@ class Shape:
     # https://learn.microsoft.com/en-us/azure/ai-services/openai/how-to/structured-outputs
     takes_bounds = True
     own = False
-    # Where in a body the limit of the answer's tokens may stand, best first; its last key is the name of the option.
+    # Where in a body the limit of the answer's tokens may stand, best first.
     limit_places: tuple[Place, ...] = (("max_tokens",),)
     required_limit: ClassVar[int | None] = None  # of an API that takes no request without one
 
@@ -110,10 +110,9 @@ class Shape:
         *,
         heats: bool = True,
         insists: bool = False,
-        reasons: bool | None = None,
     ) -> None:
         self.config, self._heats, self._insists = config, heats, insists
-        self._reasons = not heats if reasons is None else reasons
+        self.reasons = not heats  # before it answers
         self._first = 0  # the forms before this one were refused
         self._refused_limits = 0  # the places before this one were refused
 
@@ -123,15 +122,9 @@ class Shape:
         place, limit = self._written_limit(self.body(Request(())))
         if place:
             return limit if is_count(limit) and limit else None
-        if not self.limit_places:
+        if not self.limit_places[self._refused_limits :]:
             return None
-        return REASONING_TOKENS if self._reasons else REPLY_TOKENS
-
-    @property
-    def limit_option(self) -> str:
-        """The option that limits the tokens of an answer."""
-        place, _ = self._written_limit(self.body(Request(())))
-        return (place or next(iter(self.limit_places), ("max_tokens",)))[-1]
+        return REASONING_TOKENS if self.reasons else REPLY_TOKENS
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """What may join a body to ask for JSON of a schema, best first."""
@@ -154,21 +147,24 @@ class Shape:
             if forms and number < self._first:
                 continue
             try:
-                reply = self._ask(request, joined(body, form), holds, send)
+                reply = self._ask(
+                    request, joined(body, form), holds, send, is_first=number in (0, self._first)
+                )
                 break
             except ProviderError as e:
                 if e.status not in REFUSALS or number == len(forms):
                     raise
         if forms:
             self._first = max(self._first, number)
-        if reply.finish_reason == "length" and not reply.text.strip():
-            self._reasons = True  # nothing else can have taken all its tokens
         return reply
 
-    def _ask(self, request: Request, body: JsonObject, holds: str, send: Send) -> Reply:
+    def _ask(
+        self, request: Request, body: JsonObject, holds: str, send: Send, *, is_first: bool
+    ) -> Reply:
         """With ``temperature`` of the request's options, of the config, or 0, and with a limit of tokens where there is one.
 
-        Where the model says that it does not take what nobody wrote, it is asked without that, and this is remembered.
+        Where the model does not take what nobody wrote, it is asked without that, and this is remembered. A limit may be refused in
+        any words, as too high for its context: the ``is_first`` of several forms is asked without one.
         """
         own = self.config.get("temperature")
         heats = self._heats
@@ -188,8 +184,10 @@ class Shape:
                     raise
                 if heats and heat != own and "temperature" in str(e):
                     heats, heat = False, own
-                elif limited and not written and places[0][-1] in str(e):
+                elif limited and not written and places[0][-1] in str(e) and len(places) > 1:
                     places.pop(0)
+                elif limited and not written and is_first and not self.required_limit:
+                    places.clear()
                 else:
                     raise
             else:

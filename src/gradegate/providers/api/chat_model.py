@@ -98,10 +98,9 @@ class ChatModel(Model):
         """As the config says, else a default for graders."""
         return self._shape.reply_tokens
 
-    @property
-    def limit_option(self) -> str:  # type: ignore[override]
-        """As its API names it."""
-        return self._shape.limit_option
+    def expect_reasoning(self) -> None:
+        """As ``Provider.expect_reasoning``."""
+        self._shape.reasons = True
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""

@@ -48,7 +48,7 @@ class Provider:
     reply_tokens: int | None = (
         None  # the most tokens of a grader's first reply; None: it takes no limit
     )
-    limit_option: str = "max_tokens"  # the option that sets this limit
+    limit_option: str = "max_tokens"  # the option that sets this limit, whatever its API calls it
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
     origin: Origin = Origin("")  # where the config names it, and
     templates: tuple[
@@ -104,6 +104,9 @@ class Provider:
     def host(self) -> str:
         """Host and port of ``url``, without a user name and password."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    def expect_reasoning(self) -> None:
+        """A reply was cut before its first word, so the model reasons: ``reply_tokens`` may be more from here on."""
 
     def complete(self, request: Request) -> Reply:
         """A chat answer. Raises ProviderError."""
