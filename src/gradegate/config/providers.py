@@ -15,8 +15,8 @@ from gradegate.core.suite import Idle
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.environment import HEADER, TEXT, Environment, Use
-from gradegate.security.secrets import is_runners
+from gradegate.security.environment import HEADER, MODEL, TEXT, Environment, Use
+from gradegate.security.secrets import is_model_name, is_runners
 from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import TemplateError, environment, render_env
 
@@ -198,17 +198,14 @@ def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     """The provider with what its templates show of the environment; one that was filled in stays as it is. Raises ConfigError."""
     overlay, drawn = literals(spec.env, env, spec.origin)
     inner = env.over(overlay, {**drawn, **spec.drawn})
-    uses = {
-        use
-        for place, value in (("id", spec.id), *spec.config.items())
-        for use in _uses(place, value, inner, spec)
-    }
-    provider_id, config = (
-        _filled(spec.id, inner, spec.origin),
-        _filled(spec.config, inner, spec.origin),
-    )
+    provider_id = str(_filled(spec.id, inner, spec.origin))
+    sent = MODEL if is_model_name(provider_id) else TEXT
+    uses = {Use(variable, "id", sent) for variable in sources(spec.id, inner, spec.origin)}
+    for place, value in spec.config.items():
+        uses |= _uses(place, value, inner, spec)
+    config = _filled(spec.config, inner, spec.origin)
     reads, drawn = spec.reads | uses, {**drawn, **spec.drawn}
-    return replace(spec, id=str(provider_id), config=config, env=overlay, reads=reads, drawn=drawn)
+    return replace(spec, id=provider_id, config=config, env=overlay, reads=reads, drawn=drawn)
 
 
 def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[Use]:

@@ -165,11 +165,7 @@ def both(head: Plan, base: Plan) -> Plan:
         "the base has no case with the same definition, so every failure counts as new. If the target changed, give both the same `label`"
     )
     notes = head.notes if any(job.of_base for job in jobs) else (*head.notes, alone)
-    gone = tuple(
-        job.case.description or f"case {job.number + 1}"
-        for left in waiting.values()
-        for job in left
-    )
+    gone = tuple(job.case_name for left in waiting.values() for job in left)
     models, keys = (
         dict.fromkeys((*head.models, *base.models)),
         dict.fromkeys((*head.keys, *base.keys)),

@@ -16,6 +16,7 @@ from gradegate.recordings.parsing.recorded_answer import Answer
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.baseline import Baseline
 from gradegate.results.history import History
+from gradegate.results.rows import name_case
 from gradegate.results.run_result import Power
 from gradegate.structs import FrozenStruct, JsonObject
 
@@ -53,6 +54,11 @@ class Job(FrozenStruct):
     in_order: bool = False  # it stores one, uses one, or tells a conversation beside such jobs
     needs: CaseRuns | None = None  # what its runs are held to, where they are counted together
     ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
+
+    @property
+    def case_name(self) -> str:
+        """What reports call its case."""
+        return name_case(self.case.description, self.vars, self.number)
 
     @property
     def fewest(self) -> int:

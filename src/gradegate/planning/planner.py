@@ -373,15 +373,13 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
 
 def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
     """A note for each day on which a quarantine ends, at the first of its tests."""
-    cases = {(job.suite, job.number): job.case for job in jobs if job.case.quarantine}
-    by_day: dict[Quarantine, list[Case]] = {}
-    for case in cases.values():
-        if case.quarantine:
-            by_day.setdefault(case.quarantine, []).append(case)
+    cases = {(job.suite, job.number): job for job in jobs if job.case.quarantine}
+    by_day: dict[Quarantine, list[Job]] = {}
+    for job in cases.values():
+        if job.case.quarantine:
+            by_day.setdefault(job.case.quarantine, []).append(job)
     for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
-        names = ", ".join(
-            f"`{excerpt(case.description or str(case.origin), 80)}`" for case in together[:_NAMED]
-        )
+        names = ", ".join(f"`{excerpt(job.case_name, 80)}`" for job in together[:_NAMED])
         more = f" and {len(together) - _NAMED:,} more" if len(together) > _NAMED else ""
         ends = (
             f"; it ends in {many(quarantine.days, 'day')}, and then they count again"
@@ -393,4 +391,4 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
         )
         if quarantine.days < 0:
             said = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
-        yield Note(f"{said}: {names}{more}", together[0].origin)
+        yield Note(f"{said}: {names}{more}", together[0].case.origin)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
+from gradegate.security.environment import MODEL
 from gradegate.security.secrets import secrets, written_secrets
 from gradegate.structs import FrozenStruct
 
@@ -37,7 +38,7 @@ def secrets_of(
         name
         for spec in specs
         for name in (
-            *(use.variable for use in spec.reads),
+            *(use.variable for use in spec.reads if use.sent != MODEL),
             str(spec.config.get("apiKeyEnvar") or ""),
         )
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from itertools import islice
 from typing import NamedTuple
 
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
@@ -13,11 +12,9 @@ from gradegate.core.assertion import Held
 from gradegate.core.policy import Policy, Runs
 from gradegate.core.provider_spec import NOWHERE, Code
 from gradegate.errors import Origin
-from gradegate.files.documents import to_json
 from gradegate.planning.identity import digest, terms
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
-from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
 from gradegate.templating.script import reads
 from gradegate.templating.template import show
@@ -94,7 +91,7 @@ class AnswerTerms(Likened):
     quarantine: date | None = None
     description: str = ""
     metadata: JsonObject = {}
-    name: str = ""  # the description, or the start of the variables
+    name: str = ""  # of its case
     origin: Origin = NOWHERE
 
 
@@ -185,10 +182,6 @@ class _Reader:
             )
         if self._last[0] is not job.assertions:
             self._last = (job.assertions, tuple(map(self._grade, job.assertions)))
-        texts = (
-            (name, value if isinstance(value, str) else to_json(value))
-            for name, value in islice(job.vars.items(), 3)
-        )
         return AnswerTerms(
             question=asked,
             target=target,
@@ -207,8 +200,7 @@ class _Reader:
             quarantine=case.quarantine.until if case.quarantine else None,
             description=case.description,
             metadata=case.metadata,
-            name=case.description
-            or ", ".join(f"{name}={excerpt(text, 40)}" for name, text in texts),
+            name=job.case_name,
             origin=case.origin,
         )
 

@@ -1,6 +1,5 @@
 """Compares a run with the run of its base: which answers belong together, the status of each grade, and the notes. Pure."""
 
-import json
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -8,7 +7,7 @@ from datetime import UTC, datetime
 from gradegate.core.numbers import many
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import Counterpart, Grade, Outcome
-from gradegate.results.rows import Row, parts
+from gradegate.results.rows import Row, case_name, parts
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
 
@@ -98,12 +97,7 @@ def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[Row | None], t
     for answer in baseline.answers:
         waiting.setdefault(answer.key, deque()).append(answer)
     pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]
-    names = (
-        row.description or json.dumps(row.vars, ensure_ascii=False)
-        for left in waiting.values()
-        for row in left
-    )
-    return pairs, tuple(names)
+    return pairs, tuple(case_name(row) for left in waiting.values() for row in left)
 
 
 def beside(row: Row, base: Row | None) -> Row:

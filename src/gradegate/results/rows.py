@@ -110,16 +110,24 @@ _NAME, _VALUE = 160, 40  # characters of a name, and of a variable in it
 _VARIABLES = 4  # that a name shows
 
 
-def case_name(row: Row) -> str:
-    """What a case is called: its description, else its first variables, else its number; then which of its repeats it is.
+def name_case(description: str, variables: Variables, number: int) -> str:
+    """Name a case by its description, else by its first variables, else by its number, which counts from 0.
 
-    The only place that names a case. It is one line, and not escaped.
+    The only place that names a case. The name is one line, and not escaped.
     """
-    name = shorten_line(row.description, _NAME)
-    if not name:
-        values = list(row.vars.items())[:_VARIABLES]
-        pairs = [f"{key}={shorten_line(shown(value), _VALUE)}" for key, value in values]
-        name = shorten_line(", ".join(pairs), _NAME) or f"case {row.case + 1}"
+    return shorten_line(description, _NAME) or name_variables(variables) or f"case {number + 1}"
+
+
+def name_variables(variables: Variables) -> str:
+    """The first variables of a case in one line: ``q=hello, k=1``."""
+    values = list(variables.items())[:_VARIABLES]
+    pairs = [f"{key}={shorten_line(shown(value), _VALUE)}" for key, value in values]
+    return shorten_line(", ".join(pairs), _NAME)
+
+
+def case_name(row: Row) -> str:
+    """The name of a row's case, and which of its repeats the row is."""
+    name = name_case(row.description, row.vars, row.case)
     if row.repeat:
         name += f" ({'run' if row.run else 'repeat'} {row.repeat + 1})"
     return name

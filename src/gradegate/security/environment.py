@@ -16,11 +16,8 @@ from gradegate.structs import replace
 # What any text of a config may show: it is public on the page of the run.
 PLAIN = frozenset({"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"})
 
-FIELD, HEADER, TEXT = (
-    "field",
-    "header",
-    "text",
-)  # as what a provider sends a value: its credential, a header, anything else
+# As what a provider sends a value: its credential, a header, the name of its model, anything else.
+FIELD, HEADER, MODEL, TEXT = "field", "header", "model", "text"
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 # Started by somebody who may write or by the clock, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
 # branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.

@@ -41,6 +41,9 @@ def sounds_secret(name: str) -> bool:
 _ADDRESS = re.compile(
     r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE
 )
+# Words with one sign between: letters that may end in six letters or digits, or a date. Keys have longer words without a pattern.
+_WORD = r"(?:[A-Za-z]{0,10}[A-Za-z0-9]{1,6}|\d{8})"
+_MODEL = re.compile(rf"{_WORD}(?:[-._:/@]{_WORD})*")
 _USERINFO = re.compile(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@",
     re.IGNORECASE,
@@ -69,6 +72,11 @@ def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str,
     for name, value in variables.items():
         named |= {f"{name}:password": password for password in passwords(value)}
     return {name: value for name, value in named.items() if value.strip()}
+
+
+def is_model_name(provider_id: str) -> bool:
+    """Whether the id of a provider looks like the name of a model: like no key, no address and no command."""
+    return _MODEL.fullmatch(provider_id) is not None
 
 
 def sealing(variables: Mapping[str, str]) -> Hide:

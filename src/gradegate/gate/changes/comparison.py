@@ -126,10 +126,7 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     for item in Ledger(old.answers, new.answers, match).lost():
         groups.setdefault(item.found, {}).setdefault(item.test, item.origin)
     for found, tests in groups.items():
-        nameless = "a test without description and variables"
-        shown = ", ".join(
-            f"`{_short(test)}`" if test.strip() else nameless for test in list(tests)[:_NAMED]
-        )
+        shown = ", ".join(f"`{_short(test)}`" for test in list(tests)[:_NAMED])
         more = f" and {len(tests) - _NAMED:,} more tests" if len(tests) > _NAMED else ""
         of = f"{found.subject} of " if found.subject else ""
         origin = _at(found.origin or next(iter(tests.values())), file)

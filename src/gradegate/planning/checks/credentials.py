@@ -7,7 +7,7 @@ from gradegate.http.guard import FRAMING, addresses
 from gradegate.providers.api.json_http import host_of
 from gradegate.providers.api.provider import Provider
 from gradegate.security.egress import PRIVATE, Egress
-from gradegate.security.environment import FIELD, TEXT, Use
+from gradegate.security.environment import FIELD, HEADER, TEXT, Use
 from gradegate.security.hosts import unreachable
 
 
@@ -72,7 +72,11 @@ def _mistakes(
             what = "`http:` is for applications and sends no vendor's key"
             cure = "give the gateway's key its own variable name, or use the vendor's provider"
         yield Mistake(f"{would}: {what}", provider.origin, cure)
-    elif sent == TEXT and egress.is_credential(name) and not egress.is_address(name, provider.url):
+    elif (
+        sent not in (FIELD, HEADER)
+        and egress.is_credential(name)
+        and not egress.is_address(name, provider.url)
+    ):
         cure = f"send it in `headers`, or, if it is not a secret, write `allowed-env: {name}` in the workflow"
         yield Mistake(f"{would}: a credential is sent only in headers", provider.origin, cure)
     else:

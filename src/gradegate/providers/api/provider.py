@@ -17,7 +17,7 @@ from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.registry import Registry
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.environment import Environment, Use
+from gradegate.security.environment import MODEL, Environment, Use
 from gradegate.security.hosts import Vendor
 from gradegate.security.secrets import is_runners
 from gradegate.structs import FrozenStruct, JsonObject, replace
@@ -97,8 +97,8 @@ class Provider:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The variables of the environment that questions carry."""
-        return tuple(sorted({use.variable for use in self.uses}))
+        """The variables of the environment that questions carry, those that only name the model left out."""
+        return tuple(sorted({use.variable for use in self.uses if use.sent != MODEL}))
 
     @property
     def host(self) -> str:

@@ -34,7 +34,7 @@ from gradegate.reports.view.wording import (
 from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
 from gradegate.results.grades import Grade
 from gradegate.results.history import LEAST
-from gradegate.results.rows import Row, shown
+from gradegate.results.rows import Row, name_variables, shown
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
@@ -109,10 +109,9 @@ def question(row: Row, asked: str, limit: int) -> str:
     values = [one_line(shown(value), limit)[:limit] for value in row.vars.values()]
     if not line.endswith("…") or any(value and line.startswith(value) for value in values):
         return line
-    pairs = ", ".join(
-        f"{key}={one_line(shown(value), 60)}" for key, value in list(row.vars.items())[:4]
-    )
-    return one_line(pairs, limit) if pairs and row.description.strip() else line
+    # A case without a description has its variables as a name already.
+    pairs = name_variables(row.vars) if row.description.strip() else ""
+    return one_line(pairs, limit) or line
 
 
 def why(finding: Finding, limit: int) -> tuple[str, str]:
