@@ -75,6 +75,8 @@ class Power(FrozenStruct, kw_only=True):
         float | None, "The chance that it blocks where 5 % of the cases are broken."
     ] = None
 
+    by_runs: Annotated[bool, "Its cases pass by a number of runs."] = False
+
     @property
     def drop(self) -> int:
         """How many of its cases 5 % are."""

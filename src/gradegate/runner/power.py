@@ -38,6 +38,7 @@ class _Planned(FrozenStruct):
     """An answer, what the base says of it, and of its grades that are asked again the chance to fail that their history gives, by bound."""
 
     job: Job
+    repeat: int
     base: Row | None
     again: Mapping[int, float | None]
 
@@ -73,7 +74,7 @@ def with_powers(plan: Plan) -> Plan:
                 else None
             )
             known[id(bound)] = fails(prior) if prior else None
-        answers.setdefault(job.suite, []).append(_Planned(job, base, known))
+        answers.setdefault(job.suite, []).append(_Planned(job, repeat, base, known))
     rules = (rule for policy in plan.policies for rule in policy.rules)
     # The share of runs that fail on the base; of a case without runs, its answer is one.
     graded = [
@@ -100,7 +101,34 @@ def with_powers(plan: Plan) -> Plan:
                 default=NO_POWER,
             )
         )
-    return replace(plan, powers=tuple(figures), notes=(*plan.notes, *_repeated(plan, share)))
+    notes = (*plan.notes, *_repeated(plan, share), *_losing(plan, answers))
+    return replace(plan, powers=tuple(figures), notes=notes)
+
+
+def _losing(plan: Plan, answers: Mapping[str, Sequence[_Planned]]) -> Iterator[Note]:
+    """Name each comparison by which a rule is missed in every run: all outputs of a test but one lose."""
+    for rule in (rule for policy in plan.policies for rule in policy.rules):
+        least = 1.0 if rule.every_case else rule.min_pass_rate
+        if not rule.blocking or least is None:
+            continue
+        counted = [it for it in answers.get(rule.suite, ()) if _counting(rule, it.job)]
+        # With a threshold of its own, a test may pass although its output loses.
+        comparing = [
+            it for it in counted if it.job.case.threshold is None and _compared(rule, it.job)
+        ]
+        tests = {(it.job.number, it.repeat) for it in comparing}
+        if len(comparing) - len(tests) > room(len(counted), least):
+            lost = _compared(rule, comparing[0].job)[0].asserted
+            what = f"the losing output of `{lost.type}` always fails"
+            yield Note(f"{what}; write `blocking: false` or test one prompt", lost.origin)
+
+
+def _counting(rule: Rule, job: Job) -> list[Binding]:
+    return [binding for binding in selected(rule, job) if binding.asserted.counts]
+
+
+def _compared(rule: Rule, job: Job) -> list[Binding]:
+    return [binding for binding in _counting(rule, job) if binding.compares]
 
 
 def _repeated(plan: Plan, share: float) -> Iterator[Note]:
@@ -135,15 +163,18 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
 
 def _power(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share: float) -> Power:
     cases, unchanged = Counter[Chances](), Counter[float]()
-    failing, used = 0, False
+    failing, used, by_runs = 0, False, False
     noise, votes = askable.policies[rule.suite].noise, askable.lead(rule.suite).votes
     asked, once = of_grade(noise, votes, rule.beside_base), of_grade(noise, 0)
     stand = lead_reached(1 - noise, votes) if rule.beside_base else 1.0
     for it in answers:
         runs = of_rule(rule, it.job.needs) if it.job.needs else None
-        taken = [binding for binding in selected(rule, it.job) if binding.asserted.counts]
+        taken = _counting(rule, it.job)
         if not taken:
             continue
+        if _compared(rule, it.job):
+            return NO_POWER  # noise does not decide which output wins
+        by_runs = by_runs or runs is not None
         bounds = [bound for binding in taken for bound in binding.bounds if bound.asserted.counts]
         each = [
             asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN
@@ -173,11 +204,9 @@ def _power(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share
         else room(cases.total(), least)
     )
     groups = [(count, share) for share, count in unchanged.items()] if used else ()
-    return (
-        NO_POWER
-        if most is None or not cases
-        else power(cases, most, failing, rule.beside_base, groups)
-    )
+    if most is None or not cases:
+        return NO_POWER
+    return replace(power(cases, most, failing, rule.beside_base, groups), by_runs=by_runs)
 
 
 def _failed(rule: Rule, job: Job, unit: Sequence[Binding], base: Row) -> bool:

@@ -153,6 +153,7 @@ def _warnings(it: Power) -> Iterator[str]:
     if it.slack is None or it.slack < 0:
         return
     if (often := it.unchanged or 0.0) > _NOISE:
-        yield f"noise alone blocks {chance(often)} of runs: set `runs`, a pass rate or `reask`"
+        runs = "" if it.by_runs else "`runs`, "
+        yield f"noise alone blocks {chance(often)} of runs: set {runs}a pass rate or `reask`"
     if (it.five_points or 0.0) < _POWER:
         yield f"{it.drop:,} of {it.cases or 0:,} can break unnoticed"
