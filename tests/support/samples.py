@@ -103,12 +103,12 @@ def passed() -> Decision:
 def blocked() -> Decision:
     """Something of everything; the facts are missed."""
     rules = (
-        RuleResult(FACTS, Outcome.FAIL, "66.6% of 95% pass", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3),
-        RuleResult(STYLE, Outcome.FAIL, "mean score 0.4 of 0.8", failed=1, pass_rate=0.0, score=0.4),
+        RuleResult(FACTS, Outcome.FAIL, "pass rate 66.6% is below 95%", passed=2, failed=1, errored=3, pass_rate=2 / 3, score=2 / 3),
+        RuleResult(STYLE, Outcome.FAIL, "mean score 0.4 is below 0.8", failed=1, pass_rate=0.0, score=0.4),
     )
     rows = (passing(), failing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"), advised())
-    notes = (Note("the threshold 0 can never fail", Origin(CONFIG, 55)),)
-    reason = 'The rule "facts" is missed: 66.6% of its assertions pass, and 95% must.'
+    notes = (Note("`llm-rubric` can never fail: its threshold is 0", Origin(CONFIG, 55)),)
+    reason = "facts: pass rate 66.6% is below 95%"
     models = tuple(AskedModel(f"openai:chat:{name}", "api.openai.com") for name in ("gpt-5", "gpt-5-mini"))
     return decision(GateOutcome.BLOCKED, reason, *rows, rules=rules, notes=notes, models=models, derived=derived())
 
@@ -122,8 +122,8 @@ def derived() -> tuple[DerivedMetric, ...]:
 
 def advisory() -> Decision:
     """Passes with something to read."""
-    rule = RuleResult(STYLE, Outcome.FAIL, "mean score 0.4 of 0.8", failed=1, pass_rate=0.0, score=0.4)
-    return decision(GateOutcome.ADVISORY, 'The advisory rule "style" is missed.', passing(), advised(), rules=(rule,))
+    rule = RuleResult(STYLE, Outcome.FAIL, "mean score 0.4 is below 0.8", failed=1, pass_rate=0.0, score=0.4)
+    return decision(GateOutcome.ADVISORY, "style: mean score 0.4 is below 0.8", passing(), advised(), rules=(rule,))
 
 
 CHANGES = (
@@ -141,10 +141,10 @@ def weakened() -> Decision:
 
 def inconclusive() -> Decision:
     """No failure, but nobody could tell."""
-    rule = RuleResult(EVERY, Outcome.ERROR, "3 cases have no verdict", passed=1, errored=3, pass_rate=1.0)
+    rule = RuleResult(EVERY, Outcome.ERROR, "3 errors", passed=1, errored=3, pass_rate=1.0)
     rows = (passing(), unclear(), unanswered("Alaska"), unanswered("Hawaii"))
-    reason = "3 of 4 cases have no verdict."
-    return decision(GateOutcome.INCONCLUSIVE, reason, *rows, rules=(rule,), interrupted="the budget of 0.01 USD is spent")
+    reason = "3 errors; the first: the grader's reply contains no verdict: it is not a JSON object"
+    return decision(GateOutcome.INCONCLUSIVE, reason, *rows, rules=(rule,), interrupted="the budget of 0.01 USD is used up")
 
 
 NASTY = (

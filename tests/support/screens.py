@@ -72,14 +72,14 @@ def failing(number: int, status: str = NEW_FAILURE) -> Row:
 def conversation(number: int) -> Row:
     said = ("I moved to Oslo.", "Noted: Oslo.", "Where does my parcel go?", "To Bergen.", "Thanks.", "You are welcome!")
     turns = tuple(Turn("assistant" if place % 2 else "user", text) for place, text in enumerate(said))
-    reason = "1 of 2 answers forget nothing; turn 4 forgets what the user said: the user lives in Oslo"
+    reason = "1 of 2 answers forget nothing; turn 4 forgets what the user said: The user lives in Oslo"
     about = {"score": 0.5, "reason": reason, "threshold": 0.8, "turns": (4,)}
     forgot = _grade(Outcome.FAIL, 24 + 8 * number, "knowledge-retention", NEW_FAILURE, **about)
     return replace(row(number, Outcome.FAIL, forgot, output=said[-1], turns=turns), description="Moves to Oslo")
 
 
 def unclear(number: int) -> Row:
-    reason = 'no verdict after asking again: no category from A to E in "I would rather not say"'
+    reason = "the grader's reply contains no verdict: it is not a JSON object (asked 2 times). It began: 'I would rather not say'"
     return row(number, Outcome.ERROR, _grade(Outcome.ERROR, 24 + 8 * number, reason=reason), output=TOPICS[number % len(TOPICS)][3])
 
 
@@ -128,7 +128,7 @@ def weakened() -> Decision:
 
 def inconclusive() -> Decision:
     """The target was down for most of it."""
-    why = "api.openai.com answered 503 after 4 attempts: The server is overloaded"
+    why = "api.openai.com answered 503: The server is overloaded"
     down = _grade(Outcome.ERROR, 30, reason=f"the target gave no answer: {why}", unheard=True)
     rows = [row(n, Outcome.ERROR, down, output=None, error=why) for n in range(9)]
     return decided([*rows, passing(9), passing(10), unclear(11)])
