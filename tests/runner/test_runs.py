@@ -180,7 +180,7 @@ def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, he
     assert said in ran.results["rules"][0]["reason"]
     code = {"1 new failure": 1, "the base is broken": 3}.get(re.split("[,:]", said)[0], 0)
     assert (asked(llm, "judge"), ran.code) == (judged, code)
-    if runs and ran.code:
+    if runs and ran.code == 1:
         assert "failed: 0 of 2 runs passed, 2 needed; on the base 2 of 2 passed" in ran.out
 
 
