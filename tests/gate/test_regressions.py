@@ -97,6 +97,41 @@ def test_new_failures_are_counted_in_cases(rows, most, outcome, new, reason):
     assert (result.outcome, result.new_failures, result.reason) == (outcome, new, reason)
 
 
+THERE = "the base is broken: it failed {} compared cases"
+HERE = "the grader is broken here: it fails {} compared cases, and the base's answers that passed"
+
+
+@each(
+    ("old", "unsteady", "ok", "more", "outcome", "reason"),
+    [
+        (3, 0, 3, [], P, "no new failure; 3 known failures not counted"),
+        (4, 0, 3, [], E, THERE.format("4 of 7")),
+        (0, 4, 3, [], E, HERE.format("4 of 7")),
+        (2, 2, 3, [], E, f"{THERE.format('2 of 7')}; 2 more: unsteady"),
+        (1, 3, 3, [], E, f"{HERE.format('3 of 7')}; 1 more: known"),
+        (1, 2, 3, [], P, "no new failure; 1 known failure and 2 unsteady failures not counted"),
+        # Only what has an outcome on both sides is compared.
+        (1, 0, 1, [case("error"), case("error", E), case("ok", None), case("ok", E)], P, "no new failure; 1 known failure not counted"),
+        (2, 0, 1, [case("error"), case("ok", None)], E, THERE.format("2 of 3")),
+        (1, 0, 1, [case("undecided")], E, "it is not known whether 1 failure is new"),
+        (2, 0, 0, [case("new-failure", None)], E, THERE.format("2 of 2")),
+        (2, 0, 1, [case("new-failure")], F, "1 new failure, passing on the base (1a2b3c4, 2 days old); 2 known failures not counted"),
+    ],
+)
+def test_a_majority_that_is_excused_decides_nothing(old, unsteady, ok, more, outcome, reason):
+    rows = [*[case("pre-existing", F)] * old, *[case("unsteady")] * unsteady, *OK[:ok], *more]
+    result = applied(rows)
+    assert (result.outcome, result.reason, result.excused) == (outcome, reason, "broken" in reason)
+    if result.excused:
+        assert applied(rows, Rule("drop", suite="s", max_drop=0.5)).reason == reason
+        assert decided(rows, NONE).outcome is GateOutcome.INCONCLUSIVE
+
+
+def test_what_a_rule_asks_of_the_run_itself_is_missed_whatever_is_excused():
+    rows = [case("pre-existing", F)] * 3
+    assert applied(rows, replace(NONE, min_pass_rate=0.5)).reason == "pass rate 0% is below 50%"
+
+
 def test_a_run_with_new_failures_that_may_be_is_advisory_and_names_them():
     found = decided([*OK, case("new-failure", name="refund")], replace(NONE, max_new_failures=1))
     assert found.outcome is GateOutcome.ADVISORY

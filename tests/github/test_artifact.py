@@ -123,6 +123,88 @@ def test_baseline_comes_and_goes_with_pushes_and_pull_requests(repository: Repos
     assert list((repository.step.root / "runner_temp").glob("gradegate-*/*.zip")) == []
 
 
+FIRST_RUN = """\
+prompts: ["{{x}}"]
+providers: [{id: "openai:chat:m", config: {inputCost: 0.001, outputCost: 0.001}}]
+defaultTest: {assert: [{type: contains, value: fine}]}
+tests: [{vars: {x: one}}, {vars: {x: two}}, {vars: {x: three}}, {vars: {x: four}}, {vars: {x: five}}]
+gate: {rules: [{name: worse, max-drop: 0.02}, {name: pace, max-cost-increase: 9, max-latency-increase: 900}]}
+"""
+OTHER_RULE = "gate: {rules: [{name: rate, min-pass-rate: 1}, "
+NOT_DECIDED = (
+    "not decided: worse: the default branch has no baseline of its cases yet; pace: the default branch has no baseline of its cases yet"
+)
+
+
+def decision(repository: Repository) -> dict[str, Any]:
+    results: dict[str, Any] = json.loads((repository.step.workspace / "gradegate-results.json").read_text().partition("\n")[0] + "]}")
+    return results
+
+
+def rules(repository: Repository) -> list[str | None]:
+    return [rule["outcome"] for rule in decision(repository)["rules"]]
+
+
+def test_rules_that_compare_start_on_the_default_branch(repository: Repository, github: FakeGitHub) -> None:
+    repository.step.write({"promptfooconfig.yaml": FIRST_RUN})
+    assert repository.propose(1).outputs["decision"] == "inconclusive"  # nowhere else
+    assert rules(repository) == ["error", "error"]
+    first = repository.push(2)
+    assert (first.code, first.outputs["decision"], rules(repository)) == (0, "advisory", [None, None])
+    assert decision(repository)["reason"] == NOT_DECIDED
+    assert "rule worse (blocking): not decided; the default branch has no baseline of its cases yet;" in first.log
+    assert (repository.push(3).outputs["decision"], rules(repository)) == ("pass", ["pass", "pass"])
+    assert (repository.propose(4).outputs["decision"], rules(repository)) == ("pass", ["pass", "pass"])
+    assert [run for run, _, _ in github.artifacts] == [2, 3]
+
+
+def test_other_rules_decide_while_one_waits_for_its_baseline(repository: Repository, github: FakeGitHub) -> None:
+    repository.step.write({"promptfooconfig.yaml": FIRST_RUN.replace("gate: {rules: [", OTHER_RULE)})
+    failed = repository.push(1, "one")
+    assert (failed.code, rules(repository)) == (1, ["fail", None, None])
+    github.artifacts.clear()
+    assert (repository.push(2).code, rules(repository)) == (0, ["pass", None, None])
+    assert decision(repository)["reason"] == f"pass rate 100%, at least 100%; {NOT_DECIDED}"
+    # A rule of several limits waits, and its other limits miss it.
+    both = FIRST_RUN.replace("max-drop: 0.02", "max-drop: 0.02, min-pass-rate: 1")
+    repository.step.write({"promptfooconfig.yaml": both})
+    github.artifacts.clear()
+    assert (repository.push(3).code, rules(repository)) == (0, [None, None])
+    github.artifacts.clear()
+    assert (repository.push(4, "one").code, rules(repository)) == (1, ["fail", None])
+
+
+def test_a_test_that_is_new_on_the_default_branch_waits_for_its_baseline(repository: Repository) -> None:
+    added = FIRST_RUN.replace("max-drop: 0.02", "max-drop: 0.02, select: {description: added}")
+    repository.step.write({"promptfooconfig.yaml": added.replace("{x: one}", "{x: one}, description: added")})
+    repository.push(1)
+    repository.step.write({"promptfooconfig.yaml": added.replace("{x: one}", "{x: uno}, description: added")})
+    assert (repository.push(2).code, rules(repository)) == (3, [None, "error"])  # four answers were measured on both sides
+    assert (repository.push(3).code, rules(repository)) == (0, ["pass", "pass"])
+
+
+def test_without_rules_old_failures_do_not_block_and_new_ones_do(repository: Repository) -> None:
+    """What README says of `baseline: auto`."""
+    for gate in ("", "gate: {errors: block}\n"):
+        text = FIRST_RUN.partition("gate:")[0] + gate
+        repository.step.write({"promptfooconfig.yaml": text})
+        repository.push(1, "one")
+        old = repository.propose(2, "one")
+        assert (outcome(old), "warning" in repository.notes()) == (("pass", "0"), False)
+        new = repository.propose(3, "one", "two")
+        assert outcome(new) == ("blocked", "1")
+        assert decision(repository)["reason"].startswith("1 new failure, passing on the base")
+
+
+def test_a_gate_that_never_uses_the_baseline_says_what_to_write(repository: Repository) -> None:
+    unused = FIRST_RUN.partition("gate:")[0] + "gate: {rules: [{name: rate, min-pass-rate: 1}]}\n"
+    repository.step.write({"promptfooconfig.yaml": unused})
+    repository.push(1, "one")
+    assert repository.propose(2, "one").code == 1
+    assert "no rule of the gate uses the baseline" in repository.notes()
+    assert "write `- {name: regressions, max-new-failures: 0}` under `gate.rules`" in repository.notes()
+
+
 RUBRIC = """\
 prompts: ["{{x}}"]
 providers: ["openai:chat:m"]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -162,7 +163,7 @@ NEW = [{"name": "new", "max-new-failures": 0}]
     [
         (["P", "P"], "2/3", ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3),
         (["P", "P"], "2/3", ["P", "F", "P"], "no new failure", 3),
-        (["F", "F"], "2/3", ["F", "F"], "no new failure; 1 known failure not counted", 1 + 1),
+        (["F", "F"], "2/3", ["F", "F"], "the base is broken: it failed 1 of 1 compared case", 1 + 1),
         (["P"], None, ["F", "F"], "1 new failure, confirmed here and passing on the base", 3 + 3 + 2),
     ],
 )
@@ -177,8 +178,9 @@ def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, he
     llm.reply = lambda path, body: GOOD if "old case" in str(body) else now(path, body)
     ran = gate(suite_of_runs(llm, 1, rules=NEW, runs="2/3"), "-j", "1", "--baseline", str(kept), reask="")
     assert said in ran.results["rules"][0]["reason"]
-    assert (asked(llm, "judge"), ran.code) == (judged, int(said.startswith("1 new")))
-    if runs and ran.code:
+    code = {"1 new failure": 1, "the base is broken": 3}.get(re.split("[,:]", said)[0], 0)
+    assert (asked(llm, "judge"), ran.code) == (judged, code)
+    if runs and ran.code == 1:
         assert "failed: 0 of 2 runs passed, 2 needed; on the base 2 of 2 passed" in ran.out
 
 

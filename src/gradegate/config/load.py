@@ -91,7 +91,9 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
                 overrides.with_variables(dialect.read(source), settings), source, settings
             )
             suite = overrides.with_assertions(suite, settings.assertions, settings.at("assert"))
-            suite = replace(suite, policy=suite.policy.held(settings.reask))
+            suite = replace(
+                suite, policy=suite.policy.held(settings.reask, bool(settings.baseline))
+            )
             return Located(
                 suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest()
             )

@@ -1,5 +1,6 @@
 """What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
 
+import enum
 from collections.abc import Iterable
 from datetime import date
 from fnmatch import fnmatchcase
@@ -20,6 +21,17 @@ LIMITS = (
     "max-cost-increase",
     "max-latency-increase",
 )  # a rule has one
+
+
+class Earlier(enum.Enum):
+    """What earlier runs of the default branch left."""
+
+    BASELINE = "baseline"
+    HISTORY = "history"
+
+
+# The limits of a rule that decide nothing without it.
+COMPARED = {Earlier.BASELINE: ("max_drop", "max_cost_increase", "max_latency_increase")}
 
 
 class Runs(Likened):
@@ -116,6 +128,7 @@ class Rule(FrozenStruct):
     )
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
     max_latency_increase: float | None = None  # of an answer, in seconds
+    is_default: bool = False  # nobody wrote it: the config has no rules, but there is a baseline
 
     def selects(
         self, assertion: Held, provider: str, description: str, metadata: JsonObject
@@ -141,6 +154,12 @@ class Rule(FrozenStruct):
     def beside_base(self) -> bool:
         """Whether it compares with the base."""
         return self.max_new_failures is not None or self.max_drop is not None
+
+    @property
+    def uses_baseline(self) -> bool:
+        """Whether one of its limits looks at a baseline."""
+        limits = ("max_new_failures", *COMPARED[Earlier.BASELINE])
+        return any(getattr(self, name) is not None for name in limits)
 
 
 class Limits(Readable):
@@ -186,10 +205,20 @@ class Policy(FrozenStruct):
     labels: LabelsFile | None = None
     runs: Runs | None = None
 
-    def held(self, reask: str) -> Self:
-        """The policy with what the command line says, and the runs of the gate in each rule that has none."""
-        rules = (replace(rule, runs=rule.runs or self.runs) for rule in self.rules)
-        return replace(self, reask=reask or self.reask, rules=tuple(rules))
+    def held(self, reask: str, has_baseline: bool) -> Self:
+        """The policy with what the command line says, and the runs of the gate in each rule that has none.
+
+        With a baseline, new failures are what a config without rules blocks.
+        """
+        rules = self.rules
+        if has_baseline:
+            new = {"name": "no new failure", "max_new_failures": 0, "is_default": True}
+            rules = tuple(
+                replace(rule, every_case=False, **new) if rule.every_case else rule
+                for rule in rules
+            )
+        rules = tuple(replace(rule, runs=rule.runs or self.runs) for rule in rules)
+        return replace(self, reask=reask or self.reask, rules=rules)
 
 
 def strictest(limits: Iterable[Limits]) -> Limits:

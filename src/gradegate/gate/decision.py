@@ -215,7 +215,7 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
         power = asdict(next(powers, NO_POWER))
         suite_rows = [row for row in run.rows if row.suite == rule.suite]
         if not (
-            rule.every_case
+            (rule.every_case or rule.is_default)
             and rule.blocking
             and suite_rows
             and not any(row.counts for row in suite_rows)
@@ -224,7 +224,7 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
             def result(
                 rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.reask == "answers"
             ) -> RuleResult:
-                return with_base(apply(rule, rows), rows, run.baseline, answers)
+                return with_base(apply(rule, rows), rows, run, answers)
 
             yield replace(ruled(result(suite_rows), suite_rows, run.labels, result), **power)
 
@@ -256,9 +256,9 @@ def _outcome(
         )
     if errors.effect:
         return GateOutcome.INCONCLUSIVE, errors.said
-    undecided = [rule for rule in blocking if rule.has_error]
-    if undecided:
-        return GateOutcome.INCONCLUSIVE, _named(undecided[:1])
+    erring = [rule for rule in blocking if rule.has_error]
+    if erring:
+        return GateOutcome.INCONCLUSIVE, _named(erring[:1])
     suites = dict.fromkeys(row.suite for row in run.rows)
     graded = {row.suite for row in run.rows if any(not grade.has_error for grade in row.grades)}
     if not graded:
@@ -291,13 +291,22 @@ def _outcome(
             GateOutcome.ADVISORY,
             "everything passed, but nothing can block: every assertion is advisory",
         )
-    return GateOutcome.PASS, "; ".join(rule.reason for rule in blocking) + spared(run, missed=False)
+    undecided = [rule for rule in blocking if rule.outcome is None]
+    not_decided = f"not decided: {_named(undecided)}"
+    if len(undecided) == len(blocking):
+        return GateOutcome.ADVISORY, not_decided
+    reasons = [rule.reason for rule in blocking if rule.has_passed]
+    said = "; ".join([*reasons, not_decided] if undecided else reasons)
+    return GateOutcome.PASS, said + spared(run, missed=False)
 
 
 def _named(results: Iterable[RuleResult]) -> str:
-    """The reasons of rules, by their names; that every case passes needs none."""
+    """The reasons of rules, by the names that somebody gave them."""
     named = (
-        (result.rule.name if not result.rule.every_case else "", result.reason)
+        (
+            "" if result.rule.every_case or result.rule.is_default else result.rule.name,
+            result.reason,
+        )
         for result in results
     )
     return "; ".join(": ".join(filter(None, pair)) for pair in named)

@@ -89,6 +89,8 @@ def ruled(
     """
     if found is None or not (found.moved or found.undone) or not result.rule.blocking:
         return result
+    if result.outcome is None:
+        return result
     places = [
         (row, place)
         for row in rows

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from gradegate.core.numbers import dearer, exact, figure, many, percent, slower
-from gradegate.core.policy import Rule
+from gradegate.core.policy import COMPARED, Earlier, Rule
 from gradegate.core.usage import Increase
 from gradegate.gate.case_runs import as_cases
 from gradegate.gate.reasks.ballot import is_contradicted
@@ -26,7 +26,7 @@ from gradegate.results.baseline import (
 )
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, case_name, takes
-from gradegate.results.run_result import RuleResult
+from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
 
@@ -76,11 +76,9 @@ def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
     return Outcome.FAIL if Outcome.FAIL in outcomes else Outcome.PASS
 
 
-def with_base(
-    result: RuleResult, rows: Sequence[Row], report: BaselineReport | None, answers: bool
-) -> RuleResult:
+def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: bool) -> RuleResult:
     """A rule's result with what it asks of the base. ``answers``: failures are answered anew when they are asked again."""
-    rule = result.rule
+    rule, report = result.rule, run.baseline
     found = []
     if report or rule.beside_base:
         found = [
@@ -92,14 +90,22 @@ def with_base(
         result = replace(result, base_rate=count(filter(None, bases)).pass_rate)
     if not rule.own and result.has_passed:  # what it says of the run itself
         result = replace(result, reason="")
+    for earlier, names in COMPARED.items() if run.on_default_branch else ():
+        limits = [name for name in names if getattr(rule, name) is not None]
+        if limits and not _has(earlier, rule, rows, run):
+            missing = f"the default branch has no {earlier.value} of its cases yet"
+            result = _joined(result, None, missing)
+            rule = replace(rule, **dict.fromkeys(limits))  # the other limits decide
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
         cost, latency = increases(rows, rule)
         result = replace(result, cost=cost, latency=latency)
-        for outcome, reason, noise in _limits(result, rows):
+        for outcome, reason, noise in _limits(result, rule, rows):
             result = _joined(
                 replace(result, within_noise=result.within_noise or noise), outcome, reason
             )
     cases = [case for case in found if case.grades]
+    if rule.beside_base and (excuse := _excuse(cases)):
+        return _joined(replace(result, excused=True), Outcome.ERROR, excuse)
     if rule.max_new_failures is not None:
         result = _joined(*_newly(result, cases, report))
     if rule.max_drop is not None:
@@ -107,9 +113,20 @@ def with_base(
     return result
 
 
-def _joined(result: RuleResult, outcome: Outcome, reason: str) -> RuleResult:
+def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
+    """Whether earlier runs left something for a rule to compare with."""
+    if earlier is Earlier.HISTORY:
+        return run.history is not None
+    return any(
+        row.base is not None or any(grade.base for grade in row.grades)
+        for row in rows
+        if _sees(rule, row)
+    )
+
+
+def _joined(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleResult:
     """A rule is missed when one of its keys is; what is said of keys that are met then is left out."""
-    order = (Outcome.PASS, Outcome.ERROR, Outcome.FAIL)
+    order = (Outcome.PASS, None, Outcome.ERROR, Outcome.FAIL)
     worst = max(result.outcome, outcome, key=order.index)
     said = [
         text
@@ -117,6 +134,25 @@ def _joined(result: RuleResult, outcome: Outcome, reason: str) -> RuleResult:
         if of is worst and text
     ]
     return replace(result, outcome=worst, reason="; ".join(said))
+
+
+def _excuse(cases: Iterable[Case]) -> str:
+    """Which side failed so much that most failures are excused, and nothing can be told; else an empty string."""
+    compared = [
+        case
+        for case in cases
+        if case.base is not None and not any(grade.has_error for grade in case.grades)
+    ]
+    standings = [case.standing for case in compared]
+    old, unsteady = standings.count(PRE_EXISTING), standings.count(UNSTEADY)
+    if 2 * (old + unsteady) <= len(compared):
+        return ""
+    of = f"of {many(len(compared), 'compared case')}"
+    if old >= unsteady:
+        more = f"; {unsteady:,} more: unsteady" if unsteady else ""
+        return f"the base is broken: it failed {old:,} {of}{more}"
+    more = f"; {old:,} more: known" if old else ""
+    return f"the grader is broken here: it fails {unsteady:,} {of}, and the base's answers that passed{more}"
 
 
 # --- new failures ---------------------------------------------------------------------------------------------
@@ -318,9 +354,10 @@ def _increase(sides: Iterable[tuple[float | None, float | None]]) -> Increase | 
     return Increase(count, base, here, here - base - half, here - base + half)
 
 
-def _limits(result: RuleResult, rows: Iterable[Row]) -> Iterator[tuple[Outcome, str, bool]]:
+def _limits(
+    result: RuleResult, rule: Rule, rows: Iterable[Row]
+) -> Iterator[tuple[Outcome, str, bool]]:
     """What the limits of a rule come to: the reason, and whether noise alone may be what is above one."""
-    rule = result.rule
     undone = sum(row.undone and _sees(rule, row) for row in rows)
     for name, most, by in (
         ("cost", rule.max_cost_increase, result.cost),

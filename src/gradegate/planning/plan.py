@@ -123,6 +123,7 @@ class Plan(FrozenStruct):
     baseline: Baseline | None = None  # the recorded run that this one is compared with
     labels: LabelledJobs | None = None
     powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
+    on_default_branch: bool = False
     base: Other | None = None  # the other side, where its jobs are among these
     history: History | None = (
         None  # earlier runs of the default branch; None where they are neither read nor written

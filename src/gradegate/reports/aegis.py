@@ -36,7 +36,11 @@ def _parts(decision: Decision) -> Iterator[str]:
         if (score := finite(grade.score)) is not None:
             results.setdefault(_shortname(grade), []).append(_exact(score))
     means = {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
-    met = [_WORDS[result.outcome] for result in decision.rules if result.rule.by_metric]
+    met = [
+        _WORDS[result.outcome]
+        for result in decision.rules
+        if result.rule.by_metric and result.outcome
+    ]
     times = _times(decision)
     run = Run(
         id=times.run_id,

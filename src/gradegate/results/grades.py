@@ -23,7 +23,7 @@ class WithOutcome:
     """What came to an outcome: a grade, a case or a rule."""
 
     __slots__ = ()
-    outcome: Outcome
+    outcome: Outcome | None
 
     @property
     def has_passed(self) -> bool:

@@ -47,6 +47,7 @@ class RunResult(FrozenStruct):
     cache: CacheReport | None = None  # None where no cache was asked for
     reask: account.ReaskReport | None = None
     baseline: account.BaselineReport | None = None  # None where there is nothing to compare with
+    on_default_branch: bool = False  # where a rule may wait for the first baseline or history
     derived: tuple[account.DerivedMetric, ...] = ()
     history: HistoryReport | None = None  # None where the run had none
     labels: account.LabelsReport | None = None  # None where none were asked
@@ -90,7 +91,9 @@ class RuleResult(WithOutcome, Power):
     """One rule applied. ``pass_rate`` and ``score`` are None when nothing that it selects was graded."""
 
     rule: Rule
-    outcome: Outcome
+    outcome: Annotated[
+        Outcome | None, "null at the default branch, if nothing is there yet to compare with."
+    ]
     reason: str
     passed: int = 0
     failed: int = 0
@@ -116,6 +119,7 @@ class RuleResult(WithOutcome, Power):
     bears: bool = (
         False  # met even if each answer on which the grader contradicts itself is a new failure
     )
+    excused: bool = False  # known and unsteady failures are most of what it compares
 
 
 class Counts(FrozenStruct):

@@ -189,7 +189,7 @@ _SELECT = At(
 )
 
 
-@keys_of(RuleResult, "rule", _OF_RULES, without="bears runs")
+@keys_of(RuleResult, "rule", _OF_RULES, without="bears excused is_default runs")
 class RuleLine(Part):
     """One rule applied."""
 

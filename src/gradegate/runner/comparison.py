@@ -19,6 +19,7 @@ from gradegate.planning.base_checkout import (
     settings_of_base,
     with_base,
 )
+from gradegate.planning.checks.rules import without_baseline
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client, plan
@@ -86,9 +87,12 @@ def read_base(settings: Settings) -> Base | None:
 
 def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
     """The plan with what it is compared with: the results and votes of earlier runs, or the jobs of the base. Raises ConfigError."""
+    planned = replace(planned, on_default_branch=settings.on_default_branch)
     if not settings.baseline:
         beside = any(rule.beside_base for policy in planned.policies for rule in policy.rules)
         return replace(planned, notes=(*planned.notes, NO_BASELINE)) if beside else planned
+    notes = () if settings.again else without_baseline(planned.policies)
+    planned = replace(planned, notes=(*planned.notes, *notes))
     if settings.unfound_baseline:
         planned = replace(planned, notes=(*planned.notes, Note(settings.unfound_baseline)))
     folder = folder_to_read(settings)
@@ -122,8 +126,8 @@ def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
     except ConfigError:  # said where the base is planned
         commit = ""
     models = (model.name for model in planned.models)
-    notes = map(Note, remarks(baseline, datetime.now(UTC), commit, models))
-    return replace(planned, baseline=baseline, notes=(*planned.notes, *notes))
+    said = map(Note, remarks(baseline, datetime.now(UTC), commit, models))
+    return replace(planned, baseline=baseline, notes=(*planned.notes, *said))
 
 
 def _with_history(planned: Plan, settings: Settings, folder: Path | None) -> Plan:

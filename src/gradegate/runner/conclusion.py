@@ -141,6 +141,7 @@ class Gathered(FrozenStruct):
             cache=account.cache,
             reask=self.scheduler.report(),
             baseline=self.scheduler.baseline(rows),
+            on_default_branch=plan.on_default_branch,
             derived=tuple(derived(plan.derived, rows)),
             history=self.histories.report(rows),
             powers=plan.powers,

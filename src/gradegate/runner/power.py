@@ -137,7 +137,7 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
         strict = [
             rule
             for rule in policy.rules
-            if rule.blocking and (rule.every_case or rule.min_pass_rate == 1)
+            if rule.blocking and (rule.every_case or rule.is_default or rule.min_pass_rate == 1)
         ]
         jobs = [
             job

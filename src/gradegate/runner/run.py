@@ -108,8 +108,10 @@ class Run:
                 if self._plan.labels
                 else ()
             )
-            missed = any(result.rule.blocking and result.has_failed for result in rules)
-            if self._plan.labels and (self._plan.labels.always or missed):
+            in_doubt = any(
+                result.rule.blocking and (result.has_failed or result.excused) for result in rules
+            )
+            if self._plan.labels and (self._plan.labels.always or in_doubt):
                 self._grade_labels()
 
         self._until_stopped(ask)

@@ -62,8 +62,10 @@ def test_a_pair_is_judged_as_the_specification_does(vector, gate, llm):
     assert (ran.results["confirm"]["lead"], ran.grades[0]["status"]) == (vector["lead"], vector["status"])
     assert [sum(side in text for text in llm.prompts) for side in (HEAD, BASE)] == [vector["head_asks"], vector["base_asks"]]
     if rule is NEW:
-        assert ran.code == {"new-failure": 1, "undecided": 3}.get(vector["status"], 0)
-        assert ("1 unsteady failure not counted" in ran.results["reason"]) == (vector["status"] == "unsteady")
+        is_majority = tests == 1 and vector["status"] in ("pre-existing", "unsteady")
+        assert ran.code == (3 if is_majority else {"new-failure": 1, "undecided": 3}.get(vector["status"], 0))
+        is_unsteady = vector["status"] == "unsteady" and not is_majority
+        assert ("1 unsteady failure not counted" in ran.results["reason"]) == is_unsteady
     assert ran.code != 0 or vector["status"] in ("ok", "fixed", "pre-existing", "unsteady")
 
 

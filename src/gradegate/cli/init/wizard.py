@@ -36,6 +36,7 @@ from gradegate.files.plain_files import Place, check_free, create
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import from_inputs
+from gradegate.planning.checks.rules import without_baseline
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
 from gradegate.runner.prepare import STAND_IN, prepare, prepare_without_keys
@@ -137,6 +138,8 @@ def _told(
             f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}",
         )
     )
+    if action.run.baseline:
+        said += [("warning", note.text) for note in without_baseline(prepared.plan.policies)]
     blocking = sum(rule.blocking for policy in prepared.plan.policies for rule in policy.rules)
     counts = any(
         binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions

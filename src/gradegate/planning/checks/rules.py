@@ -1,12 +1,12 @@
 """Checks the rules of a gate: a rule that selects nothing is a mistake."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
 from gradegate.core.assertion import Assertion
 from gradegate.core.numbers import many
-from gradegate.core.policy import Note, Rule, Select
+from gradegate.core.policy import Note, Policy, Rule, Select
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import as_share
 from gradegate.errors import Mistake
@@ -26,7 +26,7 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
     One that asks for more cases than there are could never decide.
     """
     for rule in suite.policy.rules:
-        if rule.every_case and not (rule.min_score or rule.min_cases):
+        if rule.is_default or (rule.every_case and not (rule.min_score or rule.min_cases)):
             continue  # it looks at whatever there is
         looked_at = [binding for job in jobs for binding in selected(rule, job)]
         cases = [job for job in jobs if any(selected(rule, job))]
@@ -61,6 +61,16 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
         if looked_at and not options and (rule.min_cases or 0) > planned:
             what = f"the rule `{rule.name}` can never decide: it requires {many(rule.min_cases or 0, 'case')}, but selects {planned:,}"
             yield Mistake(what, rule.origin, f"write `min-cases: {planned}` or less, or add tests")
+
+
+def without_baseline(policies: Iterable[Policy]) -> Iterator[Note]:
+    """Gates with rules that never look at the baseline of the run."""
+    for policy in policies:
+        if not any(rule.every_case or rule.uses_baseline for rule in policy.rules):
+            what = "no rule of the gate uses the baseline, so old failures block like new ones"
+            cure = "write `- {name: regressions, max-new-failures: 0}` under `gate.rules`"
+            text = f"{what}: {cure}, in place of the rules that old failures miss"
+            yield Note(text, policy.rules[0].origin)
 
 
 def _would_select(rule: Rule, suite: Suite) -> bool:

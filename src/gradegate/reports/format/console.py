@@ -292,4 +292,4 @@ def _gravity(result: RuleResult) -> int:
     """0 for what is met, 3 for what is missed and blocks."""
     if result.has_failed:
         return 3 if result.rule.blocking else 1
-    return 2 if result.has_error else 0
+    return 0 if result.has_passed else 2

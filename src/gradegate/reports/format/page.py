@@ -335,8 +335,8 @@ def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
 
 
 def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
-    """Rules that are missed first, then those with errors, then those that are met; of each the blocking ones first."""
-    order = (Outcome.FAIL, Outcome.ERROR, Outcome.PASS)
+    """Rules that are missed first, then those with errors, those that wait, and those that are met; of each the blocking ones first."""
+    order = (Outcome.FAIL, Outcome.ERROR, None, Outcome.PASS)
     kinds = {
         id(result): Outcome.ERROR if wording.incomplete(result) else result.outcome
         for result in rules
@@ -357,7 +357,8 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     columns = ("", "Rule", "Measured", *(["Base"] if report else []), "Required")
     cells = []
     for result in in_order(rules):
-        signs = {Outcome.PASS: "❔" if wording.incomplete(result) else "✅", Outcome.ERROR: "❔"}
+        met = "❔" if wording.incomplete(result) else "✅"
+        signs = {Outcome.PASS: met, Outcome.ERROR: "❔", None: "❔"}
         title = inline(wording.titled(result.rule, scope.suites)) + (
             "" if result.rule.blocking else " (advisory)"
         )

@@ -49,7 +49,12 @@ _BESIDE = {
     UNDECIDED: "the base's answer could not be graded again",
 }
 _FILES = 5  # with recorded answers that are named; results.json has all
-_MET = {Outcome.PASS: "met", Outcome.FAIL: "missed", Outcome.ERROR: "inconclusive"}
+_MET = {
+    Outcome.PASS: "met",
+    Outcome.FAIL: "missed",
+    Outcome.ERROR: "inconclusive",
+    None: "not decided",
+}
 
 
 def headline(decision: Decision) -> str:
@@ -278,7 +283,7 @@ def expected(assertion: Asserted) -> str:
 
 
 def verdict(result: RuleResult) -> str:
-    """``met``, ``missed`` or ``inconclusive``; ``met, with errors`` where the graded cases meet it and others have no grade."""
+    """``met``, ``missed``, ``inconclusive`` or ``not decided``; ``met, with errors`` where the graded cases meet it and others have no grade."""
     return "met, with errors" if incomplete(result) else _MET[result.outcome]
 
 
