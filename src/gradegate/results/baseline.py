@@ -1,7 +1,6 @@
-"""Compares a run with the run of its base: which answers belong together, the status of each grade, and the notes. Pure."""
+"""Compares a run with the run of its base: the status of each grade, and the notes. Pure."""
 
-import json
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -37,6 +36,9 @@ class Baseline(FrozenStruct):
     models: tuple[str, ...] = ()
     reask: str = ""
     fresh: bool = False  # asked in the same run
+    # For each repetition of each job of a plan; and the names of answers without a counterpart.
+    paired: Mapping[tuple[int, int], Row | None] = {}
+    removed: tuple[str, ...] = ()
 
 
 def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
@@ -90,20 +92,6 @@ def of_base(report: BaselineReport | None) -> str:
         filter(None, (report.commit[:7], "asked in this run" if report.fresh else aged))
     )
     return f" ({about})" if about else ""
-
-
-def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[Row | None], tuple[str, ...]]:
-    """The answer of the base for each key of the run, and the names of those for which the run has none."""
-    waiting: dict[bytes, deque[Row]] = {}  # equal keys pair in the order in which they appear
-    for answer in baseline.answers:
-        waiting.setdefault(answer.key, deque()).append(answer)
-    pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]
-    names = (
-        row.description or json.dumps(row.vars, ensure_ascii=False)
-        for left in waiting.values()
-        for row in left
-    )
-    return pairs, tuple(names)
 
 
 def beside(row: Row, base: Row | None) -> Row:

@@ -1,7 +1,9 @@
 """What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from gradegate.config.load import Located, load, written_in
@@ -14,12 +16,13 @@ from gradegate.gate.changes.comparison import blocks, compare
 from gradegate.http.client import Client
 from gradegate.planning.base_checkout import (
     NO_BASELINE,
+    find_renames,
     read_configs_of_base,
     root_of,
     settings_of_base,
     with_base,
 )
-from gradegate.planning.identity import identity
+from gradegate.planning.counterparts import entry_of_row, pair
 from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client, plan
 from gradegate.planning.secrets import secrets_of
@@ -55,7 +58,7 @@ def plan_base(settings: Settings) -> Base:
         there = settings_of_base(settings)
     except ConfigError as e:
         return Base(problems=e.mistakes)
-    found = read_configs_of_base(there)
+    found = read_configs_of_base(settings, there)
     suites, problems = found.suites, found.problems
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
@@ -110,19 +113,26 @@ def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
     except (UnusableError, OSError) as e:
         what = f"the baseline `{settings.baseline}/{RESULTS}` cannot be used, so every failure counts as new: {e}"
         return replace(planned, notes=(*planned.notes, Note(what)))
-    keys = {answer.key for answer in baseline.answers}
-    if not any(
-        identity(job, repeat) in keys for job in planned.jobs for repeat in range(job.repeats)
-    ):
-        what = "the baseline has no case of this run, so every failure counts as new"
-        foreign = Note(f"{what}. If the target changed, give it the `label` that it had")
-        return replace(planned, notes=(*planned.notes, foreign))
     try:
         commit = head_of(root_of(settings)) if settings.base_checkout else ""
     except ConfigError:  # said where the base is planned
         commit = ""
+    renames = partial(find_renames, settings if commit else replace(settings, base_checkout=""))
+    answers = baseline.answers
+    pairs = pair(planned.jobs, [*map(entry_of_row, answers)], renames)
+    planned = replace(planned, notes=(*planned.notes, *pairs.notes))
+    if len(pairs.left) == len(answers):
+        what = "the baseline has no case of this run, so every failure counts as new"
+        return replace(planned, notes=(*planned.notes, Note(what)))
     models = (model.name for model in planned.models)
     notes = map(Note, remarks(baseline, datetime.now(UTC), commit, models))
+    paired = {
+        place: None if number is None else answers[number]
+        for place, number in pairs.numbers.items()
+    }
+    left = [answers[number] for number in ([] if settings.again else pairs.left)]
+    removed = tuple(row.description or json.dumps(row.vars, ensure_ascii=False) for row in left)
+    baseline = replace(baseline, paired=paired, removed=removed)
     return replace(planned, baseline=baseline, notes=(*planned.notes, *notes))
 
 
@@ -146,7 +156,10 @@ def changes_of(
     base: Base, planned: Plan, suites: Sequence[Located], settings: Settings
 ) -> GateChanges:
     """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
-    found = compare(base.suites, snapshots(planned, suites), base.problems)
+    head = snapshots(planned, suites)
+    here = {suite.file for suite in head}
+    renames = find_renames(settings) if any(it.file not in here for it in base.suites) else {}
+    found = compare(base.suites, head, base.problems, renames)
     return GateChanges(
         found, settings.weakening == "block" or blocks((*base.policies, *planned.policies))
     )
