@@ -167,16 +167,15 @@ def both(head: Plan, base: Plan, find_renames: FindRenames) -> Plan:
 
     A counterpart has the base's prompt and target, and is graded by the head's assertions, so that both answers are judged alike.
     """
-    pairs = pair(head.jobs, [*map(entry_of_job, base.jobs)], find_renames)
+    single = [replace(job, repeats=1) for job in head.jobs]
+    paired, left, notes = pair(single, base.jobs, entry_of_job, find_renames)
     jobs: list[Job] = []
     for index, job in enumerate(head.jobs):
         jobs.append(job)
-        if (number := pairs.numbers[index, 0]) is not None:
-            other = base.jobs[number]
+        if other := paired[index, 0]:
             jobs.append(
                 replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True)
             )
-    left = [base.jobs[number] for number in pairs.left]
     gone = tuple(job.case.description or f"case {job.number + 1}" for job in left)
     models, keys = (
         dict.fromkeys((*head.models, *base.models)),
@@ -185,7 +184,7 @@ def both(head: Plan, base: Plan, find_renames: FindRenames) -> Plan:
     return replace(
         head,
         jobs=tuple(jobs),
-        notes=(*head.notes, *pairs.notes),
+        notes=(*head.notes, *notes),
         base=Other(gone, base.commit),
         models=tuple(models),
         keys=tuple(keys),

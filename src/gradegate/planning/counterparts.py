@@ -32,6 +32,8 @@ def matched(
     """
     match: dict[int, int] = {}
     for key in keys:
+        if len(match) == min(len(old), len(new)):
+            break
         waiting, free = dict[Hashable, list[int]](), dict[Hashable, list[int]]()
         for groups, things, taken in ((waiting, old, {*match}), (free, new, {*match.values()})):
             for number, thing in enumerate(things):
@@ -93,16 +95,16 @@ def entry_of_row(row: Row) -> Entry:
     return Entry(*case, Party(*target), Party(*prompt))
 
 
-class Counterparts(NamedTuple):
-    """The number of the base's answer for each repetition of each job, the numbers that are left, and what a reader should know."""
+def pair(
+    jobs: Sequence[Job],
+    base: Sequence[T],
+    entry_of: Callable[[T], Entry],
+    find_renames: FindRenames,
+) -> tuple[dict[tuple[int, int], T | None], list[T], list[Note]]:
+    """The answer of the base for each repetition of each job, the answers that are left, and what a reader should know.
 
-    numbers: Mapping[tuple[int, int], int | None]
-    left: Sequence[int]
-    notes: Sequence[Note]
-
-
-def pair(jobs: Sequence[Job], base: Sequence[Entry], find_renames: FindRenames) -> Counterparts:
-    """Pair the answers to equal cases by target and prompt, from the most to the least alike; at last, if only one is left."""
+    Answers to equal cases pair by target and prompt, from the most to the least alike; at last, if only one is left.
+    """
     head = {
         (index, repeat): entry_of_job(job, repeat)
         for index, job in enumerate(jobs)
@@ -125,14 +127,15 @@ def pair(jobs: Sequence[Job], base: Sequence[Entry], find_renames: FindRenames) 
         return entry[:4], target(entry.target), prompt(entry.prompt)
 
     same_entry = [partial(alike, *both) for both in product(same_party, same_party)]
-    there, here = [it._replace(suite=now(it.suite)) for it in base], [*head.values()]
+    there, here = [entry_of(it) for it in base], [*head.values()]
+    there = [entry._replace(suite=now(entry.suite)) for entry in there]
     match = matched(here, there, same_entry, unique=True)
     taken = {*match.values()}
     left = [number for number in range(len(base)) if number not in taken]
     pairs = [(entry, there[match[n]] if n in match else None) for n, entry in enumerate(here)]
     remarks = _remarks(pairs, {it.suite for it in there}, {there[number][:4] for number in left})
-    notes = [*map(Note, dict.fromkeys(remarks))]
-    return Counterparts({place: match.get(n) for n, place in enumerate(head)}, left, notes)
+    found = {place: base[match[n]] if n in match else None for n, place in enumerate(head)}
+    return found, [base[number] for number in left], [*map(Note, dict.fromkeys(remarks))]
 
 
 def _remarks(
@@ -155,5 +158,6 @@ def _remarks(
             yield f"some cases are not on the base as they are here, {_NEW}. If they are not new, their description, variables, turns, options or threshold changed, there or in `defaultTest`"
 
 
+@lru_cache(maxsize=1000)
 def _shown(party: Party) -> str:
     return f"`{excerpt(party.label, 60)}`"

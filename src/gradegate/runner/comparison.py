@@ -118,21 +118,14 @@ def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
     except ConfigError:  # said where the base is planned
         commit = ""
     renames = partial(find_renames, settings if commit else replace(settings, base_checkout=""))
-    answers = baseline.answers
-    pairs = pair(planned.jobs, [*map(entry_of_row, answers)], renames)
-    planned = replace(planned, notes=(*planned.notes, *pairs.notes))
-    if len(pairs.left) == len(answers):
+    paired, left, notes = pair(planned.jobs, baseline.answers, entry_of_row, renames)
+    if not any(paired.values()):
         what = "the baseline has no case of this run, so every failure counts as new"
-        return replace(planned, notes=(*planned.notes, Note(what)))
+        return replace(planned, notes=(*planned.notes, Note(what), *notes))
     models = (model.name for model in planned.models)
-    notes = map(Note, remarks(baseline, datetime.now(UTC), commit, models))
-    paired = {
-        place: None if number is None else answers[number]
-        for place, number in pairs.numbers.items()
-    }
-    left = [answers[number] for number in ([] if settings.again else pairs.left)]
-    removed = tuple(row.description or json.dumps(row.vars, ensure_ascii=False) for row in left)
-    baseline = replace(baseline, paired=paired, removed=removed)
+    notes += map(Note, remarks(baseline, datetime.now(UTC), commit, models))
+    names = (row.description or json.dumps(row.vars, ensure_ascii=False) for row in left)
+    baseline = replace(baseline, paired=paired, removed=() if settings.again else tuple(names))
     return replace(planned, baseline=baseline, notes=(*planned.notes, *notes))
 
 
