@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 from dulwich.index import Index, IndexEntry
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gradegate.cli import main as cli
 from gradegate.core.settings import Settings
@@ -17,7 +15,7 @@ from gradegate.files.git import default_branch_is_checked_out
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
-from gradegate.results.baseline import Baseline, age, beside, pair, remarks, report, status
+from gradegate.results.baseline import Baseline, age, beside, remarks, report, status
 from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
 from gradegate.results.results_file import read_baseline
 from gradegate.results.rows import Row
@@ -67,21 +65,6 @@ def row(outcome=P, key="a", definition="d"):
 )
 def test_each_pair_of_verdicts_has_its_status(head, base, again, settled, expected):
     assert status(grade(head, base), again, settled) == expected
-
-
-def test_equal_keys_pair_in_the_order_in_which_they_appear():
-    base = Baseline((answer("a", name="1"), answer("b", name="2"), answer("a", name="3"), answer("c", name="4")))
-    pairs, removed = pair(["a", "a", "b", "a", "x"], base)
-    assert [found and found.description for found in pairs] == ["1", "3", "2", None, None]
-    assert removed == ("4",)
-
-
-@given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")))
-def test_every_answer_of_the_base_is_paired_or_removed(keys, base):
-    answers = tuple(answer(key, name=str(number)) for number, key in enumerate(base))
-    pairs, removed = pair(keys, Baseline(answers))
-    assert sorted([found.description for found in pairs if found] + list(removed)) == sorted(map(str, range(len(base))))
-    assert all(found is None or found.key == key for key, found in zip(keys, pairs, strict=True))
 
 
 def test_what_is_defined_otherwise_is_not_compared():

@@ -32,7 +32,7 @@ class Verbatim(str):
 class ProviderSpec(Likened):
     """A model as the config names it."""
 
-    beside = ("places",)
+    beside = ("places", "written")
     id: str
     label: str = ""
     config: JsonObject = {}
@@ -45,6 +45,7 @@ class ProviderSpec(Likened):
     drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
     origin: Origin = NOWHERE
     places: Mapping[str, Origin] = {}  # of its options
+    written: JsonObject = {}  # the options before a prompt or a test set others
     wrong: Mistake | None = None  # what is said where it is asked
 
     @property

@@ -12,12 +12,17 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.plain_files import regular
 from gradegate.security.environment import Environment, event_shown
+
+if TYPE_CHECKING:
+    from dulwich.object_store import DiskObjectStore
 
 LARGEST = (
     32 * 1024 * 1024
@@ -27,6 +32,7 @@ MOST_NAME, MOST_REFS = (
     64 * 1024 * 1024,
 )  # bytes of a file with one name, and of one with all
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+MOST_MOVED = 100  # files that were added, and that were changed or removed, among which renames are looked for
 _MAIN = "refs/heads/main"
 
 
@@ -154,12 +160,9 @@ def object_name(kind: str, content: bytes, length: int) -> str:
 
 def read_object(folder: Path, name: str, kind: str) -> bytes:
     """The content of an object in the folder ``objects`` of a repository. Raises LookupError when it cannot be had."""
-    from dulwich.object_format import SHA1, SHA256
-    from dulwich.object_store import DiskObjectStore
     from dulwich.objects import ObjectID
 
-    form = SHA256 if len(name) == 64 else SHA1
-    store = DiskObjectStore(folder, object_format=form, loose_object_size_limit=LARGEST)
+    store = _open_store(folder, name)
     try:
         content = store.get_raw(ObjectID(name.encode()))[1]
     except Exception:  # as above: whatever it is, the object cannot be had
@@ -168,6 +171,48 @@ def read_object(folder: Path, name: str, kind: str) -> bytes:
     if content is None or object_name(kind, content, len(name)) != name:
         raise LookupError(name)
     return content
+
+
+def _open_store(folder: Path, name: str) -> DiskObjectStore:
+    """The objects of a repository in which objects have such names."""
+    from dulwich.object_format import SHA1, SHA256
+    from dulwich.object_store import DiskObjectStore
+
+    form = SHA256 if len(name) == 64 else SHA1
+    return DiskObjectStore(folder, object_format=form, loose_object_size_limit=LARGEST)
+
+
+def _tree_of(objects: Path, commit: str) -> str:
+    """The name of the tree of a commit. Raises LookupError when the commit cannot be had."""
+    first = read_object(objects, commit, "commit").partition(b"\n")[0]
+    return first.removeprefix(b"tree ").decode()
+
+
+def renamed_files(base: Path, head: Path) -> dict[str, str]:
+    """The files that the commits of two checkouts have under different names, as git detects them, by the name in the base.
+
+    None where a commit cannot be read.
+    """
+    from dulwich.diff_tree import CHANGE_RENAME, RenameDetector
+    from dulwich.object_store import BaseObjectStore, OverlayObjectStore
+    from dulwich.objects import ObjectID
+
+    with ExitStack() as opened:
+        try:
+            stores, trees = list[BaseObjectStore](), list[ObjectID]()
+            for root in (base, head):
+                objects, commit = folders_of(root)[1] / "objects", head_of(root)
+                trees.append(ObjectID(_tree_of(objects, commit).encode()))
+                stores.append(_open_store(objects, commit))
+                opened.callback(stores[-1].close)
+            detector = RenameDetector(OverlayObjectStore(stores), max_files=MOST_MOVED)
+            changes = detector.changes_with_renames(trees[0], trees[1])
+            moved = [(it.old, it.new) for it in changes if it.type == CHANGE_RENAME]
+            return {
+                os.fsdecode(old.path): os.fsdecode(new.path) for old, new in moved if old and new
+            }
+        except Exception:  # as above
+            return {}
 
 
 def commit_lacks(root: Path, place: Path) -> bool:
@@ -342,8 +387,7 @@ class Vouched:
     def _tree(self, name: str) -> dict[bytes, tuple[bytes, str]]:
         """The entries of a tree; of the commit the one that is its tree."""
         if name not in self.trees and name == self.commit:
-            first = read_object(self.objects, name, "commit").partition(b"\n")[0]
-            self.trees[name] = {b"": (FOLDER, first.removeprefix(b"tree ").decode())}
+            self.trees[name] = {b"": (FOLDER, _tree_of(self.objects, name))}
         elif name not in self.trees:
             tree, place, entries = (
                 read_object(self.objects, name, "tree"),

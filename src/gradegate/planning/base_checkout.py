@@ -2,17 +2,24 @@
 
 import glob
 import os
-from collections import deque
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from gradegate.config.load import Located, config_paths, read
 from gradegate.core.policy import Note
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake
-from gradegate.files.git import commit_lacks, head_of, is_checked_out, repository_of
+from gradegate.files.git import (
+    commit_lacks,
+    head_of,
+    is_checked_out,
+    renamed_files,
+    repository_of,
+)
 from gradegate.files.workspace import searched
 from gradegate.http.client import Client
-from gradegate.planning.identity import identity
+from gradegate.planning.counterparts import FindRenames, entry_of_job, pair
 from gradegate.planning.plan import Job, Other, Plan
 from gradegate.planning.planner import plan
 from gradegate.structs import FrozenStruct, replace
@@ -89,7 +96,13 @@ class BaseConfigs(FrozenStruct):
     problems: tuple[Mistake, ...]
 
 
-def read_configs_of_base(there: Settings) -> BaseConfigs:
+def find_renames(settings: Settings) -> Mapping[str, str]:
+    """The files that have another name in the base checkout, by that name; none without a checkout. Raises ConfigError."""
+    head = repository_of(settings.cwd.resolve())
+    return renamed_files(root_of(settings), head) if settings.base_checkout and head else {}
+
+
+def read_configs_of_base(settings: Settings, there: Settings) -> BaseConfigs:
     """Every config by itself, so that one which the base does not have leaves the others to be compared."""
     root = Path(there.environment.workspace)
     suites: dict[Path, Located | None] = {}
@@ -99,9 +112,12 @@ def read_configs_of_base(there: Settings) -> BaseConfigs:
         try:
             named = config_paths(replace(there, configs=(written,) if written else ()))
         except ConfigError as e:
-            is_new = commit_lacks(root, _place_of(there, written))
-            (absent if is_new else problems).extend(e.mistakes)
-            continue
+            place = _place_of(there, written)
+            is_new = commit_lacks(root, place)
+            former = find_renames(settings).items() if is_new else ()
+            named = [root / old for old, new in former if root / new == place]
+            if not named:
+                (absent if is_new else problems).extend(e.mistakes)
         for path in (path for path in named if path not in suites):
             suites[path] = None
             try:
@@ -136,36 +152,31 @@ def with_base(head: Plan, settings: Settings, client: Client) -> Plan:
         raise ConfigError.at(what, None, "give <--base-checkout>, a checkout of the base commit")
     try:
         there = replace(settings_of_base(settings), commit=head_of(root_of(settings)))
-        found = read_configs_of_base(there)
+        found = read_configs_of_base(settings, there)
         if not found.suites:
             raise ConfigError(*found.problems, *found.absent)
-        return both(head, plan(found.suites, there, client))
+        base = plan(found.suites, there, client)
+        return both(head, base, partial(find_renames, settings))
     except ConfigError as e:
         why = f"the base cannot be asked, so every failure counts as new: {e.mistakes[0]}"
         return replace(head, notes=(*head.notes, Note(why)))
 
 
-def both(head: Plan, base: Plan) -> Plan:
+def both(head: Plan, base: Plan, find_renames: FindRenames) -> Plan:
     """The plan of the head, each job followed by its counterpart, if the base defines the same: both sides are asked at the same time.
 
     A counterpart has the base's prompt and target, and is graded by the head's assertions, so that both answers are judged alike.
     """
-    waiting: dict[bytes, deque[Job]] = {}
-    for job in base.jobs:
-        waiting.setdefault(identity(job), deque()).append(job)
+    single = [replace(job, repeats=1) for job in head.jobs]
+    paired, left, notes = pair(single, base.jobs, entry_of_job, find_renames)
     jobs: list[Job] = []
-    for job in head.jobs:
+    for index, job in enumerate(head.jobs):
         jobs.append(job)
-        others = waiting.get(identity(job))
-        if others and (other := others.popleft()).definition == job.definition:
+        if other := paired[index, 0]:
             jobs.append(
                 replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True)
             )
-    alone = Note(
-        "the base has no case with the same definition, so every failure counts as new. If the target changed, give both the same `label`"
-    )
-    notes = head.notes if any(job.of_base for job in jobs) else (*head.notes, alone)
-    gone = tuple(job.case_name for left in waiting.values() for job in left)
+    gone = tuple(job.case_name for job in left)
     models, keys = (
         dict.fromkeys((*head.models, *base.models)),
         dict.fromkeys((*head.keys, *base.keys)),
@@ -173,7 +184,7 @@ def both(head: Plan, base: Plan) -> Plan:
     return replace(
         head,
         jobs=tuple(jobs),
-        notes=notes,
+        notes=(*head.notes, *notes),
         base=Other(gone, base.commit),
         models=tuple(models),
         keys=tuple(keys),

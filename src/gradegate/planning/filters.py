@@ -126,9 +126,5 @@ def select_again(plan: Plan, again: Again) -> Plan:
             if (suite := policy.rules[0].suite) in suites
         ),
         notes=tuple(notes),
-        baseline=plan.baseline
-        and replace(
-            plan.baseline, answers=tuple(row for row in plan.baseline.answers if row.key in asked)
-        ),
         only=only,
     )

@@ -1,13 +1,13 @@
-"""Compares a run with the run of its base: which answers belong together, the status of each grade, and the notes. Pure."""
+"""Compares a run with the run of its base: the status of each grade, and the notes. Pure."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from gradegate.core.numbers import many
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import Counterpart, Grade, Outcome
-from gradegate.results.rows import Row, case_name, parts
+from gradegate.results.rows import Row, parts
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
 
@@ -36,6 +36,9 @@ class Baseline(FrozenStruct):
     models: tuple[str, ...] = ()
     reask: str = ""
     fresh: bool = False  # asked in the same run
+    # For each repetition of each job of a plan; and the names of answers without a counterpart.
+    paired: Mapping[tuple[int, int], Row | None] = {}
+    removed: tuple[str, ...] = ()
 
 
 def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
@@ -89,15 +92,6 @@ def of_base(report: BaselineReport | None) -> str:
         filter(None, (report.commit[:7], "asked in this run" if report.fresh else aged))
     )
     return f" ({about})" if about else ""
-
-
-def pair(keys: Iterable[bytes], baseline: Baseline) -> tuple[list[Row | None], tuple[str, ...]]:
-    """The answer of the base for each key of the run, and the names of those for which the run has none."""
-    waiting: dict[bytes, deque[Row]] = {}  # equal keys pair in the order in which they appear
-    for answer in baseline.answers:
-        waiting.setdefault(answer.key, deque()).append(answer)
-    pairs = [waiting[key].popleft() if waiting.get(key) else None for key in keys]
-    return pairs, tuple(case_name(row) for left in waiting.values() for row in left)
 
 
 def beside(row: Row, base: Row | None) -> Row:

@@ -45,6 +45,10 @@ class Row(WithOutcome, FrozenStruct):
     origin: Origin = NOWHERE
     key: Annotated[bytes, "What the answer is called in every run."] = b""
     definition: Annotated[bytes, "SHA-256 of what the case gives and asks for."] = b""
+    parties: Annotated[
+        tuple[tuple[str, ...], ...],
+        "What finds provider and prompt again in another run: label, file if not the config, SHA-256.",
+    ] = ()
     base: Annotated[Outcome | None, "What the base says of the case; null where it has none."] = (
         None
     )

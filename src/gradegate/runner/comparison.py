@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from gradegate.config.load import Located, load, written_in
@@ -14,13 +15,14 @@ from gradegate.gate.changes.comparison import blocks, compare
 from gradegate.http.client import Client
 from gradegate.planning.base_checkout import (
     NO_BASELINE,
+    find_renames,
     read_configs_of_base,
     root_of,
     settings_of_base,
     with_base,
 )
 from gradegate.planning.checks.rules import without_baseline
-from gradegate.planning.identity import identity
+from gradegate.planning.counterparts import entry_of_row, pair
 from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client, plan
 from gradegate.planning.secrets import secrets_of
@@ -28,6 +30,7 @@ from gradegate.planning.snapshot import GateSnapshot, snapshots
 from gradegate.results.baseline import HISTORY, RESULTS, remarks
 from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.results.history import History
+from gradegate.results.rows import case_name
 from gradegate.runner.baseline_folder import folder_to_read, is_in_base, replaces_baseline
 from gradegate.sandbox.evaluate import begin
 from gradegate.structs import FrozenStruct, replace
@@ -56,7 +59,7 @@ def plan_base(settings: Settings) -> Base:
         there = settings_of_base(settings)
     except ConfigError as e:
         return Base(problems=e.mistakes)
-    found = read_configs_of_base(there)
+    found = read_configs_of_base(settings, there)
     suites, problems = found.suites, found.problems
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
@@ -91,8 +94,8 @@ def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
     if not settings.baseline:
         beside = any(rule.beside_base for policy in planned.policies for rule in policy.rules)
         return replace(planned, notes=(*planned.notes, NO_BASELINE)) if beside else planned
-    notes = () if settings.again else without_baseline(planned.policies)
-    planned = replace(planned, notes=(*planned.notes, *notes))
+    missing = () if settings.again else without_baseline(planned.policies)
+    planned = replace(planned, notes=(*planned.notes, *missing))
     if settings.unfound_baseline:
         planned = replace(planned, notes=(*planned.notes, Note(settings.unfound_baseline)))
     folder = folder_to_read(settings)
@@ -114,20 +117,20 @@ def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
     except (UnusableError, OSError) as e:
         what = f"the baseline `{settings.baseline}/{RESULTS}` cannot be used, so every failure counts as new: {e}"
         return replace(planned, notes=(*planned.notes, Note(what)))
-    keys = {answer.key for answer in baseline.answers}
-    if not any(
-        identity(job, repeat) in keys for job in planned.jobs for repeat in range(job.repeats)
-    ):
-        what = "the baseline has no case of this run, so every failure counts as new"
-        foreign = Note(f"{what}. If the target changed, give it the `label` that it had")
-        return replace(planned, notes=(*planned.notes, foreign))
     try:
         commit = head_of(root_of(settings)) if settings.base_checkout else ""
     except ConfigError:  # said where the base is planned
         commit = ""
+    renames = partial(find_renames, settings if commit else replace(settings, base_checkout=""))
+    paired, left, notes = pair(planned.jobs, baseline.answers, entry_of_row, renames)
+    if not any(paired.values()):
+        what = "the baseline has no case of this run, so every failure counts as new"
+        return replace(planned, notes=(*planned.notes, Note(what), *notes))
     models = (model.name for model in planned.models)
-    said = map(Note, remarks(baseline, datetime.now(UTC), commit, models))
-    return replace(planned, baseline=baseline, notes=(*planned.notes, *said))
+    notes += map(Note, remarks(baseline, datetime.now(UTC), commit, models))
+    names = map(case_name, left)
+    baseline = replace(baseline, paired=paired, removed=() if settings.again else tuple(names))
+    return replace(planned, baseline=baseline, notes=(*planned.notes, *notes))
 
 
 def _with_history(planned: Plan, settings: Settings, folder: Path | None) -> Plan:
@@ -150,7 +153,10 @@ def changes_of(
     base: Base, planned: Plan, suites: Sequence[Located], settings: Settings
 ) -> GateChanges:
     """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
-    found = compare(base.suites, snapshots(planned, suites), base.problems)
+    head = snapshots(planned, suites)
+    here = {suite.file for suite in head}
+    renames = find_renames(settings) if any(it.file not in here for it in base.suites) else {}
+    found = compare(base.suites, head, base.problems, renames)
     return GateChanges(
         found, settings.weakening == "block" or blocks((*base.policies, *planned.policies))
     )

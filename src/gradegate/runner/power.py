@@ -21,9 +21,7 @@ from gradegate.gate.statistics import (
     power,
     room,
 )
-from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan, selected
-from gradegate.results.baseline import pair
 from gradegate.results.rows import Row
 from gradegate.results.run_result import NO_POWER, Power
 from gradegate.runner.reasks.eligible import Askable
@@ -50,20 +48,16 @@ def with_powers(plan: Plan) -> Plan:
         Histories(plan),
         cache(lambda prior: factor_chances(prior, broken=False).fails),
     )
-    jobs = [
-        (index, 1 if job.needs else job.repeats)
+    places = [
+        (index, repeat)
         for index, job in enumerate(plan.jobs)
         if not job.of_base
+        for repeat in range(1 if job.needs else job.repeats)
     ]
-    places = [(index, repeat) for index, repeats in jobs for repeat in range(repeats)]
-    bases: Sequence[Row | None] = [None] * len(places)
-    if plan.baseline:
-        bases, _ = pair(
-            (identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline
-        )
     answers: dict[str, list[_Planned]] = {}
-    for (index, repeat), base in zip(places, bases, strict=True):
+    for index, repeat in places:
         job, ids = plan.jobs[index], histories.of((index, repeat))
+        base = plan.baseline.paired[index, repeat] if plan.baseline else None
         known: dict[int, float | None] = {}
         for at, bound in askable.of(job):
             past = histories.records.get(ids[at]) if at in ids else None

@@ -100,7 +100,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         except ConfigError as e:
             raise ConfigError(*e.mistakes, *([] if apart else mistakes(chosen))) from e
         check_weakening(settings, own.policies)
-        planned = told(with_baseline(own, settings, client), settings, chosen)
+        planned = with_baseline(told(own, settings, chosen), settings, client)
         notes = (*(notes_of_base(base) if base else ()), *why_not_kept(settings))
         planned = replace(planned, notes=(*planned.notes, *notes))
         if not apart:

@@ -10,6 +10,7 @@ from gradegate.core.suite import Case
 from gradegate.core.usage import NO_USAGE, Took
 from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
 from gradegate.gate.reasks.ballot import undecided
+from gradegate.planning.counterparts import parties_of
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job
 from gradegate.results.case_outcome import conclude_case
@@ -76,6 +77,7 @@ def _row(job: Job, repeat: int, prompt: str, key: bytes, **found: Any) -> Row:
         run=repeat + 1 if job.needs else 0,
         definition=job.definition,
         origin=job.case.origin,
+        parties=parties_of(job.suite, job.target, job.prompt),
         **found,
     )
 

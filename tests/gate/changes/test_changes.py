@@ -1,6 +1,7 @@
 """The plans of two checkouts compared: every way to weaken a gate is a finding, and nothing else is."""
 
 import copy
+import json
 import random
 import shutil
 from pathlib import Path
@@ -336,6 +337,34 @@ def test_a_gate_that_the_base_commit_has_is_never_new(gate, tmp_path, spoil, con
     if spoil == "a dangling link" and configs != (CONFIG,):
         return  # a pattern and the search of a folder pass over links that lead nowhere, here and there
     assert [change.kind.value for change in prepare(settings).changes.found] == ["weaker"]
+
+
+def test_a_gate_that_was_renamed_is_compared_with_its_former_self(gate, tmp_path):
+    commit(tmp_path / ".base", {"evals/former.yaml": ONE})
+    commit(tmp_path, {CONFIG: EASIER})
+    ran = gate(None, "--base-checkout", ".base")
+    assert [(change["kind"], change["text"]) for change in ran.results["gate_changes"]] == [
+        ("weaker", "`q=a`: now the mean decides, with threshold 0.5; before, every assertion had to pass"),
+        ("changed", f"the config `evals/former.yaml` is now named `{CONFIG}`"),
+    ]
+    assert ran.results["notes"] == []
+
+
+@pytest.mark.parametrize("baseline", ["live", ".base/before"])
+def test_old_failures_stay_known_when_the_config_and_the_prompt_file_are_renamed(gate, tmp_path, baseline):
+    rules = {"gate": {"rules": [{"name": "regressions", "max-new-failures": 0}]}}
+    texts = ["Say something about {{q}}, in one sentence.\n\nNo more than that.\n", "Say nothing about {{q}}.\n"]
+    before = {**OTHERWISE, **rules, "prompts": ["file://a/one.txt", "file://a/two.txt"]}
+    files = {"a/one.txt": texts[0], "a/two.txt": texts[1]}
+    recorded = gate(before, name="former.yaml", **files)
+    commit(tmp_path / ".base", {"former.yaml": before, "before/results.json": json.dumps(recorded.results), **files})
+    for name in ("former.yaml", "results.json", *files):
+        (tmp_path / name).unlink()
+    now = {**before, "prompts": ["file://b/uno.txt", "file://b/due.txt"]}
+    commit(tmp_path, {CONFIG: now, "b/uno.txt": texts[0] + "Please.\n", "b/due.txt": texts[1] + "?"})
+    ran = gate(None, "--base-checkout", ".base", "--baseline", baseline)
+    assert (ran.code, [grade["status"] for grade in ran.grades]) == (0, ["pre-existing"] * 2), ran.out
+    assert "is compared with `a/one.txt` of the base" in ran.out
 
 
 def test_a_base_that_the_pull_request_committed_is_a_finding(gate, tmp_path):

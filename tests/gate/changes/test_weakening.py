@@ -33,7 +33,7 @@ def less(base, head, threshold=None):
 def found(base, head, problems=()):
     """The findings between two gates."""
     one = [[gate] if isinstance(gate, GateSnapshot) else gate for gate in (base, head)]
-    return [f"{change.kind.value}: {change.text}" for change in compare(*one, problems)]
+    return [f"{change.kind.value}: {change.text}" for change in compare(*one, problems, {})]
 
 
 def answers(before, now):

@@ -3,7 +3,7 @@
 Additions and other texts of prompts are no findings, and order never matters.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from gradegate.core.numbers import figure, many
@@ -14,13 +14,12 @@ from gradegate.gate.changes.weakening import (
     REMOVED,
     WEAKER,
     Found,
-    Keys,
     Ledger,
     Match,
     compare_models,
-    matched,
     milder,
 )
+from gradegate.planning.counterparts import Keys, matched
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
@@ -47,7 +46,10 @@ _SAME_RULE: Keys[Rule] = (
 
 
 def compare(
-    base: Sequence[GateSnapshot], head: Sequence[GateSnapshot], problems: Sequence[Mistake]
+    base: Sequence[GateSnapshot],
+    head: Sequence[GateSnapshot],
+    problems: Sequence[Mistake],
+    renames: Mapping[str, str],
 ) -> tuple[GateChange, ...]:
     """Every finding, once: what is gone, then what asks for less, then what is only another."""
     found = []
@@ -64,7 +66,8 @@ def compare(
     for old in base:
         new = by_file.get(old.file)
         if new is None:
-            new = next((suite for suite in others_of_head if suite.digest == old.digest), None)
+            new = by_file.get(renames.get(old.file, ""))
+            new = new or next((it for it in others_of_head if it.digest == old.digest), None)
             others_of_head = [suite for suite in others_of_head if suite is not new]
             kind, what = (
                 (CHANGED, f"is now named `{new.file}`") if new else (REMOVED, "no longer runs")

@@ -1,17 +1,17 @@
 """Planned answers and grades of two checkouts compared: each of the base must stand in the head, wherever, and ask for as much."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from gradegate.core.numbers import exact, many
 from gradegate.core.policy import Rule
 from gradegate.errors import Origin
+from gradegate.planning.counterparts import Keys, matched
 from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerms, ModelTerms
 from gradegate.results.gate_changes import ChangeKind
 
-T = TypeVar("T")
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
 Way = tuple[ChangeKind, str]
 _MOST = 500  # answers to one question among which the nearest is looked for
@@ -22,9 +22,6 @@ _OTHERS = {
     "rubric": "has a different grading prompt",
     "metric": "counts for the metric `{new}`, not `{old}`",
 }
-Keys = Sequence[
-    Callable[[T], Hashable]
-]  # what makes two the same one, from the most to the least alike
 _ALIKE: Keys[GradeTerms] = (
     lambda grade: grade,
     lambda grade: (
@@ -100,19 +97,6 @@ def compare_grades(
             )
         if old.members and not new.negated:
             yield from compare_grades(old.members, new.members, new.limit)
-
-
-def matched(old: Sequence[T], new: Sequence[T], keys: Keys[T]) -> dict[int, int]:
-    """Which of the head stands for which of the base, by number: for each key in turn, in order, among those that are left."""
-    match: dict[int, int] = {}
-    for key in keys:
-        free: dict[object, list[int]] = {}
-        for number in sorted({*range(len(new))}.difference(match.values()), reverse=True):
-            free.setdefault(key(new[number]), []).append(number)
-        for number, one in enumerate(old):
-            if number not in match and (same := free.get(key(one))):
-                match[number] = same.pop()
-    return match
 
 
 def _strict(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:

@@ -143,6 +143,7 @@ class Binder(FrozenStruct):
             replace(
                 spec,
                 config={**spec.config, **config},
+                written=spec.config,
                 places={**spec.places, **dict.fromkeys(config, origin)},
             )
         )

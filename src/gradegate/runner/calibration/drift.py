@@ -38,18 +38,21 @@ def with_labels(
 ) -> Plan:
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
     found: list[tuple[Job, bool]] = []
-    shares, notes, wrong = [], list[Note](), label_mistakes(suites)
+    shares, notes, wrong = [], list[Note](), list[Mistake]()
     held = (
         {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
         if base
         else {}
     )
-    for own, group in _by_file(suites).items() if not settings.listing else ():
-        file = (
-            next((held[it.suite.file] for it in group if held.get(it.suite.file)), None)
-            if base
-            else own
-        )
+    files: list[tuple[LabelsFile | None, list[Located]]] = []
+    for own, group in _by_file(suites).items():
+        former = (held[it.suite.file] for it in group if held.get(it.suite.file))
+        file = next(former, None) if base else own
+        files.append((file, group))
+        # What was left of a removed case is wrong in the file of the base, too.
+        excused = {it.what for it in _chosen(file, group)[2]} if base and file else set[str]()
+        wrong += [it for it in _chosen(own, group)[2] if it.what not in excused]
+    for file, group in files if not settings.listing else ():
         if file is None:
             notes.append(_NONE)
             continue

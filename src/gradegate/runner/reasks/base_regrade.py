@@ -11,10 +11,9 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import as_cases
 from gradegate.gate.reasks.stopping import Standing
 from gradegate.gate.regressions import increases, is_old
-from gradegate.planning.identity import identity
 from gradegate.planning.plan import Job, Plan
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.baseline import Baseline, beside, pair, report, stated
+from gradegate.results.baseline import Baseline, beside, report, stated
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.runner.grading import grade_of
@@ -78,15 +77,7 @@ class Beside(Struct):
         if plan.baseline is None:
             asked = any(rule.beside_base for policy in plan.policies for rule in policy.rules)
             return cls(None, fresh, (), askable) if asked else None
-        places = [
-            (index, it)
-            for index, job in enumerate(plan.jobs)
-            for it in range(1 if job.needs else job.repeats)
-        ]
-        paired, removed = pair(
-            (identity(plan.jobs[index], repeat) for index, repeat in places), plan.baseline
-        )
-        return cls(plan.baseline, dict(zip(places, paired, strict=True)), removed, askable)
+        return cls(plan.baseline, plan.baseline.paired, plan.baseline.removed, askable)
 
     def stated(self, case: Place, job: Job, row: Row, open_: Collection[int]) -> Row:
         """A row with what the base says of it, and the status of each grade; ``open_`` failed, and may still be asked again.

@@ -1,0 +1,163 @@
+"""Which answer of the base stands for which answer of a run: by its case, its target and its prompt, whatever these are called by now."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, partial
+from itertools import product
+from typing import NamedTuple, TypeVar
+
+from gradegate.core.policy import Note
+from gradegate.core.provider_spec import UNREAD, PromptSpec
+from gradegate.planning.identity import digest
+from gradegate.planning.plan import Job
+from gradegate.providers.api.options import parameters
+from gradegate.providers.api.provider import Provider
+from gradegate.results.rows import Row
+from gradegate.security.redaction import excerpt
+
+T = TypeVar("T")
+_NEW = "so each of their failures counts as new"
+# Gives the new names of files that were renamed, by the name in the base.
+FindRenames = Callable[[], Mapping[str, str]]
+# What makes two things the same one, from the most to the least alike.
+Key = Callable[[T], Hashable]
+Keys = Sequence[Key[T]]
+
+
+def matched(
+    old: Sequence[T], new: Sequence[T], keys: Keys[T], *, unique: bool = False
+) -> dict[int, int]:
+    """Which of the head stands for which of the base, by number: for each key in turn, in order, among those that are left.
+
+    ``unique``: only if one thing on each side has the key, or as many for the first key, by which things are equal.
+    """
+    match: dict[int, int] = {}
+    for key in keys:
+        if len(match) == min(len(old), len(new)):
+            break
+        waiting, free = dict[Hashable, list[int]](), dict[Hashable, list[int]]()
+        for groups, things, taken in ((waiting, old, {*match}), (free, new, {*match.values()})):
+            for number, thing in enumerate(things):
+                if number not in taken:
+                    groups.setdefault(key(thing), []).append(number)
+        for mark, numbers in waiting.items():
+            same = free.get(mark, [])
+            most = len(same) if key is keys[0] else 1
+            if not unique or len(numbers) == len(same) <= most:
+                match.update(zip(numbers, same, strict=False))
+    return match
+
+
+class Party(NamedTuple):
+    """A target or a prompt. ``file`` is empty where the config itself contains it, ``content`` is a digest of text and settings."""
+
+    label: str
+    file: str = ""
+    content: str = ""
+
+
+@lru_cache(maxsize=1000)
+def parties_of(suite: str, target: Provider, prompt: PromptSpec) -> tuple[Party, Party]:
+    """The target and the prompt of a job. Options may be secrets, so only the values of model parameters tell two targets apart."""
+    spec = target.spec or UNREAD
+    config = spec.written or spec.config
+    written = (
+        (target.name, spec.origin, [spec.id, sorted(config), parameters(config)]),
+        (prompt.label, prompt.origin, [prompt.text, prompt.config]),
+    )
+    asked, template = (
+        Party(label, "" if origin.file == suite else origin.file, digest(content).hex())
+        for label, origin, content in written
+    )
+    return asked, template
+
+
+class Entry(NamedTuple):
+    """What tells an answer from the other ones of its run: its case, and who gave it."""
+
+    suite: str
+    description: str
+    definition: bytes
+    repeat: int
+    target: Party
+    prompt: Party
+
+
+def entry_of_job(job: Job, repeat: int = 0) -> Entry:
+    """The entry of a planned answer."""
+    parties = parties_of(job.suite, job.target, job.prompt)
+    return Entry(job.suite, job.case.description, job.definition, repeat, *parties)
+
+
+def entry_of_row(row: Row) -> Entry:
+    """The entry of a recorded answer. Earlier versions recorded only the labels."""
+    target, prompt = row.parties or ([row.provider], [row.prompt_label])
+    case = row.suite, row.description, row.definition, row.repeat
+    return Entry(*case, Party(*target), Party(*prompt))
+
+
+def pair(
+    jobs: Sequence[Job],
+    base: Sequence[T],
+    entry_of: Callable[[T], Entry],
+    find_renames: FindRenames,
+) -> tuple[dict[tuple[int, int], T | None], list[T], list[Note]]:
+    """The answer of the base for each repetition of each job, the answers that are left, and what a reader should know.
+
+    Answers to equal cases pair by target and prompt, from the most to the least alike; at last, if only one is left.
+    """
+    head = {
+        (index, repeat): entry_of_job(job, repeat)
+        for index, job in enumerate(jobs)
+        for repeat in range(1 if job.needs else job.repeats)
+    }
+    suites, renames = {job.suite for job in jobs}, cache(find_renames)
+
+    def now(file: str) -> str:
+        return file if file in suites else renames().get(file, file)
+
+    same_party: Keys[Party] = (
+        lambda party: party,
+        lambda party: party.label or party,
+        lambda party: now(party.file) if party.file else party,
+        lambda party: party.content or party,
+        lambda _: None,
+    )
+
+    def alike(target: Key[Party], prompt: Key[Party], entry: Entry) -> Hashable:
+        return entry[:4], target(entry.target), prompt(entry.prompt)
+
+    same_entry = [partial(alike, *both) for both in product(same_party, same_party)]
+    there, here = [entry_of(it) for it in base], [*head.values()]
+    there = [entry._replace(suite=now(entry.suite)) for entry in there]
+    match = matched(here, there, same_entry, unique=True)
+    taken = {*match.values()}
+    left = [number for number in range(len(base)) if number not in taken]
+    pairs = [(entry, there[match[n]] if n in match else None) for n, entry in enumerate(here)]
+    remarks = _remarks(pairs, {it.suite for it in there}, {there[number][:4] for number in left})
+    found = {place: base[match[n]] if n in match else None for n, place in enumerate(head)}
+    return found, [base[number] for number in left], [*map(Note, dict.fromkeys(remarks))]
+
+
+def _remarks(
+    pairs: Iterable[tuple[Entry, Entry | None]], suites: Collection[str], left: Collection[object]
+) -> Iterator[str]:
+    """Which names differ, and why answers have no counterpart; ``suites`` and cases that are ``left`` are those of the base."""
+    for entry, old in pairs:
+        target, prompt = map(_shown, entry[4:])
+        if old:
+            if entry.target.label != old.target.label:
+                yield f"the target {target} is compared with {_shown(old.target)} of the base"
+            # Another text in the config is what pull requests are about.
+            if entry.prompt.file and entry.prompt.label != old.prompt.label:
+                yield f"the prompt {prompt} is compared with {_shown(old.prompt)} of the base"
+        elif entry.suite not in suites:
+            yield f"the base has no answers of the config `{entry.suite}`, {_NEW}. If it was renamed, give <--base-checkout>"
+        elif entry[:4] in left:
+            yield f"it is not clear which answers of the base {target} with {prompt} is compared with, {_NEW}. Give targets and prompts a `label` that stays"
+        elif left:
+            yield f"some cases are not on the base as they are here, {_NEW}. If they are not new, their description, variables, turns, options or threshold changed, there or in `defaultTest`"
+
+
+@lru_cache(maxsize=1000)
+def _shown(party: Party) -> str:
+    return f"`{excerpt(party.label, 60)}`"
