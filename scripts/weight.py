@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 600
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "assertions": 42_000,
-    "cli": 15_500,
+    "cli": 15_800,
     "config": 30_000,
     "core": 10_000,
     "gate": 22_900,

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -137,9 +138,11 @@ def test_a_full_disk_leaves_the_old_report(folder):
     environ = {**ENVIRON, "PYTHONDONTWRITEBYTECODE": "1"}  # compiled modules would be cut too, and stay
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, preexec_fn=limited, timeout=PATIENCE)
     assert done.returncode == 0
-    assert done.stderr == "".join(f"{name} could not be written: File too large\n" for name in ("r.json", "new.json"))
+    assert done.stderr == "".join(
+        f"{name} could not be written: File too large\n" for name in (".gradegate/last.json", "r.json", "new.json")
+    )
     assert (folder / "r.json").read_text() == "old"
-    assert sorted(path.name for path in folder.iterdir()) == ["fail.yaml", "pass.yaml", "r.json", "r.md"]
+    assert sorted(path.name for path in folder.iterdir() if path.is_file()) == ["fail.yaml", "pass.yaml", "r.json", "r.md"]
 
 
 @pytest.mark.parametrize("error", [RecursionError("too deep"), MemoryError()])
@@ -213,7 +216,9 @@ def test_a_signal_decides_whatever_becomes_of_its_exception(folder, monkeypatch,
 
 
 @slow
-def test_a_second_signal_ends_a_run_at_once(folder, llm):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_is_sent_twice_loses_no_report(folder, llm, number):
+    """GNU timeout signals its child and then the child's group; wrappers pass on what a terminal sent to all."""
     llm.latency = 600
     config = {**CONFIG, "providers": [{"id": "openai:chat:m", "config": {"apiBaseUrl": llm.base, "apiKey": "own"}}]}
     (folder / "c.yaml").write_text(yaml.safe_dump(config))
@@ -221,10 +226,28 @@ def test_a_second_signal_ends_a_run_at_once(folder, llm):
         while not llm.requests:
             assert run.poll() is None
             time.sleep(0.01)
-        run.send_signal(signal.SIGINT)
-        time.sleep(0.2)
-        run.send_signal(signal.SIGINT)
-        assert run.wait(timeout=PATIENCE) == 130
+        for _ in range(20):
+            run.send_signal(number)
+            time.sleep(0.01)
+        assert run.wait(timeout=PATIENCE) == 128 + number
+    assert json.loads((folder / "r.json").read_text())["interrupted"]
+
+
+def test_a_signal_more_than_a_second_later_ends_the_process_at_once(monkeypatch):
+    now, ended = [100.0], []
+    monkeypatch.setattr(cli, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(cli, "at_once", lambda number, _: ended.append(number))
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, cli._stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        for now[0], number in ((100.9, signal.SIGINT), (101.0, signal.SIGTERM), (101.1, signal.SIGTERM)):
+            signal.raise_signal(number)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert ended == [signal.SIGTERM]
 
 
 @slow

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gradegate.runner import session
 from support.flips import BAD, GOOD, case_in, suite
 from support.interrupts import ended, interrupted, started
 from support.patience import PATIENCE
@@ -102,3 +103,68 @@ def test_a_signal_before_anything_was_asked_again_blocks_nothing_that_was_not_co
     llm.reply = lambda path, body: time.sleep(600) if case_in(body) == 3 else BAD
     results = interrupted(llm, tmp_path, suite(llm.spec(), 4), 4, "-j", "4", pause=0.5)
     assert (results["summary"]["errored"], results["summary"]["failed"]) == (4, 0)
+
+
+def stuck(path, body):
+    text = json.dumps(body["messages"])
+    if "hangs" in text:
+        time.sleep(600)
+    return GOOD if "is good" in text else BAD if "is bad" in text else "an answer"
+
+
+def test_what_unfinished_cases_were_graded_and_took_is_told(llm, tmp_path):
+    """Of three rubrics, one hangs: what the others say stays, and each reply is on the account."""
+    llm.reply = stuck
+    rubrics = [{"type": "llm-rubric", "value": text} for text in ("is good", "is bad", "hangs")]
+    one_by_one = [{"type": "assert-set", "assert": rubrics}]
+    written = asking(llm, "{{x}}", words=["one", "two"], assertions=one_by_one, defaultTest={"options": {"provider": llm.spec("judge")}})
+    results = interrupted(llm, tmp_path, written, 2 + 2 * 3, "-j", "6", "--reask", "off")
+    assert [[(it["outcome"], it["undone"]) for it in case["grades"]] for case in results["cases"]] == [
+        [("fail", False), ("pass", False), ("fail", False), ("error", True)]
+    ] * 2
+    assert {case["grades"][3]["reason"] for case in results["cases"]} == {"not run: the run was interrupted"}
+    summary = results["summary"]
+    assert (summary["tokens"], [summary[role]["calls"] for role in ("target", "grader")]) == (6 * 60, [2, 4])
+    assert results["budget"]["calls"] == len(llm.requests) == 8  # what was refused after the signal is no call
+    assert [case["output"] for case in results["cases"]] == ["an answer"] * 2
+
+
+def test_the_turns_of_a_conversation_that_was_cut_off_are_on_the_account(llm, tmp_path):
+    llm.reply = stuck
+    turns = [{"role": "user", "content": text} for text in ("first", "second", "hangs")]
+    written = {
+        "prompts": ["be kind"],
+        "providers": [llm.spec()],
+        "tests": [{"turns": turns, "assert": [{"type": "contains", "value": "x"}]}],
+    }
+    results = interrupted(llm, tmp_path, written, 3)
+    assert (results["summary"]["target"]["calls"], results["summary"]["tokens"]) == (2, 2 * 60)
+    assert (results["cases"][0]["undone"], results["cases"][0]["error"]) == (True, "not run: the run was interrupted")
+
+
+def test_labels_that_were_cut_off_are_on_the_account(llm, tmp_path):
+    """Labels are graded last, for a rule that is missed; of five, one hangs."""
+    llm.reply = stuck
+    words = ["is good", "is good", "is good", "is good", "hangs"]
+    lines = [{"description": "one", "assertion": "llm-rubric", "output": word, "label": "pass"} for word in words]
+    (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    rubric = {"type": "llm-rubric", "value": "suits", "provider": llm.spec("judge")}
+    test = {"description": "one", "assert": [rubric, {"type": "equals", "value": "another"}]}
+    written = {"prompts": ["is good"], "providers": ["echo"], "tests": [test], "gate": {"labels": "labels.jsonl"}}
+    results = interrupted(llm, tmp_path, written, 1 + 5, "-j", "5", pause=0.5)
+    assert (results["summary"]["grader"]["calls"], results["budget"]["calls"]) == (5, 6)
+
+
+def test_a_signal_while_reports_are_written_loses_none(gate, monkeypatch):
+    """The run is over then, so all of it is written."""
+    signals = [KeyboardInterrupt()]
+
+    def written(*arguments):
+        if signals:
+            raise signals.pop()
+        return write(*arguments)
+
+    write = session.write
+    monkeypatch.setattr(session, "write", written)
+    ran = gate({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]})
+    assert (signals, ran.results["outcome"]) == ([], "pass")

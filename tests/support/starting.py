@@ -37,10 +37,10 @@ class Beginning:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Every plain file below the folder, but those of git."""
+        """Every plain file below the folder, but those of git and of the last run."""
         paths = (path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink())
         named = {path.relative_to(self.folder).as_posix(): path for path in paths}
-        return {name: path.read_text() for name, path in sorted(named.items()) if not name.startswith(".git/")}
+        return {name: path.read_text() for name, path in sorted(named.items()) if not name.startswith((".git/", ".gradegate/"))}
 
     def spoil(self, below: str = "") -> None:
         """Do what recorded/answers.yaml says about seeing a blocked run."""

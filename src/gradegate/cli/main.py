@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
@@ -25,6 +26,7 @@ COMMANDS = (
     HIDDEN,
 )
 _struck: list[int] = []  # the signal that ended the command
+_ECHO = 1.0  # seconds: `timeout` and wrappers of commands send one signal twice
 
 
 def script() -> NoReturn:
@@ -103,10 +105,16 @@ def _unraised(lost: Any) -> None:
 
 
 def _stop(number: int, frame: Any) -> NoReturn:
-    """Stop in an orderly way; the next signal ends the process at once."""
+    """Stop in an orderly way; a signal that is no echo of this one ends the process at once."""
     _struck.append(number)
-    for again in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(again, at_once)
+    began = time.monotonic()
+
+    def again(number: int, frame: Any) -> None:
+        if time.monotonic() - began > _ECHO:
+            at_once(number, frame)
+
+    for stopping in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stopping, again)
     raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
 

@@ -21,8 +21,8 @@ EXAMPLES: Mapping[str, str] = {
     "schema": "gradegate schema config > gradegate.schema.json",
     "init": "gradegate init",
     "migrate": "gradegate migrate --write",
-    "view": "gradegate view results.json",
-    "explain": 'gradegate explain "names the approval limit" results.json',
+    "view": "gradegate view",
+    "explain": 'gradegate explain "names the approval limit"',
 }
 _MISTAKE = "a mistake in a config, a key or an argument"
 _DECIDED = {
@@ -50,7 +50,7 @@ gradegate gates pull requests on LLM evals. These five commands are enough to be
   gradegate validate         finds every mistake, and says what a run would take
   gradegate run              asks, grades and decides
   gradegate run --failed     asks again what failed last
-  gradegate explain CASE     tells the whole story of one case
+  gradegate explain          lists what failed; with a CASE, tells its whole story
 
 All commands: gradegate --help. Options of one: gradegate run --help."""
 
@@ -87,6 +87,17 @@ def here() -> Path:
         raise ConfigError.at(
             f"the working directory cannot be read: {e.strerror}", None, "start in a folder"
         ) from e
+
+
+def earlier(name: str) -> Path:
+    """The file of an earlier run. Raises ConfigError where it is the last run's and git tracks it: anybody may have written that."""
+    from gradegate.core.settings import LAST_RUN
+    from gradegate.files.git import is_checked_out
+
+    if name == LAST_RUN and is_checked_out(here() / name):
+        what = f"git tracks `{name}`, so it is not your last run"
+        raise ConfigError.at(what, None, "`git rm -r --cached .gradegate`")
+    return Path(name)
 
 
 def complain(text: str) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 CONCURRENCY = 4  # calls in flight; promptfoo's default
 TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
+LAST_RUN = ".gradegate/last.json"  # of the working directory: its last run
 AUTO = "auto"  # in place of the folder of `baseline`: the Action finds what the default branch left
 LIVE = "live"  # in its place, too: the same run also asks the prompts of the base checkout
 _MODELS = (*PLANNING, "calibrate")
@@ -278,8 +279,8 @@ class Settings:
         help="a .env file with keys; not allowed on GitHub",
         no_input="set the variables by `env:` of the step, from its secrets: a pull request could write the file")
     failed: str = option("", "--failed [RESULTS]", PATH, commands=("run",),
-        help="asks again only the cases that failed or have errors in the results.json of an earlier run, a part of the gate",
-        otherwise="results.json", no_input="a step decides about the whole gate")
+        help="asks again only the cases that failed or have errors in the last run, or in its results.json, a part of the gate",
+        otherwise=LAST_RUN, no_input="a step decides about the whole gate")
     quiet: bool = option(False, "-q --quiet", SWITCH, help="prints only the verdict and the names of written reports", no_input=_LOG)
     verbose: bool = option(False, "-v --verbose", SWITCH, help="prints every case, and all evidence in full", no_input=_LOG)
     no_progress_bar: bool = option(False, "--no-progress-bar", SWITCH, help="shows no progress bar on a terminal", no_input=_LOG)

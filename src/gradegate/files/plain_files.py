@@ -55,12 +55,13 @@ class Place(FrozenStruct):
     """Where a file is to be: ``parts`` (folders, then its name) below ``root``, which is taken as it is.
 
     Below the root no symbolic link is followed. ``shared``: anybody may write what is made, as later steps of a job that
-    are not root must.
+    are not root must. ``private``: nobody but its owner may read it, nor enter a folder that is made for it.
     """
 
     root: Path
     parts: tuple[str, ...]
     shared: bool = False
+    private: bool = False
 
     @property
     def path(self) -> Path:
@@ -88,7 +89,8 @@ def replacing(place: Place) -> Iterator[TextIO]:
         # A name of its own: a long one of the user's leaves no room for more.
         temporary = f".gradegate-{secrets.token_hex(8)}.tmp"
         try:
-            descriptor = os.open(temporary, NEW, 0o666, dir_fd=folder)
+            mode = 0o600 if place.private else 0o666
+            descriptor = os.open(temporary, NEW, mode, dir_fd=folder)
             if place.shared:
                 os.fchmod(descriptor, 0o666)  # whatever the umask
             with os.fdopen(
@@ -111,7 +113,7 @@ def opened_folder(place: Place) -> int:
         try:
             made = False
             with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=above)
+                os.mkdir(name, 0o700 if place.private else 0o777, dir_fd=above)
                 made = True
             folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
             if made and place.shared:

@@ -165,10 +165,10 @@ class Budget:
     def take(self, model: Hashable = None) -> None:
         """Count a request to a model that is about to be sent, once dollars suffice for it and all in flight. Raises ProviderError."""
         with self._lock:
-            while not (used_up := self._used_up()) and not self._suffices(model):
+            while not (self._stopped or (used_up := self._used_up()) or self._suffices(model)):
                 self._lock.wait(LOOK_EVERY)  # for a price; seconds run meanwhile
-                if self._stopped:
-                    raise stopped()
+            if self._stopped:
+                raise stopped()
             if used_up:
                 self._why = self._why or used_up
                 raise ProviderError(f"not run: the budget of {used_up} is used up", Trouble.STOPPED)
@@ -189,7 +189,7 @@ class Budget:
             self._lock.notify_all()
 
     def stop(self) -> None:
-        """Let no request wait any longer."""
+        """Let no request wait any longer, and count no further one."""
         with self._lock:
             self._stopped = True
             self._lock.notify_all()

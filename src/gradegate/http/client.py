@@ -225,8 +225,8 @@ class Client:
 
     def stop(self) -> None:
         """Cut every call in flight and refuse further ones."""
-        self._deadlines.stop()
         self.budget.stop()
+        self._deadlines.stop()
         if self._aside is not None:
             self._aside.stop()
 

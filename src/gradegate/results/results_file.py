@@ -43,7 +43,7 @@ def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
         with regular(path, MAX_BASELINE, links=True) as file:
             content = file.read(MAX_BASELINE)
     except UnusableError as e:
-        cure = "name the results.json of a run: `gradegate run -o results.json` writes one"
+        cure = "start `gradegate run` here first, or name the results.json of a run"
         raise ConfigError.at(f"`{path}` cannot be read: {e}", None, cure) from e
     return reread(content, str(path))
 

@@ -137,6 +137,15 @@ def case_name(row: Row) -> str:
     return name
 
 
+def not_passed(rows: Iterable[Row]) -> list[int]:
+    """The places of the rows that did not pass, or of which an assertion did not."""
+    return [
+        place
+        for place, row in enumerate(rows)
+        if not (row.has_passed and all(grade.has_passed for grade in row.grades))
+    ]
+
+
 def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows in plan order by what is decided together: the runs of a case, and any other row alone."""
     cases: list[list[Row]] = []

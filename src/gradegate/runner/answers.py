@@ -121,6 +121,7 @@ class Memory(Struct):
 
     told: dict[tuple[str, ...] | None, History] = {}
     stored: dict[str, str] = {}
+    spent: Usage = NO_USAGE  # on the last answer, also where it came to nothing
 
     def known(self, job: Job) -> Mapping[str, str] | None:
         """The stored answers that a job uses, as far as they are there; None where it uses none."""
@@ -163,25 +164,25 @@ def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[
 
 def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
     """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
-    answered = _answered(
-        job, memory.told.setdefault(job.conversation, []), repeat
-    )  # what a conversation goes on with
+    memory.spent = NO_USAGE
+    answered = _answered(job, memory, repeat)  # what a conversation goes on with
     said = transforms.of_job(job, replace(answered, target=job.target.name, tools=job.target.tools))
     if job.stores:
         memory.stored[job.stores] = said.output
     return said
 
 
-def _answered(job: Job, history: History, repeat: int) -> Transcript:
+def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
     """The answer as the target gave it."""
+    history = memory.told.setdefault(job.conversation, [])
     if job.case.turns and job.given is None:
         return (
             Transcript(_asked(job.case.turns), job.case.turns, job.vars)
             if job.case.recorded
-            else _held(job)
+            else _held(job, memory)
         )
     if job.render is None:  # a conversation that the config tells comes before the answer
-        single = _single(job, job.text, repeat)
+        single = _single(job, memory, job.text, repeat)
         before = told(job.vars.get(CONVERSATION) or ())
         return replace(single, turns=(*before, *single.turns)) if before else single
     text = job.render(history)
@@ -192,7 +193,7 @@ def _answered(job: Job, history: History, repeat: int) -> Transcript:
             job.prompt.origin,
             cure,
         )
-    said = _single(job, text, repeat)
+    said = _single(job, memory, text, repeat)
     messages = chat.parse(text)
     prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
     history.append(
@@ -213,13 +214,13 @@ def _answered(job: Job, history: History, repeat: int) -> Transcript:
     )
 
 
-def _single(job: Job, text: str, repeat: int) -> Transcript:
+def _single(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
     if job.given is not None:
         return given(job, text, repeat)
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse(text) or (Message("user", text),)
-    reply, spent = _answer(job, Request(messages, prompt=text, vars=job.vars))
+    reply, spent = _answer(job, memory, Request(messages, prompt=text, vars=job.vars))
     metadata = transforms.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
     return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
@@ -235,11 +236,12 @@ def _is_data(job: Job, text: str) -> bool:
     return False
 
 
-def _answer(job: Job, request: Request) -> tuple[Reply, Usage]:
+def _answer(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
     """The reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one without an answer."""
     with Question(job.target) as asked:
         reply = job.target.complete(request)
     spent = asked.booked(reply.usage)
+    memory.spent += spent
     transforms.check(reply, job.target.host or job.target.name)
     if reply.finish_reason in WHOLE and not reply.refused:
         asked.keep()
@@ -258,23 +260,24 @@ def _is_empty(message: Message) -> bool:
     return not (message.content.strip() or message.images or more)
 
 
-def _held(job: Job) -> Transcript:
+def _held(job: Job, memory: Memory) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     # What the config's prompt puts before the first turn: its messages, or its text as the system's.
     lead = [
         it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)
     ]
     turns: list[Turn] = []
-    usage = spent = NO_USAGE
+    usage = NO_USAGE
     metadata: JsonObject = {}
     for turn in job.case.turns:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
-        reply, cost = _answer(job, Request((*lead, *messages), prompt=turn.content, vars=job.vars))
+        request = Request((*lead, *messages), prompt=turn.content, vars=job.vars)
+        reply, _ = _answer(job, memory, request)
         metadata = transforms.metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
-        usage, spent = usage + reply.usage, spent + cost
-    return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, spent)
+        usage += reply.usage
+    return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, memory.spent)
 
 
 def _asked(turns: Sequence[Turn]) -> str:

@@ -7,7 +7,7 @@ from gradegate.assertions.grading.bound import Binding, BoundSet
 from gradegate.assertions.grading.conclusion import missing, unjudged
 from gradegate.core.conversation import Transcript
 from gradegate.core.suite import Case
-from gradegate.core.usage import NO_USAGE, Took
+from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
 from gradegate.gate.reasks.ballot import undecided
 from gradegate.planning.counterparts import parties_of
@@ -106,6 +106,14 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row
         "withheld": withheld,
     }
     return _row(job, repeat, job.text, identity(job, repeat), **found)
+
+
+def cut_off(job: Job, row: Row, why: str, spent: Usage) -> Row:
+    """The row of an answer in the midst of which the run was stopped: what is graded stays. ``spent`` is what the target took."""
+    if row.error:
+        return replace(unanswered(job, row, why), usage=spent)
+    grades = (undecided(it, why, undone=True) if it.has_error else it for it in row.grades)
+    return with_grades(job.case, row, grades)
 
 
 # --- where the calls of the budget end ----------------------------------------------------------------------------

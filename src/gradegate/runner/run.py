@@ -84,6 +84,7 @@ class Run:
             NO_USAGE,
         )  # what target and graders took and no row has
         self._labels: list[LabelAsk] = []
+        self._label_usages: list[Usage] = []
         self._gathered: Gathered | None = None
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         groups: dict[tuple[str, int, int], list[Place]] = {}
@@ -134,7 +135,6 @@ class Run:
         if any(self._missing_keys_of(grading_models(job)) for job, _ in jobs):
             return
         asks: list[LabelAsk] = []
-        usages: list[Usage] = []
 
         def ask(labelled: tuple[Job, bool]) -> None:
             job, label = labelled
@@ -149,10 +149,9 @@ class Run:
                     model, label, None if outcome is Outcome.ERROR else outcome is Outcome.PASS
                 )
             )
-            usages.extend(grade.usage for grade in grades)
+            self._label_usages.extend(grade.usage for grade in grades)
 
         self._in_threads(ask, jobs)
-        self._lost = self._lost[0], self._lost[1] + sum(usages, NO_USAGE)
         self._labels = self._labels if self._no_more() else asks
 
     def _take(self, places: Sequence[Place]) -> Mapping[Place, Asked]:
@@ -205,10 +204,10 @@ class Run:
             self._client.stop()
             programs.end()
             until = time.monotonic() + LAST_WORDS
-            for thread in filter(
-                threading.Thread.is_alive, self._threads
-            ):  # the signal may come before the last is started
-                thread.join(max(0.0, until - time.monotonic()))
+            # Until Python 3.13, `join` and `is_alive` take a thread for ended whose `join` a signal broke off.
+            threads = frozenset(self._threads)
+            while threads.intersection(threading.enumerate()) and time.monotonic() < until:
+                time.sleep(_GLANCE)
 
     def _account(self) -> Account:
         replies = self._client.replies
@@ -216,7 +215,7 @@ class Run:
             started=self._started.isoformat(timespec="seconds"),
             seconds=time.monotonic() - self._clock,
             stopped=self._stopped,
-            lost=self._lost,
+            lost=(self._lost[0], sum(self._label_usages, self._lost[1])),
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
             problems=tuple(replies.problems) if replies else (),
@@ -293,6 +292,10 @@ class Run:
             ended = self._client.budget.out_of_calls
             answer = self._asked(*place, memory)
             if self._stopped:
+                job = answer.job or self._plan.jobs[place[0]]
+                why = f"not run: {self._no_more()}"
+                row = rows.cut_off(job, answer.row, why, memory.spent)
+                self._answers[place] = replace(answer, row=row)
                 return
             if (
                 undone and answer.row.error
@@ -362,7 +365,8 @@ class Run:
     def _leave_uncompared(self) -> None:
         """What was not compared since the run ended, or one of the answers is undone, is undone as well."""
         left = [group for group in self._groups if group[0] not in self._compared]
-        undone = {place for place, answer in self._answers.items() if answer.row.undone}
+        answers = [*self._answers.items()]  # threads that are late still add to them
+        undone = {place for place, answer in answers if answer.row.undone}
         self._take_back_comparisons(
             [group for group in left if self._stopped or not undone.isdisjoint(group)]
         )
@@ -377,8 +381,7 @@ class Run:
         ]
         with at(self._occasions.of_comparison(*group[0])):
             found = compared(compare)
-        if self._stopped:
-            return
-        self._compared.add(group[0])
         for place, answer, row in zip(group, answers, found, strict=True):
             self._answers[place] = replace(answer, row=row)
+        if not self._stopped:  # else it is taken back, with what it took
+            self._compared.add(group[0])

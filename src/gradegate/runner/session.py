@@ -243,7 +243,10 @@ def _delivered(
     where: Mapping[str, Place], decision: Decision, names: Iterable[str], links: Links, seal: Hide
 ) -> Delivered:
     reports = check_outputs(where)
-    failures = write(reports, where, decision, links, seal)
+    try:
+        failures = write(reports, where, decision, links, seal)
+    except KeyboardInterrupt:  # all is asked, and the next signal ends the process at once
+        failures = write(reports, where, decision, links, seal)
     if not any(report.name == "html" for path, report in reports.items() if path not in failures):
         links = replace(links, page="")
     return Delivered(

@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    assert cli.main(["explain", *arguments]) == code
+    assert cli.main(["explain", *arguments, "results.json"]) == code
     captured = capsys.readouterr()
     return captured.out + captured.err
 

@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_page_is_that_of_the_run_to_the_byte(folder: Path, name: str) -> None:
     decision = MADE[name]()
     (folder / "results.json").write_text(samples.rendered("json", decision, screens.LINKS))
-    assert cli.main(["view", "--no-open"]) == 0
+    assert cli.main(["view", "results.json", "--no-open"]) == 0
     assert (folder / "results.html").read_text() == samples.rendered("html", decision, screens.LINKS)
 
 
@@ -43,7 +43,7 @@ def test_a_run_and_its_page(gate, capsys: pytest.CaptureFixture[str]) -> None:  
         {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "ho"}]}]}, *("-o", "direct.html")
     )
     assert ran.code == 1
-    assert cli.main(["view", "--no-open", "-o", "later.html"]) == 0
+    assert cli.main(["view", "results.json", "--no-open", "-o", "later.html"]) == 0
     assert capsys.readouterr().out == f"{ran.folder / 'later.html'}\n"
     assert (ran.folder / "later.html").read_text() == (ran.folder / "direct.html").read_text()
 
@@ -60,11 +60,11 @@ def test_it_lies_beside_the_results_and_is_replaced(folder: Path, capsys: pytest
 @pytest.mark.parametrize("mine", ["<p>mine", f"<body>{OURS}", f"<p>{'mine ' * 400}{OURS}"], ids=["other", "quoted", "far-down"])
 def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.CaptureFixture[str], named: list[str], mine: str) -> None:
     (folder / "results.html").write_text(mine)
-    assert cli.main(["view", "--no-open", *named]) == 2
+    assert cli.main(["view", "results.json", "--no-open", *named]) == 2
     said = "results.html` exists already and is not a page of gradegate -> move it away, or name another with -o"
     assert said in capsys.readouterr().err
     assert (folder / "results.html").read_text() == mine
-    assert cli.main(["view", "--no-open", "-o", "other.html"]) == 0
+    assert cli.main(["view", "results.json", "--no-open", "-o", "other.html"]) == 0
 
 
 @pytest.mark.parametrize(("arguments", "said"), table(__file__, "mistakes"))
@@ -83,7 +83,7 @@ def opened(folder: Path, **environ: str) -> tuple[subprocess.CompletedProcess[st
     browser.write_text(f'#!/bin/sh\necho "$1" > {told}\n')
     browser.chmod(0o755)
     left = {name: text for name, text in os.environ.items() if name not in ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
-    command = [sys.executable, "-m", "gradegate", "view"]
+    command = [sys.executable, "-m", "gradegate", "view", "results.json"]
     environ = {name: text.format(browser=browser) for name, text in environ.items()}
     done = subprocess.run(command, cwd=folder, env={**left, **environ}, capture_output=True, text=True, check=True)
     return done, told.read_text() if told.exists() else ""
@@ -109,7 +109,7 @@ def test_a_page_leads_where_its_run_was_and_nowhere_else(folder: Path, links: di
     document = json.loads((folder / "results.json").read_text())
     document["links"] |= links
     (folder / "results.json").write_text(json.dumps(document))
-    assert cli.main(["view", "--no-open"]) == 0
+    assert cli.main(["view", "results.json", "--no-open"]) == 0
     page = (folder / "results.html").read_text()
     assert ('href="https://github.com/octo/shop/blob/' in page) == kept
     assert ("href=" in page) == kept
@@ -119,5 +119,5 @@ def test_an_address_of_the_run_elsewhere_is_left_out(folder: Path) -> None:
     document = json.loads((folder / "results.json").read_text())
     document["links"]["run"] = "https://evil.test/octo/shop/"
     (folder / "results.json").write_text(json.dumps(document))
-    assert cli.main(["view", "--no-open"]) == 0
+    assert cli.main(["view", "results.json", "--no-open"]) == 0
     assert "evil.test" not in (folder / "results.html").read_text()

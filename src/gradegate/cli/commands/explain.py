@@ -1,34 +1,46 @@
-"""``gradegate explain``: one case of a run, from the question to the decision."""
+"""``gradegate explain``: what failed in a run, or one case of it from the question to the decision."""
+
+from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from gradegate.cli.output import say
+from gradegate.cli.output import earlier, say
+from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError, Origin
 from gradegate.gate.exit_codes import MISTAKE, PASS
 
-ABOUT = "show everything about one case of a results.json; makes no call"
-_LISTED = 50  # cases, of several that match
+if TYPE_CHECKING:
+    from gradegate.results.run_result import Decision
+
+ABOUT = "list what failed in the last run, or show all about one case; makes no call"
+_LISTED = 50  # cases
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "case", metavar="CASE", help="its number, its id, or a part of its description"
+        "case", metavar="CASE", nargs="?", help="its number, its id, or a part of its description"
     )
     parser.add_argument(
-        "results", nargs="?", default="results.json", help="of a run; default results.json"
+        "results", nargs="?", default=LAST_RUN, help="a results.json; default the last run"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code: 2 where no case matches, or several do."""
     from gradegate.core.numbers import many
-    from gradegate.reports.format.case_story import lookup, nearest, story, summary
+    from gradegate.reports.format.case_story import lookup, nearest, story
     from gradegate.reports.format.escape import one_line
     from gradegate.results.results_file import reread_file
+    from gradegate.results.rows import not_passed
 
-    decision, _ = reread_file(Path(args.results))
+    decision, _ = reread_file(earlier(args.results))
     rows = decision.run.rows
+    if args.case is None:
+        places = not_passed(rows)
+        _list(decision, places, f"{len(places):,} of {many(len(rows), 'case')} did not pass")
+        return PASS
     places = lookup(rows, args.case)
     if not places:
         near = ", ".join(f"`{called}`" for called in nearest(rows, args.case))
@@ -42,9 +54,16 @@ def run(args: argparse.Namespace) -> int:
     if len(places) == 1:
         say(story(decision, places[0]))
         return PASS
-    say(f"{len(places):,} cases match; name one by its number: gradegate explain {places[0] + 1}")
+    _list(decision, places, f"{len(places):,} cases match")
+    return MISTAKE
+
+
+def _list(decision: Decision, places: Sequence[int], what: str) -> None:
+    from gradegate.reports.format.case_story import summary
+
+    cure = f"; name one by its number: gradegate explain {places[0] + 1}" if places else ""
+    say(what + cure)
     for place in places[:_LISTED]:
         say(summary(decision, place))
     if len(places) > _LISTED:
         say(f"and {len(places) - _LISTED:,} more")
-    return MISTAKE

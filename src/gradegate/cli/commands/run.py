@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradegate.cli import parser as flags
-from gradegate.cli.output import delivered, here, report_shard
+from gradegate.cli.output import complain, delivered, earlier, here, report_shard, say, tell
+from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError, Origin
+from gradegate.gate.exit_codes import PASS
 from gradegate.structs import replace
 
 if TYPE_CHECKING:
     from gradegate.core.settings import Settings
+    from gradegate.runner.session import Delivered
 
 ABOUT = "run evals, write reports, decide"
 ALIASES = ("eval",)
@@ -27,17 +30,48 @@ def run(args: argparse.Namespace) -> int:
 
     settings = flags.settings(args, here())
     if settings.failed:
-        settings = only_failed(settings)
+        again = only_failed(settings)
+        if again is None:
+            say("every case passed, so there is nothing to ask again")
+            return PASS
+        settings = again
     bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
     if settings.shard:
         from gradegate.runner.shards.shard import run_shard
 
         return report_shard(run_shard(settings, bar))
-    return delivered(deliver(settings, (), Links(), bar), settings)
+    outcome = deliver(settings, (), Links(), bar)
+    if not settings.in_ci and outcome.decision.run.rows:
+        _keep(outcome)
+    return delivered(outcome, settings)
 
 
-def only_failed(settings: Settings) -> Settings:
-    """The settings of a run that asks again what did not pass in the file of ``--failed``. Raises ConfigError.
+def _keep(outcome: Delivered) -> None:
+    """Keep the results where commands look that name none. A folder that cannot be written to keeps none, without a word."""
+    from gradegate.files.plain_files import Place
+    from gradegate.reports.delivery.deliver import render, write_documents
+    from gradegate.reports.delivery.report import Document, Links, Sink
+    from gradegate.security.redaction import unchanged
+
+    root, folder = here().resolve(), LAST_RUN.partition("/")[0]
+    ignored = f"{folder}/.gitignore"
+    try:
+        earlier(LAST_RUN)
+    except ConfigError as e:
+        return tell(e.mistakes[0])
+    if not os.access(next(it for it in (root / folder, root) if it.exists()), os.W_OK):
+        return None
+    documents = {LAST_RUN: lambda: render("json", outcome.decision, Links(), outcome.seal)}
+    if not (root / ignored).exists():
+        documents[ignored] = lambda: Document(Sink.FILE, ["*\n"])
+    places = {file: Place(root, tuple(file.split("/")), private=True) for file in documents}
+    for failure in [*write_documents(documents, places, unchanged).values()][:1]:
+        complain(failure)
+    return None
+
+
+def only_failed(settings: Settings) -> Settings | None:
+    """The settings of a run that asks again what did not pass in the file of ``--failed``; None where all did. Raises ConfigError.
 
     Options come from no file, since anybody may have written it. The configs may: only those of the workspace are read.
     """
@@ -45,19 +79,16 @@ def only_failed(settings: Settings) -> Settings:
     from gradegate.files.workspace import Workspace
     from gradegate.planning.command import options
     from gradegate.planning.filters import filters_in
-    from gradegate.results.grades import Outcome
     from gradegate.results.results_file import reread_file
+    from gradegate.results.rows import not_passed
 
-    file, named = Path(settings.failed), Origin(settings.failed)
-    earlier = reread_file(file)[0].run
-    failed = [
-        row
-        for row in earlier.rows
-        if {row.outcome, *(grade.outcome for grade in row.grades)} != {Outcome.PASS}
-    ]
+    file, named = earlier(settings.failed), Origin(settings.failed)
+    before = reread_file(file)[0].run
+    failed = [before.rows[place] for place in not_passed(before.rows)]
+    if not before.rows:
+        raise ConfigError.at("it has no case", named, "run all of it: gradegate run")
     if not failed:
-        what = "every case passed, so there is nothing to ask again"
-        raise ConfigError.at(what, named, "run all of it: gradegate run")
+        return None
     narrowed = filters_in(settings)
     if settings.shard:
         narrowed.append("--shard")
@@ -65,7 +96,7 @@ def only_failed(settings: Settings) -> Settings:
         what = f"{' and '.join(narrowed)} would ask only a part of what failed"
         cure = "leave it out: --failed asks every case that did not pass, and no other"
         raise ConfigError.at(what, None, cure)
-    if tuple(options(settings)) != earlier.made.options:
+    if tuple(options(settings)) != before.made.options:
         what = "the earlier run had other options"
         raise ConfigError.at(what, named, "give the options of that run")
     root = Workspace.around(here() / "x", here(), settings.environment).root
@@ -73,5 +104,5 @@ def only_failed(settings: Settings) -> Settings:
     if strange := [path for path in configs if not path.resolve().is_relative_to(root)]:
         what = f"the config `{strange[0]}` is outside of the workspace"
         raise ConfigError.at(what, named, "run it: gradegate run CONFIG")
-    again = Again(file.resolve(), frozenset(row.key for row in failed), len(earlier.rows))
+    again = Again(file.resolve(), frozenset(row.key for row in failed), len(before.rows))
     return replace(settings, configs=settings.configs or tuple(map(str, configs)), again=again)

@@ -4,9 +4,9 @@ import argparse
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 
-from gradegate.cli.output import complain, here, say
+from gradegate.cli.output import complain, earlier, here, say
+from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError
 from gradegate.gate.exit_codes import PASS
 
@@ -19,7 +19,7 @@ _OURS, _HEAD = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "results", nargs="?", default="results.json", help="of a run; default results.json"
+        "results", nargs="?", default=LAST_RUN, help="a results.json; default the last run"
     )
     parser.add_argument(
         "-o", "--output", default="", metavar="FILE", help="the page; default beside the results"
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.security.environment import Environment
     from gradegate.security.secrets import sealing
 
-    results = Path(args.results)
+    results = earlier(args.results)
     decision, links = reread_file(results)
     output, cwd = args.output or str(results.with_suffix(".html")), here()
     if not output.endswith(".html"):

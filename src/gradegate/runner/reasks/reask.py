@@ -52,10 +52,9 @@ class Asking(Struct):
         """Ask for every grade once more that does not stand; what is cut off then is no ask."""
         self._times, places = self._times + 1, self.open
         answer: Transcript | Exception = self.transcript
+        memory = converse.Memory()
         if self.anew:
-            answer = guarded(
-                lambda: converse.transcript(self.job, converse.Memory()), lambda error: error
-            )
+            answer = guarded(lambda: converse.transcript(self.job, memory), lambda error: error)
         grades = gather(
             [partial(self._ask, self.bounds[place], answer, self._times) for place in places]
         )
@@ -65,7 +64,7 @@ class Asking(Struct):
             self.answers.append(
                 heard.output if isinstance(heard, Transcript) else f"(no answer: {heard})"
             )
-            self.usages.append(heard.usage if isinstance(heard, Transcript) else NO_USAGE)
+            self.usages.append(memory.spent)
         self._last = []
         for place, grade in zip(places, grades, strict=True):
             if cut and grade.has_error:
