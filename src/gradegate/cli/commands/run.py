@@ -53,7 +53,8 @@ def only_failed(settings: Settings) -> Settings:
     failed = [
         row
         for row in earlier.rows
-        if {row.outcome, *(grade.outcome for grade in row.grades)} != {Outcome.PASS}
+        if {row.outcome, row.verdict or row.outcome, *(it.outcome for it in row.grades)}
+        != {Outcome.PASS}
     ]
     if not failed:
         what = "every case passed, so there is nothing to ask again"
