@@ -119,6 +119,8 @@ def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterat
         telling = [at for at, it in enumerate(case) if it.outcome is it.verdict]
         blocks = [at for at in range(len(case)) if first + at in blocking]
         at = next(iter(blocks or telling), 0)
+        if case[at].error:  # a run that was answered says more
+            at = next((at for at, it in enumerate(case) if it.has_failed), at)
         row = case[at]
         if row.verdict:
             row = replace(
