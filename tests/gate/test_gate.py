@@ -79,8 +79,21 @@ def test_a_rule_looks_at_what_it_selects(select, rate):
     assert ruled(rows, select=Select(**select), min_pass_rate=0.1).pass_rate == rate
 
 
-def test_an_interrupted_run_is_never_a_pass():
-    assert decided("P", interrupted="interrupted").outcome is GateOutcome.INCONCLUSIVE
+@each("cut", [{"interrupted": "interrupted"}, {"incomplete": "2 of 3"}])
+def test_a_run_that_was_cut_short_is_never_a_pass_and_meets_no_rule(cut):
+    advice = Rule("advice", min_pass_rate=0.1, blocking=False, suite="s")
+    found = decided("P*2 Eu*9 F", Rule("most", min_pass_rate=0.5, suite="s"), advice, **cut)
+    assert (found.outcome, [rule.outcome for rule in found.rules]) == (GateOutcome.INCONCLUSIVE, [E, E])
+    assert found.rules[0].reason == found.rules[1].reason == found.reason
+    assert decided("P", **cut).rules[0].outcome is E
+
+
+def test_only_what_is_certain_blocks_an_interrupted_run():
+    """What is undone might pass; a failure and an error that came do not change any more."""
+    certain = {"P*2 Eu*9": False, "P*2 !u*9": False, "P Eu E": True, "P !": True, "P Eu F": True}
+    for rows, blocks in certain.items():
+        found = decided(rows, errors="block", interrupted="interrupted")
+        assert found.outcome is (GateOutcome.BLOCKED if blocks else GateOutcome.INCONCLUSIVE), rows
 
 
 @each(("grades", "threshold", "outcome", "score", "reason"), table(__file__, "what_a_case_comes_to"))

@@ -131,7 +131,12 @@ def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResu
 
 
 def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) -> Iterator[_Error]:
-    """The ERRORs that decide: of what a blocking rule looks at, and of answers of which nothing was asserted."""
+    """The ERRORs that decide: of what a blocking rule looks at, and of answers of which nothing was asserted.
+
+    What an interruption left undone is not an error for certain: it might pass.
+    """
+    if _cut_short(run):
+        rows = [row for row in rows if not (row.undone or any(it.undone for it in row.grades))]
     for row in rows:
         errors = [it for it in row.grades if it.counts and it.has_error]
         # Where the error leaves the whole case undecided, what fails in it is in no count.
@@ -188,7 +193,7 @@ def is_whole(decision: Decision, policies: Sequence[Policy]) -> bool:
     """Whether later runs may be compared with this one: nothing was left out, and each error is one that its gate ignores."""
     run = decision.run
     used_up = run.budget.used_up if run.budget else ""
-    was_cut_short = bool(run.interrupted or run.incomplete or run.made.only or used_up)
+    was_cut_short = bool(_cut_short(run) or run.made.only or used_up)
     return (
         bool(run.rows) and not was_cut_short and not _errors(run, policies, decision.rules).effect
     )
@@ -226,7 +231,17 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
             ) -> RuleResult:
                 return with_base(apply(rule, rows), rows, run, answers)
 
-            yield replace(ruled(result(suite_rows), suite_rows, run.labels, result), **power)
+            found = ruled(result(suite_rows), suite_rows, run.labels, result)
+            if found.has_passed and _cut_short(run):  # what is missing might miss it
+                found = replace(found, outcome=Outcome.ERROR, reason=_cut_short(run))
+            yield replace(found, **power)
+
+
+def _cut_short(run: RunResult) -> str:
+    """Why rows of the run are missing, so that no rule can be met; empty where none is."""
+    if run.interrupted:
+        return f"the run was {run.interrupted} before it ended"
+    return f"parts of the run are missing or damaged: {run.incomplete}" if run.incomplete else ""
 
 
 def _guard(changes: GateChanges) -> RuleResult:
@@ -247,13 +262,8 @@ def _outcome(
         return GateOutcome.BLOCKED, _named(failed) + spared(run, missed=True)
     if errors.effect == "block":
         return GateOutcome.BLOCKED, f"{errors.said}, and errors block"
-    if run.interrupted:
-        return GateOutcome.INCONCLUSIVE, f"the run was {run.interrupted} before it ended"
-    if run.incomplete:
-        return (
-            GateOutcome.INCONCLUSIVE,
-            f"parts of the run are missing or damaged: {run.incomplete}",
-        )
+    if why := _cut_short(run):
+        return GateOutcome.INCONCLUSIVE, why
     if errors.effect:
         return GateOutcome.INCONCLUSIVE, errors.said
     erring = [rule for rule in blocking if rule.has_error]

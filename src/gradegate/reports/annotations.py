@@ -1,18 +1,19 @@
 """Annotations: what did not pass, as workflow commands that GitHub shows at the line of the config."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gradegate.core.numbers import many
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.escape import clip, command, one_line, visible
-from gradegate.reports.view.findings import Effect, Finding, sort
+from gradegate.reports.view.findings import Effect, Finding, failed_once, sort
 from gradegate.reports.view.wording import (
     called,
     expected,
     name,
+    named,
     notes,
     place,
     remarks,
@@ -30,16 +31,18 @@ from gradegate.structs import FrozenStruct, replace
 _MOST = 10  # of one level in one step; GitHub hides further ones
 _PATH = 1000  # characters; a longer name is not that of a file
 _TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
+_LONG = 2000  # characters of the names of assertions
 
 
 class _Mark(FrozenStruct):
-    """One annotation; marks with the same key are one, with a count."""
+    """One annotation; marks with the same key are one, with a count. ``case``: the number of its case, 0 for a note."""
 
     level: str
     origin: Origin
     title: str
     message: str
     key: tuple[object, ...]
+    case: int = 0
 
 
 def render(decision: Decision, links: Links) -> Document:
@@ -51,18 +54,27 @@ def render(decision: Decision, links: Links) -> Document:
     }
     # Only the first ten of a level are shown: of the others nothing but their number is kept.
     firsts: dict[str, list[_Mark]] = {level: [] for level in counts}
+    shown: dict[str, set[object]] = {level: set() for level in counts}
+    left: dict[str, dict[object, str]] = {level: {} for level in counts}
     for mark in _marks(decision):
-        if mark.key not in counts[mark.level] and len(firsts[mark.level]) < _MOST:
-            firsts[mark.level].append(mark)
-        counts[mark.level][mark.key] += 1
+        level = mark.level
+        if mark.key not in counts[level] and len(firsts[level]) < _MOST:
+            firsts[level].append(mark)
+        if any(mark.key == first.key for first in firsts[level]):
+            shown[level].add(mark.case or mark.key)
+        else:
+            left[level][mark.case or mark.key] = "more case" if mark.case else "more note"
+        counts[level][mark.key] += 1
     lines = []
     for level, marks in firsts.items():
+        hidden = Counter(kind for it, kind in left[level].items() if it not in shown[level])
         for mark in marks:
-            others, hidden = counts[level][mark.key] - 1, len(counts[level]) - _MOST
-            more = f"\n... and {many(others, 'more answer')} at this line" if others else ""
-            if mark is marks[-1] and hidden > 0:
-                more += f"\n... and {many(hidden, 'more line')} with findings; see the job summary"
-            lines.append(_command(mark, more, links))
+            others = counts[level][mark.key] - 1
+            more = [f"{many(others, 'more answer')} at this line"] if others else []
+            if mark is marks[-1]:
+                more += [many(count, kind) for kind, count in hidden.items()]
+            rest = f"\n... and {', and '.join(more)}; see the job summary" if more else ""
+            lines.append(_command(mark, rest, links))
     return Document(Sink.ANNOTATIONS, lines)
 
 
@@ -86,9 +98,13 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
         else "warning"
     )
     levels = {Effect.BLOCKS: "error", Effect.UNCLEAR: alarm, Effect.KNOWN: "notice"}
+    number = 0
     for effect, findings in sort(decision).items():
         for finding in findings:
-            yield from _of_finding(finding, levels.get(effect, "warning"))
+            for row in (finding.row, *finding.alike):
+                number += 1
+                for mark in _of_row(row, finding, levels.get(effect, "warning")):
+                    yield replace(mark, case=number)
     for note in notes(decision):
         if note.origin and note.origin.file:
             yield _Mark(
@@ -100,36 +116,36 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
             )
 
 
-def _of_finding(finding: Finding, level: str) -> Iterator[_Mark]:
-    for row in (finding.row, *finding.alike):
-        if finding.grades and not row.error:
-            yield from (
-                _of_grade(row, grade, level)
-                for grade in replace(finding, row=row).grades
-                if not grade.inner
-            )
-            continue
-        why = row.error or "; ".join(remarks(row)) or "The case did not pass."
-        why = f"{'The target gave no answer: ' if row.error else ''}{visible(clip(why, _TEXT))}"
-        title = f"{'failed' if row.has_failed else 'error'}: {name(row)}"
-        yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
+def _of_row(row: Row, finding: Finding, level: str) -> Iterator[_Mark]:
+    grades = replace(finding, row=row).grades
+    if grades and not row.error:
+        yield from (_of_grade(row, grade, grades, level) for grade in grades if not grade.inner)
+        return
+    why = row.error or "; ".join(remarks(row)) or "The case did not pass."
+    why = f"{'The target gave no answer: ' if row.error else ''}{visible(clip(why, _TEXT))}"
+    title = f"{'failed' if row.has_failed else 'error'}: {name(row)}"
+    yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
 
 
-def _of_grade(row: Row, grade: Grade, level: str) -> _Mark:
+def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _Mark:
     title = f"{called(grade.assertion, grade.metric)} {said(grade)}: {name(row)}"
+    # The other assertions of the case may stand at lines that are not shown.
     facts = (
-        ("why", grade.reason),
-        ("expected", expected(grade.assertion)),
-        ("got", row.output or ""),
-        ("", scored(grade)),
+        ("why", grade.reason, _TEXT),
+        ("also", named(other for other in grades if other is not grade), _LONG),
+        ("expected", expected(grade.assertion), _TEXT),
+        ("got", row.output or "", _TEXT),
+        ("", scored(grade), _TEXT),
     )
-    clipped = ((label, visible(clip(text.strip(), _TEXT))) for label, text in facts if text.strip())
+    clipped = (
+        (label, visible(clip(text.strip(), most))) for label, text, most in facts if text.strip()
+    )
     message = (
         "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped)
         or "no reason was given"
     )
     origin = spot(row, grade)
-    advice = not grade.counts and grade.has_failed
+    advice = (not grade.counts and grade.has_failed) or failed_once(row, grade)
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
     return _Mark("warning" if advice else level, origin, title, message, key)
 

@@ -16,10 +16,10 @@ from junit_xml import TestCase, TestSuite
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.escape import one_line, visible
 from gradegate.reports.view.case import explain, explain_grade, flaky
-from gradegate.reports.view.findings import Effect, Finding, doubted, finding, unchecked
-from gradegate.reports.view.findings import told as told_rows
+from gradegate.reports.view.findings import Effect, Finding, in_plan_order, unchecked
 from gradegate.reports.view.run_summary import provenance, saved, worth
 from gradegate.reports.view.wording import (
+    OUTCOMES,
     called,
     changed,
     fails,
@@ -27,6 +27,7 @@ from gradegate.reports.view.wording import (
     place,
     recorded,
     remarks,
+    said,
     subjects,
 )
 from gradegate.results.baseline import standing
@@ -38,6 +39,7 @@ from gradegate.structs import FrozenStruct
 
 _MOST_CHANGES = 100
 _TEXT = 20_000  # characters of one text
+_MESSAGE, _LEAST = 500, 40  # characters of the reasons in a message, and of one reason
 
 _Key = tuple[str, str, str]
 
@@ -93,10 +95,7 @@ class _Told(FrozenStruct):
 def _parts(decision: Decision) -> Iterator[str]:
     run, changes = decision.run, decision.changes
     green = decision.outcome not in _ENDS
-    rows = [
-        _Told(finding(row, place in decision.blocking, doubted(decision)), green)
-        for place, row in told_rows(run.rows)
-    ]
+    rows = [_Told(finding, green) for _, finding in in_plan_order(decision)]
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
     suites: dict[_Key, list[_Told]] = {}
     for told in rows:
@@ -230,22 +229,30 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
             if row.error
             else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
         )
-        reasons = [f"{called(grade.assertion)}: {one_line(grade.reason, 300)}" for grade in chief]
-        why = f"no answer: {row.error}" if row.error else "; ".join([*remarks(row), *reasons])
+        # Many readers show only the message: it names each assertion, and shares its room among the reasons.
+        room = max(_LEAST, _MESSAGE // max(1, len(chief)))
+        reasons = []
+        for grade in chief:
+            once = f" {said(grade)}" if grade.unconfirmed else ""
+            label = called(grade.assertion, grade.metric) + once
+            reasons.append(f"{label}: {one_line(grade.reason, room)}")
+        why = [f"no answer: {row.error}"] if row.error else [*remarks(row), *reasons]
         add = case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info
         add(
-            one_line(why, 500) or ("failed" if outcome is Outcome.FAIL else "error"),
+            "; ".join(one_line(text, _MESSAGE) for text in why) or OUTCOMES[outcome],
             _inert(explain(row, chief, _TEXT)),
             kinds,
         )
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
-    said = remarks(row) if outcome is Outcome.PASS else []
+    about = remarks(row) if outcome is Outcome.PASS else []
     advises = (
         told.finding.effect is not Effect.NONE and not told.skipped and outcome is Outcome.PASS
     )
     advice = ["ADVISORY: it does not pass, but does not block"] if advises else []
     case.stdout = (
-        _inert("\n".join([*advice, *said, *(explain_grade(row, grade, _TEXT) for grade in beside)]))
+        _inert(
+            "\n".join([*advice, *about, *(explain_grade(row, grade, _TEXT) for grade in beside)])
+        )
         or None
     )
     return case

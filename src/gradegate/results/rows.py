@@ -138,12 +138,13 @@ def case_name(row: Row) -> str:
 
 
 def not_passed(rows: Iterable[Row]) -> list[int]:
-    """The places of the rows that did not pass, or of which an assertion did not."""
-    return [
-        place
-        for place, row in enumerate(rows)
-        if not (row.has_passed and all(grade.has_passed for grade in row.grades))
-    ]
+    """The places of the rows that did not pass, of which an assertion did not, or whose case has no verdict."""
+    places = []
+    for place, row in enumerate(rows):
+        outcomes = {row.outcome, row.verdict or row.outcome, *(it.outcome for it in row.grades)}
+        if outcomes != {Outcome.PASS}:
+            places.append(place)
+    return places
 
 
 def runs_of(rows: Iterable[Row]) -> list[list[Row]]:

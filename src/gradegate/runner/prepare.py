@@ -59,9 +59,9 @@ class Prepared(FrozenStruct):
     searched: frozenset[Path] = frozenset()  # the folders that patterns looked into
     missing_keys: frozenset[str] = frozenset()  # variables that the plan of a merge does without
 
-    def unseen(self, healthy: bool = True) -> list[str]:
-        """What its rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""
-        return unseen(self.plan.policies, self.plan.powers, self.hide, healthy)
+    def unseen(self) -> list[str]:
+        """What its rules cannot see, a line each."""
+        return unseen(self.plan.policies, self.plan.powers, self.hide)
 
     @property
     def shown_plan(self) -> Plan:

@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import reduce
 from operator import add
@@ -21,11 +21,9 @@ _PER_SECOND = 4  # times that the bar is drawn anew, at the width that the termi
 
 @contextmanager
 def progress(
-    total: int, said: Iterable[str] = (), in_ci: bool = False, quiet: bool = False
+    total: int, in_ci: bool = False, quiet: bool = False
 ) -> Iterator[Callable[[Row], None]]:
-    """A function to call with each finished row, from any thread; what is ``said`` stands before it."""
-    for line in () if quiet else said:
-        print(line, file=sys.stderr, flush=True)
+    """A function to call with each finished row, from any thread."""
     has_bar = (
         not quiet
         and sys.stderr.isatty()

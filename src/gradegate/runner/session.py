@@ -50,9 +50,7 @@ from gradegate.security.secrets import sealing
 from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
-Progress = Callable[
-    [int, Sequence[str]], AbstractContextManager[Watch]
-]  # takes the number of planned answers, and lines to show before
+Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
 Approve = Callable[
     [], Approval
 ]  # asks whether a person approved what the pull request does to its gate
@@ -121,7 +119,7 @@ class Session(FrozenStruct):
 
     def rows(self, prepared: Prepared, progress: Progress, ask: Ask = asked) -> RunResult:
         """The plan run, without secrets: of the variables that hold them there are the names."""
-        with progress(prepared.plan.answers, prepared.unseen(healthy=False)) as watch:
+        with progress(prepared.plan.answers) as watch:
             run = self.evaluate(partial(ask, prepared, self.settings, watch))
         return replace(conceal(run, prepared.hide), hidden=run.hidden)
 

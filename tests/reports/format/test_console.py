@@ -42,7 +42,7 @@ def test_the_reason_of_a_block_is_on_the_last_screen() -> None:
     assert "blocked by Delivery abroad, Broken on arrival, New address and 37 more: the list is above" in seen
     assert "written: results.json, junit.xml" in seen
     assert "300 cases: 260 passed, 40 failed." in seen
-    assert seen.endswith("Blocked: 30 new failures in 300 cases; see results.json")
+    assert seen.endswith("Blocked: 40 of 300 cases failed; see results.json")
 
 
 def test_no_note_and_no_metric_pushes_the_reason_off_the_screen() -> None:
@@ -86,7 +86,7 @@ def test_one_failure_is_no_list() -> None:
 
 def test_quiet_says_the_verdict_and_the_reports() -> None:
     text = shown(screens.many(), QUIET, "results.json")
-    assert text == "Blocked: 30 new failures in 300 cases; see results.json\n"
+    assert text == "Blocked: 40 of 300 cases failed; see results.json\n"
 
 
 def test_verbose_says_every_case_and_every_text_whole() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.conversation import Turn
-from gradegate.reports.view.case import Exchange, Holds, claims, exchange, question, why
+from gradegate.reports.view.case import Exchange, Holds, also, claims, exchange, question, why
 from gradegate.reports.view.findings import Effect, Finding, finding, fingerprint, sort
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
@@ -127,9 +127,11 @@ def test_of_a_long_prompt_the_variables_say_which_it_was() -> None:
     assert question(replace(row, description=""), "x" * 70, 60) == "x" * 60 + "…"  # they are its name already
 
 
-def test_why_is_the_first_reason_and_how_many_there_are_more() -> None:
+def test_why_is_the_first_reason_and_the_further_assertions_are_named() -> None:
     first, other = samples.grade(Outcome.FAIL, reason="bad"), samples.grade(Outcome.FAIL, "is-json", reason="no JSON")
-    assert why(Finding(samples.row("a", Outcome.FAIL, first, other)), 80) == ("factuality", "bad (and 1 more assertion)")
+    two = Finding(samples.row("a", Outcome.FAIL, first, other, other))
+    assert (why(two, 80), also(two)) == (("factuality", "bad"), "also: is-json failed (2 times)")
+    assert also(Finding(samples.row("a", Outcome.FAIL, first))) == also(Finding(samples.unanswered("Ohio"))) == ""
     assert why(Finding(samples.row("a", Outcome.FAIL, samples.grade(Outcome.FAIL, score=0.0))), 80) == ("factuality", "failed, score 0")
     assert why(Finding(samples.unanswered("Ohio")), 80)[1].startswith("no answer: api.openai.com")
     assert why(Finding(samples.row("a", Outcome.FAIL)), 80) == ("", "no assertion gives a reason")

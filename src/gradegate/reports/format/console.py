@@ -12,9 +12,9 @@ from gradegate.core.numbers import many
 from gradegate.reports.format.escape import harmless, one_line, visible
 from gradegate.reports.format.streams import coloured, has_rich
 from gradegate.reports.view import wording
-from gradegate.reports.view.case import explain, flaky, why
+from gradegate.reports.view.case import also, explain, flaky, why
 from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
-from gradegate.reports.view.run_summary import of, saved, took, worth
+from gradegate.reports.view.run_summary import blind_spots, of, saved, took, worth
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.security.redaction import Hide
@@ -91,6 +91,20 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
     """The lines, the verdict as the last; ``written`` are the reports that are there."""
     if not view.quiet:
         run = decision.run
+        effects = sort(decision)
+        findings = {
+            effect: found if view.passed else merged(found) for effect, found in effects.items()
+        }
+        yield from _list(findings, view)
+        for effect, found in findings.items():
+            title, tone = _headed(effect)
+            yield from _evidence("FAILED" if effect is Effect.BLOCKS else title, tone, found, view)
+        if view.passed:
+            passed = (row for _, row in told(run.rows) if row.has_passed)
+            yield from (
+                Line(f"  {wording.name(row)}  [{of(row)}]", Tone.GOOD, wording.ended(row).upper())
+                for row in passed
+            )
         # What graders in ``verbose_mode`` did, step by step.
         for row in run.rows:
             for grade in row.grades:
@@ -99,20 +113,6 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
                 ):
                     yield Line(f"STEPS  {wording.name(row)}  {one_line(grade.assertion.type, 80)}")
                     yield from (Line(f"  {visible(step)}") for step in steps)
-        effects = sort(decision)
-        findings = {
-            effect: found if view.passed else merged(found) for effect, found in effects.items()
-        }
-        if view.passed:
-            passed = (row for _, row in told(run.rows) if row.has_passed)
-            yield from (
-                Line(f"  {wording.name(row)}  [{of(row)}]", Tone.GOOD, wording.ended(row).upper())
-                for row in passed
-            )
-        yield from _list(findings, view)
-        for effect, found in findings.items():
-            title, tone = _headed(effect)
-            yield from _evidence("FAILED" if effect is Effect.BLOCKS else title, tone, found, view)
         yield from _about(decision)
         if len(blocks := [finding.row for finding in effects[Effect.BLOCKS]]) > 1:
             yield Line(f"blocked by {_names(blocks, _NAMES, 40)}: the list is above")
@@ -169,7 +169,11 @@ def _list(findings: Mapping[Effect, Sequence[Finding]], view: View) -> Iterator[
             yield Line(
                 f": {many(sum(1 + len(finding.alike) for finding in found), 'case')}", tone, title
             )
-            yield from (Line(_listed(finding, view)) for finding in found[: LOG.evidence])
+            for finding in found[: LOG.evidence]:
+                yield Line(_listed(finding, view))
+                if others := also(finding):
+                    wrapped = textwrap.fill(others, (view.columns or sys.maxsize) - 4)
+                    yield Line(textwrap.indent(wrapped, " " * 4))
             if len(found) > LOG.evidence:
                 yield Line(f"  {many(len(found) - LOG.evidence, 'more case')} in results.json")
     yield Line("")
@@ -278,6 +282,7 @@ def _about(decision: Decision) -> Iterator[Line]:
         yield from [Line(f"{said}.")] if said else []
     if run.interrupted:
         yield Line(f": {one_line(run.interrupted, _TEXT)}", Tone.UNSURE, "The run stopped early")
+    yield from [Line(said, Tone.UNSURE)] if (said := blind_spots(decision)) else []
     # A line for each rule, what is missed and blocks as the last of them.
     several = len({result.rule.suite for result in decision.rules}) > 1
     for result in sorted(decision.rules, key=_gravity):

@@ -17,13 +17,14 @@ from gradegate.errors import Origin
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.escape import clip, fact, one_line, outline, spread, visible
 from gradegate.reports.format.markdown import code, details, fence, fit, inline, link
-from gradegate.reports.view.case import beside, effect, exchange, why
+from gradegate.reports.view.case import also, beside, effect, exchange, why
 from gradegate.reports.view.findings import Effect, Finding, sort
 from gradegate.reports.view.wording import (
     EFFECTS,
     called,
     expected,
     name,
+    named,
     place,
     remarks,
     said,
@@ -71,6 +72,8 @@ def line(finding: Finding, scope: Scope, width: tuple[int, int]) -> tuple[str, .
     about += [f"turn {told.turn}"] if told.turn else []
     did = EFFECTS[finding.effect]
     reason = inline(reason, 2 * most_why)
+    others = also(finding)
+    more_why = f"<br>{inline(others, len(others))}" if others else ""
     of = (
         f"{name(row)}: " if any(it.output != row.output for it in finding.alike) else ""
     )  # of several answers, whose it is
@@ -80,9 +83,8 @@ def line(finding: Finding, scope: Scope, width: tuple[int, int]) -> tuple[str, .
         ""
         if row.error
         else inline(one_line(of + told.answered, most_got) or "(an empty answer)", 2 * most_got),
-        f"{code(kind, 80)} – {reason}"
-        if kind
-        else reason,  # a colon behind anybody's text could end the name of an emoji
+        # A colon behind anybody's text could end the name of an emoji.
+        (f"{code(kind, 80)} – {reason}" if kind else reason) + more_why,
     )
 
 
@@ -175,8 +177,8 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
         yield f"{inline(remark[:1].upper() + remark[1:])}.\n"
     if not grades and not remarks(row):
         yield "No assertion gives a reason.\n"
-    if len(grades) > _GRADES:
-        yield f"{many(len(grades) - _GRADES, 'more assertion')} did not pass.\n"
+    if rest := named(grades[_GRADES:]):
+        yield f"Further assertions that did not pass: {inline(rest, len(rest))}.\n"
 
 
 def _fact(label: str, text: str) -> str:
@@ -192,6 +194,7 @@ def _fact(label: str, text: str) -> str:
 _FILTER = next(option for option in RUN_OPTIONS if option.field == "filter_pattern")
 _TEXT = 600  # characters of one text
 _COMMAND = 2000  # characters; a longer one is not worth the room
+_IN_FULL = 5  # assertions of a case; of further ones the names
 _ALIKE = 10  # cases of one reason that are named
 _PATTERN = 200  # characters of a description that a pattern may hold
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")  # in a regular expression
@@ -201,23 +204,24 @@ _DATA = "Models and configs wrote the blocks of `text` and the names in the comm
 def told(decision: Decision, room: int, measure: Callable[[str], int], short: bool = False) -> str:
     """The cases that block, then errors, then advice, as many as there is room for.
 
-    What failed once is named and no more: it may well be good.
+    A case that failed once is named with its assertions and no more: it may well be good.
     """
     found = sort(decision)
     wanted = [
         it for effect, findings in found.items() if effect is not Effect.ONCE for it in findings
     ]
-    once = [name(it.row) for it in found[Effect.ONCE]]
+    once = found[Effect.ONCE]
     if not wanted and not once:
         return ""
     names = ", ".join(dict.fromkeys(inline(use.name, 100) for use in decision.run.keys[:10]))
     needed = f"The commands need these environment variables: {names}.\n" if names else ""
     head = f"{_DATA}\n{needed}\n"
     if once:
-        named = ", ".join(once[:_ALIKE]) + (
-            f" and {len(once) - _ALIKE:,} more" if len(once) > _ALIKE else ""
-        )
-        head += f"Failed once and not re-asked, so leave these as they are:\n\n{fence(named)}\n"
+        lines = fit((f"{name(it.row)}: {named(it.grades)}\n" for it in once), room // 4, measure)
+        if len(lines) < len(once):
+            lines.append(f"{many(len(once) - len(lines), 'more case')} in results.json")
+        listed = fence("".join(lines).rstrip())
+        head += f"Failed once and not re-asked, so leave these as they are:\n\n{listed}\n"
     made = decision.run.made
     text = _TEXT // 3 if short else _TEXT
     parts = fit((_case(finding, made, text) for finding in wanted), room - measure(head), measure)
@@ -260,14 +264,16 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
         yield fact("why", why(finding, limit)[1], limit)
     else:
         yield fact(f"got{turn}", told_of.answered or "(an empty answer)", limit)
-    for grade in [] if row.error else [grade for grade in grades if not grade.inner][:5]:
+    for grade in [] if row.error else grades[:_IN_FULL]:
         about = ", ".join(
-            filter(None, (called(grade.assertion, grade.metric), said(grade), scored(grade)))
+            filter(None, (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade)))
         )
         yield fact("assertion", about, limit)
         if text := expected(grade.assertion):
             yield fact("expected", text, limit)
         yield fact("why", grade.reason or "no reason was given", limit)
+    if not row.error and (rest := named(grades[_IN_FULL:])):
+        yield fact("further assertions", rest, len(rest))
     if finding.alike:
         yield fact("also", ", ".join(name(other) for other in finding.alike[:_ALIKE]), limit)
 

@@ -25,6 +25,7 @@ from gradegate.reports.view.wording import (
     called,
     expected,
     name,
+    named,
     place,
     remarks,
     said,
@@ -115,7 +116,7 @@ def question(row: Row, asked: str, limit: int) -> str:
 
 
 def why(finding: Finding, limit: int) -> tuple[str, str]:
-    """Which assertion did not pass, and its reason in one line."""
+    """Which assertion did not pass first, and its reason in one line."""
     row, grades = finding.row, finding.grades
     if row.error:
         return "", one_line(f"no answer: {row.error}", limit)
@@ -123,10 +124,13 @@ def why(finding: Finding, limit: int) -> tuple[str, str]:
         return "", one_line("; ".join(remarks(row)) or "no assertion gives a reason", limit)
     grade = grades[0]
     reason = one_line(grade.reason, limit) or ", ".join(filter(None, (said(grade), scored(grade))))
-    more = len([other for other in grades[1:] if not other.inner])
-    return called(grade.assertion, grade.metric), reason + (
-        f" (and {many(more, 'more assertion')})" if more else ""
-    )
+    return called(grade.assertion, grade.metric), reason
+
+
+def also(finding: Finding) -> str:
+    """The further assertions that did not pass, which ``why`` leaves out; empty where there are none or no answer came."""
+    others = [] if finding.row.error else finding.grades[1:]
+    return f"also: {named(others)}" if others else ""
 
 
 def beside(row: Row) -> str:
@@ -419,6 +423,7 @@ class CaseView(FrozenStruct):
     row: Row
     about: str
     why: tuple[str, str]  # the assertion that did not pass first, and its reason in a line
+    also: str  # the further ones
     exchange: Exchange
     failing: list[Told]
     passing: list[Told]
@@ -460,6 +465,7 @@ def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
         if not spoken
         else "",
         ("", "") if spoken else why(finding, _LINE),
+        also(finding),
         exchange(row, short[0] if short else None),
         [_told(row, grade, compare) for grade in short],
         [

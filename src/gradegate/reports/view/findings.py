@@ -3,11 +3,12 @@
 import enum
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from gradegate.core.policy import Rule
+from gradegate.core.usage import NO_USAGE
 from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
-from gradegate.results.grades import Grade
+from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, replace
@@ -33,27 +34,31 @@ class Finding(FrozenStruct):
 
     @property
     def grades(self) -> list[Grade]:
-        """What did not pass: failures first, then errors, then advice."""
+        """What did not pass: failures first, then what failed once, then errors, then advice."""
         return [*self.decisive, *(grade for grade, decides in self._shortfalls() if not decides)]
 
     @property
     def decisive(self) -> list[Grade]:
-        """What did not pass and takes part in deciding: failures first; a set is followed by its members."""
+        """What did not pass and takes part in deciding, in the same order; a set is followed by its members."""
         return [grade for grade, decides in self._shortfalls() if decides]
 
     def _shortfalls(self) -> list[tuple[Grade, bool]]:
-        shortfalls: list[tuple[bool, Grade, Grade]] = []
-        # Beside what blocks, nothing is told that failed once and was not asked again: nobody is to mend it.
-        open_ = left_open(self.row) if self.effect is Effect.BLOCKS else ()
+        shortfalls: list[tuple[tuple[bool, bool], Grade, Grade]] = []
         chief, once = None, False  # the last grade that is not a member: members follow their set
-        for position, grade in enumerate(self.row.grades):
+        for grade in self.row.grades:
             if chief is None or not grade.inner:
-                chief, once = grade, bool(open_in_grade(self.row.grades, position, open_))
+                chief, once = grade, failed_once(self.row, grade)
             # What a set tolerates of its members is not a finding.
-            if not grade.has_passed and not chief.has_passed and not once:
-                shortfalls.append((chief.has_error, grade, chief))
+            if not grade.has_passed and not chief.has_passed:
+                shortfalls.append(((chief.has_error, once), grade, chief))
         shortfalls.sort(key=lambda item: item[0])
         return [(grade, chief.counts) for _, grade, chief in shortfalls]
+
+
+def failed_once(row: Row, grade: Grade) -> bool:
+    """Whether an assertion failed by nothing but what was not re-asked to the end, so it may well be good."""
+    position = next(place for place, it in enumerate(row.grades) if it is grade)
+    return bool(open_in_grade(row.grades, position, left_open(row)))
 
 
 def unchecked(row: Row) -> bool:
@@ -107,11 +112,15 @@ def _known(row: Row) -> bool:
     )
 
 
-def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
-    """The rows that reports list, with their places: of the runs of a case one that shows what they came to."""
+def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterator[tuple[int, Row]]:
+    """The rows that reports list, with their places: of the runs of a case one that blocks, else one that shows the verdict."""
     first = 0
     for case in runs_of(rows):
-        at = next((at for at, it in enumerate(case) if it.outcome is it.verdict), 0)
+        telling = [at for at, it in enumerate(case) if it.outcome is it.verdict]
+        blocks = [at for at in range(len(case)) if first + at in blocking]
+        at = next(iter(blocks or telling), 0)
+        if case[at].error:  # a run that was answered says more
+            at = next((at for at, it in enumerate(case) if it.has_failed), at)
         row = case[at]
         if row.verdict:
             row = replace(
@@ -119,9 +128,26 @@ def told(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
                 outcome=row.verdict,
                 reason="; ".join(filter(None, [row.ran, row.reason])),
                 repeat=0,
+                grades=row.grades if row.verdict is Outcome.PASS else _of_all_runs(case, row),
             )
         yield first + at, row
         first += len(case)
+
+
+def _of_all_runs(case: Sequence[Row], shown: Row) -> tuple[Grade, ...]:
+    """The grades of one run of a case; beside those that passed, the first run in which the same assertion failed."""
+    grades: list[Grade] = []
+    for position, grade in enumerate(shown.grades):
+        grades.append(grade)
+        if grade.has_failed:
+            continue
+        for run in case:
+            if position < len(run.grades) and run.grades[position].has_failed:
+                failed = run.grades[position]
+                reason = f"in run {run.run}: {failed.reason}"
+                grades.append(replace(failed, reason=reason, turns=(), usage=NO_USAGE))
+                break
+    return tuple(grades)
 
 
 def doubted(decision: Decision) -> list[Rule]:
@@ -130,12 +156,17 @@ def doubted(decision: Decision) -> list[Rule]:
     return [it.rule for it in decision.rules if moved and it.rule.blocking and it.has_error]
 
 
-def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
-    """Every row of a run under what it does, with its place."""
-    found: dict[Effect, list[tuple[int, Finding]]] = {which: [] for which in Effect}
+def in_plan_order(decision: Decision) -> Iterator[tuple[int, Finding]]:
+    """Every row that reports list with what it does and its place, in plan order."""
     rules = doubted(decision)
-    for place, row in told(decision.run.rows):
-        it = finding(row, place in decision.blocking, rules)
+    for place, row in told(decision.run.rows, decision.blocking):
+        yield place, finding(row, place in decision.blocking, rules)
+
+
+def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
+    """The same, under what they do."""
+    found: dict[Effect, list[tuple[int, Finding]]] = {which: [] for which in Effect}
+    for place, it in in_plan_order(decision):
         found[it.effect].append((place, it))
     return found
 

@@ -8,7 +8,7 @@ from gradegate.reports.format.escape import harmless, one_line
 from gradegate.reports.view.wording import titled
 from gradegate.results.accounts import DerivedMetric, Made
 from gradegate.results.rows import Row
-from gradegate.results.run_result import Power, RunResult
+from gradegate.results.run_result import Decision, Power, RunResult
 from gradegate.security.redaction import Hide
 
 HOUR, DAY = 3600, 86_400
@@ -99,19 +99,24 @@ def of(asked: DerivedMetric | Row) -> str:
 # --- what a rule cannot see ---------------------------------------------------------------------------------------------
 
 
-def unseen(
-    policies: Sequence[Policy], powers: Sequence[Power], hide: Hide, healthy: bool = True
-) -> list[str]:
-    """What rules cannot see, a line each; without ``healthy``, only of those in which something is to be mended."""
+def unseen(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide) -> list[str]:
+    """What rules cannot see, a line each."""
     rules = [rule for policy in policies for rule in policy.rules]
-    known = [
-        (rule, power) for rule, power in zip(rules, powers, strict=True) if power.slack is not None
-    ]
     return [
-        harmless(hide(line(rule, it, len(policies) > 1)))
-        for rule, it in known
-        if healthy or [*_warnings(it)]
+        harmless(hide(line(rule, power, len(policies) > 1)))
+        for rule, power in zip(rules, powers, strict=True)
+        if power.slack is not None
     ]
+
+
+def blind_spots(decision: Decision) -> str:
+    """One line at the end of a run: which rules block by chance or notice too little; empty where none does."""
+    several = len({result.rule.suite for result in decision.rules}) > 1
+    names = [titled(result.rule, several) for result in decision.rules if [*_warnings(result)]]
+    if not names:
+        return ""
+    more = f" and {many(len(names) - 1, 'more rule')}" if len(names) > 1 else ""
+    return f"rule {names[0]}{more} may block by chance or miss a change: `gradegate validate` says how often"
 
 
 def line(rule: Rule, it: Power, several: bool) -> str:

@@ -1,14 +1,22 @@
 """The words that all reports share for figures, cases, rules and outcomes."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from gradegate.core.numbers import dearer, figure, many, percent, percents, scores, slower
 from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
 from gradegate.reports.format.escape import one_line, visible
-from gradegate.reports.view.findings import Effect, unchecked
+from gradegate.reports.view.findings import Effect, effects, unchecked
 from gradegate.results.accounts import AskedModel, BaselineReport, KeyUse, Made
-from gradegate.results.baseline import NEW_FAILURE, PRE_EXISTING, UNDECIDED, UNSTEADY, of_base
+from gradegate.results.baseline import (
+    NEW_FAILURE,
+    PRE_EXISTING,
+    UNDECIDED,
+    UNSTEADY,
+    of_base,
+    standing,
+)
 from gradegate.results.gate_changes import GateChanges, done
 from gradegate.results.grades import Asserted, Grade, Outcome
 from gradegate.results.rows import Row, case_name, shown
@@ -70,21 +78,19 @@ def headline(decision: Decision) -> str:
 
 def in_short(decision: Decision) -> str:
     """What blocks, or how many passed: ``2 new failures in 12 cases``, ``3 of 12 cases failed``; empty where no case was run."""
-    cases, report = decision.cases, decision.run.baseline
+    cases = decision.cases
     all_cases = many(cases.planned, "case")
     if not decision.run.rows:
         return ""
-    if (
-        any(
-            result.new_failures and result.has_failed and result.rule.blocking
-            for result in decision.rules
-        )
-        and report
-    ):
-        return f"{many(report.new_failures, 'new failure')} in {all_cases}"
-    if decision.outcome is GateOutcome.BLOCKED:
-        return f"{cases.failed:,} of {all_cases} failed" if cases.failed else ""
-    if decision.outcome is GateOutcome.INCONCLUSIVE and cases.errored:
+    if decision.blocking:
+        blocks = effects(decision)[Effect.BLOCKS]
+        if decision.run.baseline and all(standing(it.row) == NEW_FAILURE for _, it in blocks):
+            return f"{many(len(blocks), 'new failure')} in {all_cases}"
+        did = "failed" if len(blocks) == cases.failed else "block"
+        return f"{len(blocks):,} of {all_cases} {did}"
+    if any(it.has_failed and it.rule.blocking for it in decision.rules):
+        return ""  # for what is no case: a price, the gate itself
+    if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) and cases.errored:
         return f"{many(cases.errored, 'error')} in {all_cases}"
     return f"{cases.passed:,} of {all_cases} passed"
 
@@ -214,13 +220,21 @@ def spot(row: Row, grade: Grade) -> Origin:
 
 
 def said(grade: Grade) -> str:
-    """``failed``, ``failed, 5 of 5 asks``, ``failed (advisory)`` or ``error``, and what a comparison with the base adds."""
+    """``failed``, ``failed, 5 of 5 asks``, ``failed once, not re-asked``, ``failed (advisory)`` or ``error``, and what the base adds."""
     beside = _BESIDE.get(grade.status, "") if grade.has_failed else ""
     advice = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
     where = "in the set" if grade.inner else "" if grade.counts or grade.has_passed else advice
-    once = "not re-asked" if grade.unconfirmed and not grade.votes else ""
-    about = "; ".join(filter(None, (where, beside, once)))
-    return (asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
+    once = "failed once, not re-asked" if grade.unconfirmed and not grade.votes else ""
+    about = "; ".join(filter(None, (where, beside)))
+    return (once or asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
+
+
+def named(grades: Iterable[Grade]) -> str:
+    """Each assertion with what became of it: ``equals failed (2 times); llm-rubric failed once, not re-asked``."""
+    counts = Counter(f"{called(grade.assertion, grade.metric)} {said(grade)}" for grade in grades)
+    return "; ".join(
+        text if count == 1 else f"{text} ({count:,} times)" for text, count in counts.items()
+    )
 
 
 def asked(grade: Grade) -> str:

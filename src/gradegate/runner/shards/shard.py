@@ -48,7 +48,7 @@ def run_shard(settings: Settings, progress: Progress, spare: Spare = needed) -> 
         return ShardReport(f"{name}: {unasked}", INCONCLUSIVE, problem)
 
     own_jobs = [index for index, owner in owners(jobs, of).items() if owner == number]
-    with progress(sum(jobs[index].repeats for index in own_jobs), ()) as watch:
+    with progress(sum(jobs[index].repeats for index in own_jobs)) as watch:
         answers, account = session.evaluate(
             lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
         )
