@@ -19,6 +19,7 @@ LIMITS = (
     "max-drop",
     "max-cost-increase",
     "max-latency-increase",
+    "max-flaky",
 )  # a rule has one
 
 
@@ -53,6 +54,11 @@ class Quarantine(NamedTuple):
 
     until: date
     days: int  # that are left of it; below 0, it is over
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its last day is not over."""
+        return self.days >= 0
 
 
 class Select(FrozenStruct):
@@ -116,6 +122,7 @@ class Rule(FrozenStruct):
     )
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
     max_latency_increase: float | None = None  # of an answer, in seconds
+    max_flaky: int | None = None  # cases that are flaky or broken on the default branch
 
     def selects(
         self, assertion: Held, provider: str, description: str, metadata: JsonObject
@@ -141,6 +148,11 @@ class Rule(FrozenStruct):
     def beside_base(self) -> bool:
         """Whether it compares with the base."""
         return self.max_new_failures is not None or self.max_drop is not None
+
+    @property
+    def reads_history(self) -> bool:
+        """Whether it looks at the votes of earlier runs."""
+        return self.max_flaky is not None
 
 
 class Limits(Readable):
