@@ -1,12 +1,16 @@
-"""Tests in quarantine: flaking is forgiven and said, a break is not."""
+"""Tests in quarantine: their failures only advise, and what the votes say against the quarantine is said."""
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from support.earlier import FOLDER, by, earlier
+from support.each import each
+from support.earlier import FOLDER, by, earlier, remember
 from support.flips import scripted, suite
+
+VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())["quarantine"]
 
 
 def quarantined(llm, cases=3):
@@ -20,45 +24,61 @@ def run(gate, llm, config, replies):
     return gate(config, "--baseline", FOLDER, reask="")
 
 
-def flaking(gate, llm, config):
-    """A history in which 36 of 60 asks of case 0 fail."""
-    earlier(gate, llm, config, 12)
-    path = gate().folder / FOLDER / "history.jsonl"
-    first, *others = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([first.replace('"votes":"P"', '"votes":"FFFPP"'), *others]))
+def notes(ran):
+    return [note["text"] for note in ran.results["notes"] if "case 0` is in quarantine, but" in note["text"]]
+
+
+def test_what_the_votes_say_does_not_change_what_counts(gate, llm):
+    for vector in VECTORS:
+        fails, passes = vector["fails"], vector["passes"]
+        config = quarantined(llm, vector["grades"])
+        earlier(gate, llm, config, 1)
+        # One run in three fails at most, so nothing is broken before; the other cases decide how often an ask fails.
+        votes = [*filter(None, ["F" * fails, "P" * (passes - 1), "P"])]
+        remember(gate().folder, {number: ["P" * 60] for number in range(vector["grades"])} | {0: votes})
+        ran = run(gate, llm, config, {0: vector["replies"]})
+        grade = ran.grades[0]
+        found = (grade["outcome"], max(1, len(grade["votes"])), not grade["quarantine"], "broken, not flaky" in str(notes(ran)))
+        assert found == (vector["conclusion"], vector["asks"], vector["counts"], vector["says_broken"]), vector
 
 
 @pytest.mark.parametrize(("replies", "code", "outcome"), [("FP" * 10, 0, "pass"), ("FFFFP" * 4, 0, "error"), ("FEE", 3, "error")])
-def test_a_history_forgives_flaking(gate, llm, replies, code, outcome):
+def test_a_quarantine_forgives_flaking(gate, llm, replies, code, outcome):
     config = suite(llm.spec(), 3)
-    flaking(gate, llm, config)
+    earlier(gate, llm, config, 1)
+    remember(gate().folder, {0: ["FFPP"] * 15})
     ran = run(gate, llm, config, {0: replies})
     assert (ran.code, ran.grades[0]["outcome"]) == (0 if outcome == "pass" else 3, outcome)
     ran = run(gate, llm, quarantined(llm), {0: replies})
     assert (ran.code, ran.grades[0]["outcome"]) == (code, outcome)
-    assert "case 0: llm-rubric: flaky: 36 of 60 asks failed on the default branch" in ran.out
+    assert "case 0: llm-rubric: flaky: 30 of 60 asks failed on the default branch" in ran.out
 
 
-def test_a_break_is_not_forgiven(gate, llm):
-    config = suite(llm.spec(), 1)
-    earlier(gate, llm, config, 1, {0: "FPP"})
-    earlier(gate, llm, config, 15)
-    ran = run(gate, llm, quarantined(llm, cases=1), {0: "F" * 20})
-    past = ran.grades[0]["history"]
-    assert (ran.code, past["flaky"], past["fails"], past["bayes_factor"] > 200) == (1, True, 1, True)
+@each(
+    ("before", "replies", "said"),
+    [
+        (["FFPPP", *"PPPPPPPPPPPPPPP"], "F" * 20, "broken, not flaky: 4 of 4 asks failed here, 2 of 20 before"),
+        (["P"] * 12, "FF", "broken, not flaky: 2 of 2 asks failed here, 0 of 12 before"),
+        (["FFFP"] * 15, "F", "broken, not flaky: 45 of 60 asks failed on the default branch"),
+        (["FFFP"] * 15, "P", "broken, not flaky: 45 of 60 asks failed on the default branch"),
+        (["P"] * 12, "P", "not flaky: 0 of 12 asks failed on the default branch: remove the quarantine"),
+        (["P"] * 12, "FP" * 10, "not flaky: 0 of 12 asks failed on the default branch: remove the quarantine"),
+        (["FPP"] * 4, "P", ""),
+        (["P"] * 9, "F", ""),  # too few votes
+    ],
+)
+def test_a_break_only_advises_and_is_said(gate, llm, before, replies, said):
+    earlier(gate, llm, suite(llm.spec(), 3), 1)
+    remember(gate().folder, {0: before})
+    ran = run(gate, llm, quarantined(llm), {0: replies})
+    assert (ran.code, notes(ran)) == (0, [f"`case 0` is in quarantine, but it is {said}"] if said else [])
+    assert said in ran.out
+    (gate().folder / FOLDER / "history.jsonl").unlink()
 
 
-def test_what_is_not_flaky_counts_and_its_quarantine_is_named(gate, llm):
-    earlier(gate, llm, suite(llm.spec(), 3), 12)
-    ran = run(gate, llm, quarantined(llm), {0: "FF"})
-    assert ran.code == 1
-    assert "still counts, because it is not flaky: 0 of 12 asks failed on the default branch: remove the quarantine" in json.dumps(
-        ran.results["notes"]
-    )
-
-
-def test_a_test_that_was_never_flaky_is_not_forgiven_where_its_asks_contradict_each_other(gate, llm):
-    earlier(gate, llm, suite(llm.spec(), 3), 12)
-    ran = run(gate, llm, quarantined(llm), {0: "FP" * 10})
-    assert (ran.code, ran.grades[0]["outcome"], ran.grades[0]["quarantine"]) == (3, "error", "")
-    assert "10 of 20 asks failed, and 0 of 12 before" in ran.grades[0]["reason"]
+def test_a_failure_that_no_rule_needs_to_be_asked_again_is_forgiven_too(gate, llm):
+    config = quarantined(llm) | {"gate": {"min-pass-rate": 0.5}}
+    earlier(gate, llm, config, 1)
+    remember(gate().folder, {0: ["P"] * 12})
+    ran = run(gate, llm, config, {0: "F"})
+    assert (ran.code, ran.results["rules"][0]["failed"], bool(ran.grades[0]["quarantine"])) == (0, 0, True)

@@ -157,6 +157,7 @@ class LimitKeys(_Keys):
     max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
     max_cost_increase: Annotated[Number, Field(ge=0, le=10)] | None = None
     max_latency_increase: Annotated[Number, Field(ge=0)] | None = None
+    max_flaky: Annotated[Whole, Field(ge=0)] | None = None
 
 
 class RuleKeys(LimitKeys):

@@ -145,8 +145,9 @@ _RULES = (
     "min-cases",
     "max-cost-increase",
     "max-latency-increase",
+    "max-flaky",
 )
-_COUNTS = ("max-new-failures", "min-cases")
+_COUNTS = ("max-new-failures", "min-cases", "max-flaky")
 _EXAMPLE = 0.9
 _LARGEST = 1_000_000  # number that a cure repeats
 

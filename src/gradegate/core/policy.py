@@ -20,6 +20,7 @@ LIMITS = (
     "max-drop",
     "max-cost-increase",
     "max-latency-increase",
+    "max-flaky",
 )  # a rule has one
 
 
@@ -31,7 +32,10 @@ class Earlier(enum.Enum):
 
 
 # The limits of a rule that decide nothing without it.
-COMPARED = {Earlier.BASELINE: ("max_drop", "max_cost_increase", "max_latency_increase")}
+COMPARED = {
+    Earlier.BASELINE: ("max_drop", "max_cost_increase", "max_latency_increase"),
+    Earlier.HISTORY: ("max_flaky",),
+}
 
 
 class Runs(Likened):
@@ -65,6 +69,11 @@ class Quarantine(NamedTuple):
 
     until: date
     days: int  # that are left of it; below 0, it is over
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its last day is not over."""
+        return self.days >= 0
 
 
 class Select(FrozenStruct):
@@ -129,6 +138,7 @@ class Rule(FrozenStruct):
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
     max_latency_increase: float | None = None  # of an answer, in seconds
     is_default: bool = False  # nobody wrote it: the config has no rules, but there is a baseline
+    max_flaky: int | None = None  # cases that are flaky or broken on the default branch
 
     def selects(
         self, assertion: Held, provider: str, description: str, metadata: JsonObject
@@ -160,6 +170,11 @@ class Rule(FrozenStruct):
         """Whether one of its limits looks at a baseline."""
         limits = ("max_new_failures", *COMPARED[Earlier.BASELINE])
         return any(getattr(self, name) is not None for name in limits)
+
+    @property
+    def reads_history(self) -> bool:
+        """Whether it looks at the votes of earlier runs."""
+        return self.max_flaky is not None
 
 
 class Limits(Readable):

@@ -13,11 +13,12 @@ from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.reasks.needs import Opened, parts_of, units
 from gradegate.gate.reasks.stopping import CONTRADICTION, DOUBT, RETURN
 from gradegate.gate.regressions import Case, with_base
-from gradegate.gate.rules import apply, count, spared
+from gradegate.gate.rules import apply, count, is_in_quarantine, spared
 from gradegate.results.baseline import NEW_FAILURE
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.gate_changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.results.grades import Outcome
-from gradegate.results.rows import Row, left_open, runs_of, takes
+from gradegate.results.rows import Row, left_open, parts, runs_of, takes
 from gradegate.results.run_result import NO_POWER, Decision, GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
 
@@ -194,9 +195,25 @@ def is_whole(decision: Decision, policies: Sequence[Policy]) -> bool:
     run = decision.run
     used_up = run.budget.used_up if run.budget else ""
     was_cut_short = bool(_cut_short(run) or run.made.only or used_up)
+    graded = replace(run, rows=tuple(map(_with_contradictions_as_failures, run.rows)))
     return (
-        bool(run.rows) and not was_cut_short and not _errors(run, policies, decision.rules).effect
+        bool(run.rows)
+        and not was_cut_short
+        and not _errors(graded, policies, decision.rules).effect
     )
+
+
+def _with_contradictions_as_failures(row: Row) -> Row:
+    """The row as if votes that decide nothing were a failure: nothing is missing in them."""
+    grades = list(row.grades)
+    for place, grade in enumerate(grades):
+        errors = [part for part in parts(row.grades, place) if part.has_error]
+        if errors and all(map(is_contradicted, errors)):
+            grades[place] = replace(grade, outcome=Outcome.FAIL, score=0.0)
+    if tuple(grades) == row.grades:
+        return row
+    outcome = conclude_case(grades, row.threshold).outcome
+    return replace(row, grades=tuple(grades), outcome=outcome)
 
 
 def withheld(decision: Decision, changes: GateChanges) -> Decision:
@@ -223,7 +240,7 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
             (rule.every_case or rule.is_default)
             and rule.blocking
             and suite_rows
-            and not any(row.counts for row in suite_rows)
+            and not any(row.counts or is_in_quarantine(row) for row in suite_rows)
         ):
 
             def result(

@@ -1,4 +1,4 @@
-"""The rules that look at the base: at most so many new failures, and no drop, cost or latency that noise does not explain. Pure."""
+"""The rules that compare with earlier runs: new failures, drops, cost and latency, and flaky cases. Pure."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ from gradegate.results.baseline import (
     standing,
 )
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, case_name, takes
+from gradegate.results.rows import Row, case_name, parts, takes
 from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
@@ -77,7 +77,7 @@ def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
 
 
 def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: bool) -> RuleResult:
-    """A rule's result with what it asks of the base. ``answers``: failures are answered anew when they are asked again."""
+    """A rule's result with what it asks of earlier runs. ``answers``: failures are answered anew when they are asked again."""
     rule, report = result.rule, run.baseline
     found = []
     if report or rule.beside_base:
@@ -92,7 +92,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
         result = replace(result, reason="")
     for earlier, names in COMPARED.items() if run.on_default_branch else ():
         limits = [name for name in names if getattr(rule, name) is not None]
-        if limits and not _has(earlier, rule, rows, run):
+        if limits and not _has(earlier, rule, rows):
             missing = f"the default branch has no {earlier.value} of its cases yet"
             result = _joined(result, None, missing)
             rule = replace(rule, **dict.fromkeys(limits))  # the other limits decide
@@ -103,6 +103,8 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
             result = _joined(
                 replace(result, within_noise=result.within_noise or noise), outcome, reason
             )
+    if rule.max_flaky is not None:
+        result = _joined(result, *_flaky(rule.max_flaky, rule, rows, run.history is not None))
     cases = [case for case in found if case.grades]
     if rule.beside_base and (excuse := _excuse(cases)):
         return _joined(replace(result, excused=True), Outcome.ERROR, excuse)
@@ -113,15 +115,17 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
     return result
 
 
-def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
+def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row]) -> bool:
     """Whether earlier runs left something for a rule to compare with."""
+    seen = [row for row in rows if _sees(rule, row)]
     if earlier is Earlier.HISTORY:
-        return run.history is not None
-    return any(
-        row.base is not None or any(grade.base for grade in row.grades)
-        for row in rows
-        if _sees(rule, row)
-    )
+        return any(
+            part.history is not None
+            for row in seen
+            for place in range(len(row.grades))
+            for part in parts(row.grades, place)
+        )
+    return any(row.base is not None or any(grade.base for grade in row.grades) for row in seen)
 
 
 def _joined(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleResult:
@@ -205,13 +209,8 @@ def _newly(
         return result, Outcome.PASS, f"no new failure{beside}"
     what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")
     result = replace(result, new_failures=len(may_be))
-    names = [f"`{excerpt(case_name(it.row), 80)}`" for it in may_be[:_NAMED]]
-    more = f" and {len(may_be) - _NAMED:,} more" if len(may_be) > _NAMED else ""
-    return (
-        result,
-        Outcome.PASS,
-        f"{what}, at most {most:,} allowed: {', '.join(names)}{more}{beside}",
-    )
+    names = _named([case.row for case in may_be])
+    return result, Outcome.PASS, f"{what}, at most {most:,} allowed: {names}{beside}"
 
 
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
@@ -233,6 +232,37 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
         return f"{confirmed}: {there}, {rest:,} without a base result"
     joined = f"{confirmed} and passing" if confirmed else ", passing"
     return f"{joined} on the base{of_base(report)}"
+
+
+def _named(rows: Sequence[Row]) -> str:
+    """The names of the first rows, and how many more there are."""
+    names = [f"`{excerpt(case_name(row), 80)}`" for row in rows[:_NAMED]]
+    return ", ".join(names) + (f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else "")
+
+
+# --- flaky cases ----------------------------------------------------------------------------------------------
+
+
+def _flaky(most: int, rule: Rule, rows: Iterable[Row], has_history: bool) -> tuple[Outcome, str]:
+    if not has_history:
+        return Outcome.ERROR, "there is no history that shows which cases are flaky"
+    flaky = [row for row in rows if _is_flaky(rule, row)]
+    if not flaky:
+        return Outcome.PASS, "no case is flaky or broken on the default branch"
+    verb = "is" if len(flaky) == 1 else "are"
+    what = f"{many(len(flaky), 'case')} {verb} flaky or broken on the default branch"
+    outcome = Outcome.FAIL if len(flaky) > most else Outcome.PASS
+    return outcome, f"{what}, at most {most:,} allowed: {_named(flaky)}"
+
+
+def _is_flaky(rule: Rule, row: Row) -> bool:
+    """Whether something that the rule selects in a case is flaky or broken on the default branch, outside of a quarantine."""
+    for place, grade in enumerate(row.grades):
+        if _selects(rule, row, grade):
+            past = [part.history for part in parts(row.grades, place) if part.history]
+            if any((it.flaky or it.broken) and not it.quarantined for it in past):
+                return True
+    return False
 
 
 # --- drops ----------------------------------------------------------------------------------------------------
@@ -330,10 +360,12 @@ def increases(
 
 
 def _sees(rule: Rule, row: Row) -> bool:
-    return any(
-        not it.inner
-        and rule.selects(it.assertion, row.provider, row.description, row.test_metadata)
-        for it in row.grades
+    return any(_selects(rule, row, grade) for grade in row.grades)
+
+
+def _selects(rule: Rule, row: Row, grade: Grade) -> bool:
+    return not grade.inner and rule.selects(
+        grade.assertion, row.provider, row.description, row.test_metadata
     )
 
 

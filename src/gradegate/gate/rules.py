@@ -98,7 +98,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         return RuleResult(rule, Outcome.PASS, "")
     cases = [*as_cases(rule, rows)]
     if rule.every_case:
-        return _every_case(rule, [row for row in cases if counted(rule, row)])
+        return _every_case(rule, cases)
     outcomes = [(row, outcome) for row in cases if (outcome := outcome_of(rule, row))]
     counts = count(outcome for _, outcome in outcomes)
     first = (
@@ -109,7 +109,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     average = _average(rule, grades)
     misses, measured = _measured(rule, counts, average)
     if counts.pass_rate is None:
-        outcome, reason = Outcome.ERROR, "nothing that the rule selects could be graded"
+        outcome, reason = Outcome.ERROR, nothing_graded(rows)
     elif too_few := _too_few(rule, counts):
         outcome, reason = Outcome.ERROR, too_few
     elif rule.min_score is not None and strange:
@@ -154,6 +154,17 @@ def _selected_parts(rule: Rule, row: Row) -> list[Grade]:
     return found
 
 
+def nothing_graded(rows: Iterable[Row], what: str = "nothing that the rule selects") -> str:
+    """Say that a rule has nothing to decide by; what a quarantine forgives is nothing to decide by, either."""
+    where = " outside of quarantine" if any(map(is_in_quarantine, rows)) else ""
+    return f"{what}{where} could be graded"
+
+
+def is_in_quarantine(row: Row) -> bool:
+    """Whether something in a row only advises because its test is in quarantine."""
+    return any(grade.quarantine for grade in row.grades)
+
+
 def by_counts(rule: Rule, counts: Counts) -> Outcome:
     """What the rule says as far as it looks at how many passed; ERROR where they are too few to tell."""
     graded = counts.passed + counts.failed
@@ -187,11 +198,12 @@ def _average(rule: Rule, grades: Sequence[Grade], undone: float | None = None) -
     return mean(mean(scores) for scores in by_metric.values()) if by_metric else None
 
 
-def _every_case(rule: Rule, rows: Sequence[Row]) -> RuleResult:
+def _every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
+    rows = [row for row in cases if counted(rule, row)]
     counts = count(row.outcome for row in rows)
     graded = counts.passed + counts.failed
     if not graded:
-        outcome, reason = Outcome.ERROR, "no case could be graded"
+        outcome, reason = Outcome.ERROR, nothing_graded(cases, "no case")
     else:
         outcome = Outcome.FAIL if counts.failed else Outcome.PASS
         again, held = AskedAgain((row.outcome, row.grades) for row in rows), held_runs(rule, rows)

@@ -42,7 +42,13 @@ class PastVotes(Readable):
     fails: Annotated[int, "FAIL votes of earlier runs by the same model."] = 0
     passes: Annotated[int, "PASS votes of these runs."] = 0
     model: Annotated[str, "The model that gave this run's first vote, as its reply names it."] = ""
-    flaky: Annotated[bool, "Of at least 10 votes, 5 to 95 % fail."] = False
+    flaky: Annotated[
+        bool, "Of at least 10 votes, 5 % or more fail, and the case is not broken."
+    ] = False
+    broken: Annotated[
+        bool, "The case is broken on the default branch; the votes are those that show it."
+    ] = False
+    quarantined: Annotated[bool, "Its test is in quarantine."] = False
     bayes_factor: Annotated[
         float | None,
         "How much likelier this run's votes are if the case is broken; null where L decides.",
@@ -66,4 +72,5 @@ class HistoryReport(Readable):
     grades: int = 0
     used: int = 0
     flaky: int = 0
+    broken: int = 0
     comes_and_goes: int = 0

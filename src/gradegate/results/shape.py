@@ -49,7 +49,7 @@ _OF_CASES = "key definition base hidden undone withheld took base_took run verdi
 _OF_RULES = (
     "pass_rate score min_pass_rate min_score min_cases max_new_failures max_drop new_failures worse better p base_rate "
     "max_cost_increase max_latency_increase cost latency within_noise cases failing_before slack unchanged one_broken three_broken "
-    "five_points by_runs"
+    "five_points by_runs max_flaky"
 )
 
 

@@ -174,7 +174,7 @@ def test_a_history_is_named_where_it_leaves_a_grade_undecided():
     flaky, asks = Prior(30, 30, 0.25, 0.5, 100_000), grades("FFFP" * 5)
     found = concluded(asks, Lead(2), prior=flaky)
     assert found.reason == "the re-asks cannot tell a broken case from a flaky one: 15 of 20 asks failed, and 30 of 60 before"
-    back = concluded(grades("FFF"), Lead(2), prior=replace(STEADY, failed="2026-11-02"))
+    back = concluded(grades("FFF"), Lead(2), prior=replace(STEADY, failed="2026-11-02 without a change"))
     assert back.reason == "the failure comes and goes: it failed here, and also on 2026-11-02 without a change"
 
 

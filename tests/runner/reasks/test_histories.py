@@ -1,9 +1,10 @@
 """Votes of earlier runs decide when a failure is a break, through the command."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
-from support.earlier import FOLDER, by, earlier, on_default_branch, records
-from support.flips import scripted, suite
+from support.earlier import FOLDER, by, earlier, on_default_branch, records, remember
+from support.flips import case_in, scripted, suite
 from support.kept import PULL, event
 
 
@@ -68,17 +69,90 @@ def test_another_value_begins_anew_and_another_prompt_does_not(gate, llm):
     assert ran.results["history"]["grades"] == 0
 
 
-def test_what_comes_and_goes_is_no_break(gate, llm):
+TURNS = [*"PPPPPPPPPP", "FFF", "P", "FFF", "P", "P"]
+WHERE = "it failed here, and also on 2026-10-11 and 2026-10-13"
+
+
+def test_a_failure_that_came_and_went_twice_is_no_break(gate, llm):
     config = suite(llm.spec(), 3)
-    for replies, runs in (({}, 12), ({0: "FFF"}, 1), ({}, 3)):
-        earlier(gate, llm, config, runs, replies)
+    earlier(gate, llm, config, 1)
+    remember(gate().folder, {0: TURNS})
     ran, _ = pull(gate, llm, config, {0: "F" * 20})
     assert (ran.code, ran.grades[0]["outcome"], ran.results["history"]["comes_and_goes"]) == (3, "error", 1)
-    assert "it failed here, and also on 20" in ran.results["reason"]
-    config["prompts"] = ["Now {{q}}"]  # something else is asked: nothing passed later
-    file = gate().folder / FOLDER / "history.jsonl"
-    file.write_text(file.read_text().replace('"outcome":"pass"', '"outcome":"open"'))
+    assert f"{WHERE} without a change" in ran.results["reason"]
+    remember(gate().folder, {0: TURNS[:13] + ["P"] * 30})  # two of 43 runs
     assert pull(gate, llm, config, {0: "F" * 20})[0].code == 1
+
+
+def test_one_failure_on_the_default_branch_does_not_take_a_case_out_of_the_gate(gate, llm):
+    config = suite(llm.spec(), 3)
+    earlier(gate, llm, config, 1)
+    for votes in ([*"PPPPPPPPPP", "FFF", "P", "P"], ["P"] * 10 + ["FFF"] + ["P"] * 20):
+        remember(gate().folder, {0: votes})
+        ran, _ = pull(gate, llm, config, {0: "F" * 20})
+        assert (ran.code, ran.grades[0]["outcome"], ran.results["history"]["comes_and_goes"]) == (1, "fail", 0), votes
+
+
+def test_an_answer_that_is_asked_for_is_not_known_to_be_without_a_change(gate, llm):
+    def live(replies):
+        judge = scripted(replies)
+        return lambda path, body: f"case {case_in(body)}" if body["model"] == "target" else judge(path, body)
+
+    config = {**suite(llm.spec(), 2), "providers": [llm.spec("target")]}
+    llm.reply = by("m1", live({}))
+    folder = on_default_branch(gate, config).folder
+    remember(folder, {0: TURNS})
+    llm.reply = by("m1", live({0: "F" * 20}))
+    ran = gate(config, "--baseline", FOLDER, reask="")
+    assert ran.code == 3
+    assert f"{WHERE}, and passed later with the same request; set `runs` or `reask: answers`" in ran.results["reason"]
+    assert "without a change" not in ran.out
+
+
+def test_another_recorded_answer_is_a_change(gate, llm):
+    requests = set()
+    for answer in ("case 0 one", "case 0 two", "case 0 one"):
+        config = suite(llm.spec(), 1)
+        config["tests"][0]["providerOutput"] = answer
+        earlier(gate, llm, config, 1)
+        requests.add(records(gate().folder)[0]["runs"][-1]["request"])
+    assert len(requests) == 2
+
+
+def test_a_case_that_is_broken_on_the_default_branch_is_decided_as_without_a_history(gate, llm):
+    config = suite(llm.spec(), 3)
+    earlier(gate, llm, config, 1)
+    remember(gate().folder, {0: ["FFFP"] * 15})
+    ran, asked = pull(gate, llm, config, {0: "FFPFF"})
+    past = ran.grades[0]["history"]
+    assert (ran.code, asked) == (1, 7)
+    assert (past["fails"], past["passes"], past["broken"], past["flaky"], past["bayes_factor"]) == (45, 15, True, False, None)
+    assert (ran.results["history"]["used"], ran.results["history"]["broken"]) == (0, 1)
+    assert "case 0: llm-rubric: broken on the default branch: 45 of 60 asks failed there" in ran.out
+
+
+def test_an_overturned_failure_has_more_passes_than_failures_or_a_history_of_few(gate, llm):
+    config = suite(llm.spec(), 3)
+    earlier(gate, llm, config, 1)
+    for votes, replies, asks in ((["FFPPP"] * 4, "FPP", 5), (["FFPP"] * 3 + ["P"] * 8, "FP", 4)):
+        remember(gate().folder, {0: votes})
+        ran, asked = pull(gate, llm, config, {0: replies})
+        assert (ran.code, ran.grades[0]["outcome"], asked) == (0, "pass", asks), votes
+
+
+def test_an_undecided_case_does_not_keep_the_default_branch_from_leaving_its_votes(gate, llm):
+    config = suite(llm.spec(), 3)
+    earlier(gate, llm, config, 1)
+    folder = gate().folder
+    remember(folder, {0: ["FFPP"] * 15})
+    llm.reply = by("m1", scripted({0: "FFFFP" * 4}))
+    ran = on_default_branch(gate, config)
+    assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
+    assert [len(line["runs"]) for line in records(folder)] == [16, 2, 2]
+    assert (folder / FOLDER / "results.json").exists()
+    llm.reply = by("m1", scripted({0: "FEE", 1: "FPP"}))
+    assert on_default_branch(gate, config).code == 3  # a verdict is missing
+    assert [len(line["runs"]) for line in records(folder)] == [16, 2, 2]
 
 
 def test_a_pull_request_writes_nothing(gate, llm, monkeypatch, tmp_path):
@@ -138,3 +212,45 @@ def test_an_estimate_counts_on_as_many_asks_as_a_history_allows(gate, llm):
     assert "at most 24 (of 3 grades)" in gate(config, command="validate", reask="").out
     earlier(gate, llm, config, 10)
     assert "at most 57 (of 3 grades)" in gate(config, "--baseline", FOLDER, command="validate", reask="").out
+
+
+def steady(llm, **rule):
+    config = suite(llm.spec(), 3)
+    config["gate"] = {"rules": [{"name": "all", "min-pass-rate": 1}, {"name": "steady", **rule}]}
+    return config
+
+
+def test_a_rule_allows_so_many_flaky_cases(gate, llm):
+    earlier(gate, llm, steady(llm, **{"max-flaky": 3}), 1)
+    remember(gate().folder, {0: ["FPP"] * 4, 1: ["FFFP"] * 15, 2: ["P"] * 20})
+    what = "2 cases are flaky or broken on the default branch"
+    ran, _ = pull(gate, llm, steady(llm, **{"max-flaky": 1}), {})
+    assert (ran.code, ran.results["reason"]) == (1, f"steady: {what}, at most 1 allowed: `case 0`, `case 1`")
+    ran, _ = pull(gate, llm, steady(llm, **{"max-flaky": 2}), {})
+    assert (ran.code, ran.results["outcome"]) == (0, "pass")
+    assert what in ran.results["reason"]
+    assert ran.results["rules"][1]["max_flaky"] == 2
+    advises, _ = pull(gate, llm, steady(llm, **{"max-flaky": 1, "blocking": False}), {})
+    assert (advises.code, advises.results["outcome"]) == (0, "advisory")
+    config = steady(llm, **{"max-flaky": 1})
+    config["tests"][0]["flaky"] = (datetime.now(UTC).date() + timedelta(30)).isoformat()
+    assert pull(gate, llm, config, {})[0].code == 0  # one of them is in quarantine
+    selected, _ = pull(gate, llm, steady(llm, **{"max-flaky": 0, "select": {"description": "case 2"}}), {})
+    assert selected.code == 0
+
+
+def test_a_rule_about_flaky_cases_alone_has_a_history(gate, llm):
+    config = steady(llm, **{"max-flaky": 0})
+    del config["gate"]["rules"][0]
+    earlier(gate, llm, {**config, "gate": {"max-flaky": 3}}, 1)
+    assert pull(gate, llm, config, {})[0].code == 0
+    remember(gate().folder, {0: ["FPP"] * 4})
+    assert pull(gate, llm, config, {})[0].code == 1
+
+
+def test_a_rule_about_flaky_cases_without_a_history_is_inconclusive(gate, llm):
+    config = steady(llm, **{"max-flaky": 1})
+    llm.reply = by("m1", scripted({}))
+    for arguments in ([], ["--baseline", FOLDER]):
+        ran = gate(config, *arguments, reask="")
+        assert (ran.code, ran.results["reason"]) == (3, "steady: there is no history that shows which cases are flaky")

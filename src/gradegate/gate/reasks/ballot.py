@@ -52,7 +52,7 @@ def concluded(asks: Sequence[Grade], lead: Lead, prior: Prior | None = None) -> 
             model=asks[0].model,
         )
     if where is Standing.RETURNING and prior:
-        reason = f"{RETURN}: it failed here, and also on {prior.failed} without a change"
+        reason = f"{RETURN}: it failed here, and also on {prior.failed}"
     elif where is Standing.CONTRADICTORY:
         before = f", and {prior.fails} of {prior.fails + prior.passes} before" if prior else ""
         reason = f"{DOUBT if prior else CONTRADICTION}: {fails(votes)} of {len(votes)} asks failed{before}"

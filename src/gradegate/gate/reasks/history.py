@@ -7,43 +7,65 @@ from gradegate.results.history import LEAST, PastRun
 
 MOST_VOTES = 60  # of the newest runs that count
 MOST_RUNS = 200  # of one grade that a file keeps
-_FLAKY = 20  # a grade is flaky unless fewer than one in so many of its votes fail, or pass
+_FLAKY = 20  # a grade is flaky unless fewer than one in so many of its votes fail
+_BROKEN_RUNS = 3  # failing runs, from which a broken tail is no chance
+_TURNS = 2  # failures that went away, from which a case comes and goes
 
 
-class Counted(NamedTuple):
-    """The votes of a history that count. ``failed``: the date of a counted failure after which an equal request passed."""
+class Votes(NamedTuple):
+    """FAIL and PASS votes of some runs."""
 
     fails: int = 0
     passes: int = 0
-    failed: str = ""
+
+
+class Counted(NamedTuple):
+    """The votes of a history that count, and what the history says of the case."""
+
+    fails: int = 0
+    passes: int = 0
+    broken: Votes | None = None  # the votes that show that it is broken on the default branch
+    returned: tuple[str, ...] = ()  # if it comes and goes: the days of failures that went away
 
     @property
     def used(self) -> bool:
-        """Whether there are enough to decide by."""
-        return self.fails + self.passes >= LEAST
+        """Whether there are enough to decide by, and the case was not broken before."""
+        return self.broken is None and self.fails + self.passes >= LEAST
 
     @property
     def flaky(self) -> bool:
-        """Whether a share of 5 to 95 % of them fails."""
-        return self.used and _FLAKY * min(self.fails, self.passes) >= self.fails + self.passes
+        """Whether at least 5 % of them fail."""
+        return self.used and _FLAKY * self.fails >= self.fails + self.passes
 
 
 def count(runs: Iterable[PastRun], model: str) -> Counted:
     """The votes that count beside a first vote of that model: of the newest runs by it, from before the case broke."""
     own = [run for run in runs if run.model == model]
-    counted = own[_span(own)]
-    passed: set[str] = set()  # requests of later runs
-    failed = ""
-    for run in reversed(counted):
-        failed = (
-            run.at if not failed and run.outcome == "fail" and run.request in passed else failed
-        )
-        passed |= {run.request} if run.outcome == "pass" else set()
-    return Counted(
-        sum(run.votes.count("F") for run in counted),
-        sum(run.votes.count("P") for run in counted),
-        failed,
-    )
+    span = _span(own)
+    counted = [run for run in own[span] if _has_votes(run)]
+    votes, failing = _votes(counted), sum(map(_fails, counted))
+    since = _votes(own[span.stop :])
+    broken = None
+    if sum(since) >= LEAST and sum(map(_fails, own[span.stop :])) >= _BROKEN_RUNS:
+        broken = since
+    # By runs as well as by votes, because all asks of one bad answer fail together.
+    elif sum(votes) >= LEAST and 5 * votes.fails >= 3 * sum(votes) and 2 * failing >= len(counted):
+        broken = votes
+    returned = _returned(counted)
+    often = len(returned) >= _TURNS and 10 * failing >= len(counted)
+    return Counted(*votes, broken, returned if often else ())
+
+
+def _returned(runs: Iterable[PastRun]) -> tuple[str, ...]:
+    """The days of failing runs after which a run with the same request did not fail."""
+    failed: dict[str, str] = {}  # the day since which a request fails
+    returned = []
+    for run in runs:
+        if _fails(run):
+            failed[run.request] = run.at
+        elif run.request in failed:
+            returned.append(failed.pop(run.request))
+    return tuple(returned)
 
 
 def cut(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
@@ -58,20 +80,28 @@ def cut(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
 def _span(runs: Sequence[PastRun]) -> slice:
     """The newest whole runs that have no more votes than count, before the longest tail that is broken.
 
-    That tail begins with a failure, and at least 3 of 4 of its runs fail.
+    That tail begins with a failing run, and at least 3 of 4 of its runs that voted fail.
     """
-    failed, end = 0, len(runs)
+    failed, voted, end = 0, 0, len(runs)
     for place in range(len(runs) - 1, -1, -1):
-        run = runs[place]
-        if run.outcome == "fail" or (
-            run.outcome == "error" and run.votes.count("F") > run.votes.count("P")
-        ):
+        voted += _has_votes(runs[place])
+        if _fails(runs[place]):
             failed += 1
-            end = place if 4 * failed >= 3 * (len(runs) - place) else end
+            end = place if 4 * failed >= 3 * voted else end
     votes, first = 0, end
-    while (
-        first
-        and (votes := votes + sum(vote != "E" for vote in runs[first - 1].votes)) <= MOST_VOTES
-    ):
+    while first and (votes := votes + sum(_votes([runs[first - 1]]))) <= MOST_VOTES:
         first -= 1
     return slice(first, end)
+
+
+def _votes(runs: Sequence[PastRun]) -> Votes:
+    return Votes(*(sum(run.votes.count(sign) for run in runs) for sign in "FP"))
+
+
+def _has_votes(run: PastRun) -> bool:
+    return sum(_votes([run])) > 0
+
+
+def _fails(run: PastRun) -> bool:
+    """Whether more of its votes fail than pass."""
+    return run.votes.count("F") > run.votes.count("P")

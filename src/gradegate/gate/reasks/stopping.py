@@ -39,7 +39,7 @@ class Prior(FrozenStruct):
     mean: float  # by ``mean_share``
     noise: float
     grades: int  # of the run that may be asked again
-    failed: str = ""  # as ``Counted`` has it, empty where it decides nothing
+    failed: str = ""  # when it failed and went away, in words; empty where that decides nothing
     flaky: bool = False
 
     def factor(self, fails: int, passes: int) -> float:
@@ -66,6 +66,17 @@ def _chance(beta: tuple[float, float], fails: int, passes: int, side: int) -> fl
     return (beta[side] + (fails, passes)[side]) / (sum(beta) + fails + passes)
 
 
+class Standing(enum.Enum):
+    """Where a grade stands after some asks."""
+
+    OPEN = "open"  # to be asked again
+    PASS = "pass"
+    FAIL = "fail"  # confirmed
+    CONTRADICTORY = "contradictory"  # neither side leads after the most asks
+    UNASKABLE = "unaskable"  # too many asks gave no verdict
+    RETURNING = "returning"  # confirmed, and it was there before and went away
+
+
 class Chances(NamedTuple):
     """How a grade with a history ends, and after how many asks on average."""
 
@@ -78,43 +89,36 @@ class Chances(NamedTuple):
 def factor_chances(prior: Prior, *, broken: bool) -> Chances:
     """Those of a case that is as before, or broken: the walk over votes, summed exactly."""
     first = prior.failing(0, 0, broken=broken)
-    ends = {"pass": 1 - first, "fail": 0.0, "error": 0.0}
-    asks, at = 1 - first, {(1, 0): first}
-    for number in range(1, MOST_ASKS + 1):
+    ends = dict.fromkeys(Standing, 0.0) | {Standing.PASS: 1 - first}
+    asks, at, number = 1 - first, {(1, 0): first}, 1
+    while at:
         following: dict[tuple[int, int], float] = {}
         for (fails, passes), chance in at.items():
-            if (end := ended(prior, fails, passes)) or number == MOST_ASKS:
-                ends[end or "error"] += chance
+            end = ended(prior, fails, passes)
+            if end is not Standing.OPEN:
+                ends[end] += chance
                 asks += number * chance
                 continue
             fail = chance * prior.failing(fails, passes, broken=broken)
             following[fails + 1, passes] = following.get((fails + 1, passes), 0.0) + fail
             following[fails, passes + 1] = following.get((fails, passes + 1), 0.0) + chance - fail
-        at = following
-    return Chances(ends["pass"], ends["fail"], ends["error"], asks)
+        at, number = following, number + 1
+    return Chances(ends[Standing.PASS], ends[Standing.FAIL], ends[Standing.CONTRADICTORY], asks)
 
 
-def ended(prior: Prior, fails: int, passes: int) -> str:
-    """How so many votes end asking, "pass" or "fail"; empty where they do not."""
+def ended(prior: Prior, fails: int, passes: int, errors: int = 0) -> Standing:
+    """Where a grade with a history stands after so many asks, the first of which failed."""
     factor = prior.factor(fails, passes)
-    return (
-        "fail"
-        if factor >= _ODDS * prior.grades
-        else "pass"
-        if factor <= OVERTURNS and passes
-        else ""
-    )
-
-
-class Standing(enum.Enum):
-    """Where a grade stands after some asks."""
-
-    OPEN = "open"  # to be asked again
-    PASS = "pass"
-    FAIL = "fail"  # confirmed
-    CONTRADICTORY = "contradictory"  # neither side leads after the most asks
-    UNASKABLE = "unaskable"  # too many asks gave no verdict
-    RETURNING = "returning"  # confirmed, and it was there before and went without a change
+    if factor >= _ODDS * prior.grades:
+        return Standing.FAIL
+    all_fails = prior.fails + fails
+    every = prior.passes + passes + all_fails
+    is_last = fails + passes + errors >= MOST_ASKS
+    # A case that fails more and more is not as before: its history excuses no failure that most votes confirm.
+    excused = passes > fails or 3 * all_fails < every or (is_last and 5 * all_fails < 3 * every)
+    if factor <= OVERTURNS and passes and excused:
+        return Standing.PASS
+    return Standing.CONTRADICTORY if is_last else Standing.OPEN
 
 
 def standing(outcomes: Sequence[Outcome], lead: Lead, prior: Prior | None = None) -> Standing:
@@ -126,24 +130,15 @@ def standing(outcomes: Sequence[Outcome], lead: Lead, prior: Prior | None = None
     fails, passes, errors = (
         outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR)
     )
-    if prior is not None:
-        end = ended(prior, fails, passes) if fails else "pass" * bool(passes)
-        if end:
-            return (
-                Standing.PASS
-                if end == "pass"
-                else Standing.RETURNING
-                if prior.failed
-                else Standing.FAIL
-            )
-    elif fails - passes >= lead.votes:
+    if prior is not None and fails:
+        if errors > MOST_ERRORS:
+            return Standing.UNASKABLE
+        end = ended(prior, fails, passes, errors)
+        return Standing.RETURNING if end is Standing.FAIL and prior.failed else end
+    if fails - passes >= lead.votes:
         return Standing.FAIL
-    elif passes > fails:
+    if passes > fails:
         return Standing.PASS
     if errors > MOST_ERRORS or errors == len(outcomes):
         return Standing.UNASKABLE
-    return (
-        Standing.CONTRADICTORY
-        if len(outcomes) >= (MOST_ASKS if prior else 3 * lead.votes)
-        else Standing.OPEN
-    )
+    return Standing.CONTRADICTORY if len(outcomes) >= 3 * lead.votes else Standing.OPEN

@@ -34,7 +34,6 @@ from gradegate.reports.view.wording import (
 )
 from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
 from gradegate.results.grades import Grade
-from gradegate.results.history import LEAST
 from gradegate.results.rows import Row, name_variables, shown
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
@@ -178,10 +177,10 @@ def flaky(rows: Iterable[Row]) -> list[str]:
         for grade in row.grades:
             past = grade.history
             votes = past.fails + past.passes if past else 0
-            if past and (
-                past.flaky or (past.fails > past.passes and votes >= LEAST)
-            ):  # of so many, more than 95 % fail
-                said = f"{'flaky' if past.flaky else 'broken'}: {past.fails} of {many(votes, 'ask')} failed on the default branch"
+            if past and (past.flaky or past.broken):
+                where = "on the default branch"
+                asks = f"{past.fails} of {many(votes, 'ask')} failed"
+                said = f"broken {where}: {asks} there" if past.broken else f"flaky: {asks} {where}"
                 found.append(
                     (-past.fails / votes, f"{name(row)}: {called(grade.assertion)}: {said}")
                 )

@@ -395,6 +395,8 @@ def required(result: RuleResult) -> str:
         if (seconds := rule.max_latency_increase) is not None
         else []
     )
+    if rule.max_flaky is not None:
+        parts.append(f"at most {many(rule.max_flaky, 'flaky case')}")
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
 

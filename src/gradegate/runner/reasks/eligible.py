@@ -18,7 +18,9 @@ class Askable:
         self.policies: dict[str, Policy] = {}
         self.rules: dict[str, tuple[Rule, ...]] = {}  # those that block, by suite
         for policy in plan.policies:
-            for rule in filter(lambda rule: rule.blocking and rule.judges, policy.rules):
+            for rule in filter(
+                lambda it: it.blocking and (it.judges or it.reads_history), policy.rules
+            ):
                 self.policies[rule.suite] = policy
                 self.rules[rule.suite] = (*self.rules.get(rule.suite, ()), rule)
 
@@ -63,14 +65,12 @@ class Askable:
 def mode_of(bound: Bound, job: Job) -> str:
     """How a failure is asked again: "off", "grader" or "answers"; where no target is asked, and for runs, "answers" is "grader"."""
     mode = bound.again.mode
-    asked = (
-        not job.needs
-        and not job.case.recorded
-        and job.given is None
-        and job.render is None
-        and job.recall is None
-    )
-    asked = asked and job.target.replies_from != "prompt"
+    asked = not (job.needs or is_recorded(job) or job.render or job.recall)
     if mode == "answers" and not asked:
         return "grader" if "text" in bound.models else "off"
     return mode
+
+
+def is_recorded(job: Job) -> bool:
+    """Whether the answer is known without asking a target: it is written down, or it is the prompt."""
+    return job.case.recorded or job.given is not None or job.target.replies_from == "prompt"

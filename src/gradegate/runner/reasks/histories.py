@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 
-from gradegate.gate.reasks.history import Counted, count, cut
+from gradegate.gate.reasks.history import Counted, Votes, count, cut
 from gradegate.gate.reasks.stopping import Prior, mean_share
 from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.plan import Job, Plan
@@ -12,7 +12,7 @@ from gradegate.results.grades import Grade, Outcome
 from gradegate.results.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
-from gradegate.runner.reasks.eligible import Askable, mode_of
+from gradegate.runner.reasks.eligible import Askable, is_recorded, mode_of
 from gradegate.structs import replace
 
 _SHORT, _DIGITS = 7, 16  # of a commit, and of the hash of a request
@@ -61,7 +61,15 @@ class Histories:
         if not (found.used and noise):
             return None
         bound = dict(self._askable.of(job))[position]
-        failed = found.failed if mode_of(bound, job) == "grader" else ""
+        failed = ""
+        if found.returned and mode_of(bound, job) == "grader":
+            days = " and ".join(found.returned[-2:])
+            # Only a recorded answer is known to be the same.
+            failed = (
+                f"{days} without a change"
+                if is_recorded(job)
+                else f"{days}, and passed later with the same request; set `runs` or `reask: answers`"
+            )
         mean = mean_share(*self._shares(model), noise)
         return Prior(
             found.fails, found.passes, mean, noise, self._askable.grades, failed, found.flaky
@@ -94,11 +102,18 @@ class Histories:
         for position, own in identities.items():
             grade = grades[position]
             found = self.counted(own, grade.model)
-            votes = _votes(grade)
-            if found.fails + found.passes and not votes.startswith("E"):
+            votes, before = _votes(grade), found.broken or Votes(found.fails, found.passes)
+            if sum(before) and not votes.startswith("E"):
                 prior = self.prior(job, position, own, grade.model)
                 factor = prior.factor(votes.count("F"), votes.count("P")) if prior else None
-                past = PastVotes(found.fails, found.passes, grade.model, found.flaky, factor)
+                past = PastVotes(
+                    *before,
+                    grade.model,
+                    flaky=found.flaky,
+                    broken=found.broken is not None,
+                    quarantined=job.case.quarantine is not None and job.case.quarantine.lasts,
+                    bayes_factor=factor,
+                )
                 grades[position] = replace(grade, history=past)
         return replace(row, grades=tuple(grades))
 
@@ -119,7 +134,8 @@ class Histories:
             grades=len(held),
             used=sum(it.bayes_factor is not None for it in past),
             flaky=sum(it.flaky for it in past),
-            comes_and_goes=sum(bool(self.counted(own, it.model).failed) for own, it in held),
+            broken=sum(it.broken for it in past),
+            comes_and_goes=sum(bool(self.counted(own, it.model).returned) for own, it in held),
         )
 
     def lines(self, run: RunResult) -> Iterator[str]:
@@ -128,21 +144,18 @@ class Histories:
             history_lines,
         )  # its shapes take as long to define as a small plan to make
 
-        records, requests = dict(self.records), dict[int, str]()
+        records = dict(self.records)
         for job, row, own, grade in self._grades(run.rows) if run.rows else ():
             if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
                 stands = not grade.has_failed or grade.confirmed
                 outcome = grade.outcome.value if stands else "open"
-                asked = requests.get(id(job)) or requests.setdefault(
-                    id(job), request(job).hex()[:_DIGITS]
-                )
                 past = PastRun(
                     run.made.started[:10],
                     run.made.commit[:_SHORT],
                     grade.model,
                     _votes(grade),
                     outcome,
-                    asked,
+                    _asked(job, row),
                 )
                 before = records[own].runs if own in records else ()
                 records[own] = GradeRecord(
@@ -158,6 +171,14 @@ class Histories:
         ):
             for position, own in identities.items():
                 yield self._plan.jobs[place[0]], row, own, row.grades[position]
+
+
+def _asked(job: Job, row: Row) -> str:
+    """A hash of what the target was asked; of a recorded answer, of the answer as well."""
+    asked = request(job)
+    if is_recorded(job):
+        asked = digest([asked.hex(), row.output, [turn.content for turn in row.turns]])
+    return asked.hex()[:_DIGITS]
 
 
 def _votes(grade: Grade) -> str:

@@ -8,10 +8,10 @@ from gradegate.core.conversation import Transcript
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import stated
-from gradegate.gate.reasks.ballot import doubts, undecided
+from gradegate.gate.reasks.ballot import doubts, fails, is_contradicted, undecided
 from gradegate.gate.reasks.needs import Opened, Waves
 from gradegate.gate.reasks.needs import Place as Grades
-from gradegate.gate.reasks.stopping import Prior, Standing
+from gradegate.gate.reasks.stopping import Prior
 from gradegate.planning.plan import Job
 from gradegate.reports.view.wording import name
 from gradegate.results.accounts import BaselineReport, ReaskReport
@@ -47,7 +47,7 @@ class Answer(FrozenStruct):
     @property
     def in_quarantine(self) -> bool:
         """Whether its test is in a quarantine that still lasts."""
-        return self.job.case.quarantine is not None and self.job.case.quarantine.days >= 0
+        return self.job.case.quarantine is not None and self.job.case.quarantine.lasts
 
 
 class Scheduler:
@@ -73,7 +73,6 @@ class Scheduler:
         self._open: dict[
             int, set[int]
         ] = {}  # the positions of failing grades that may be asked again
-        self._torn: set[Grades] = set()  # grades of which neither side won
         self._seen: set[int] = set()  # the answers of which something was open
         self._wave: list[tuple[int, Asking]] = []  # what is asked now
         self._lost = NO_USAGE  # what graders took for asks that came to nothing
@@ -89,7 +88,7 @@ class Scheduler:
         if places := self._askable.open_in(it.job, it.row):
             self._open[number] = places
         if it.in_quarantine and (open_ := self._open.pop(number, None)):
-            # Only those with a history: it tells a break from flaking, and all else is forgiven whatever asks say.
+            # Only those with a history are asked again: it tells a break from flaking, for the report.
             worth = open_.intersection(self._priors(number, open_))
             self._open |= {number: worth} if worth else {}
         self._forgive(number)
@@ -137,6 +136,10 @@ class Scheduler:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
         self._state([*self._settle(), *self._regraded()])
         self._go_on()
+        for number, answer in enumerate(self._answers):
+            if answer.in_quarantine and number in self._open:
+                del self._open[number]
+                self._forgive(number)
         if why and self._beside is not None:
             for number in self._seen:
                 self._beside.give_up(self._answers[number].case, self._answers[number].row)
@@ -155,10 +158,11 @@ class Scheduler:
                 for place, grade in enumerate(answer.row.grades)
             )
             self._answers[number] = replace(answer, row=replace(answer.row, grades=grades))
-        found = by_job(
-            (it.place, self._histories.told(it.job, it.row, self._histories.of(it.place)))
+        self._answers = [
+            replace(it, row=self._histories.told(it.job, it.row, self._histories.of(it.place)))
             for it in self._answers
-        )
+        ]
+        found = by_job((it.place, it.row) for it in self._answers)
         return [row for rows in found.values() for row in stated(rows)]
 
     # --- what is open -----------------------------------------------------------------------------------------
@@ -245,11 +249,6 @@ class Scheduler:
                 for place in asking.asks
                 if len(asking.asks[place]) > 1
             }
-            self._torn |= {
-                (number, place)
-                for place in grades
-                if asking.standing(place) is Standing.CONTRADICTORY
-            }
             self._open[number] -= {
                 place for place, grade in grades.items() if grade.confirmed is not None
             }
@@ -285,19 +284,18 @@ class Scheduler:
     # --- quarantine -------------------------------------------------------------------------------------------
 
     def _forgive(self, number: int) -> None:
-        """Let grades of a test in quarantine only advise as far as they are flaky, and conclude the case without them."""
+        """Let failing grades of a test in quarantine only advise, and conclude the case without them."""
         answer = self._answers[number]
         quarantine, grades = answer.job.case.quarantine, list(answer.row.grades)
         if quarantine is None or not answer.in_quarantine:
             return
-        priors = self._priors(number, self._histories.of(answer.place))
         bad = [
             place
             for place, grade in enumerate(grades)
             if not grade.has_passed and grade.assertion.counts
         ]
-        held = {place for place in bad if not self._is_flaking(number, place, priors.get(place))}
-        broken = any(grades[place].has_failed for place in held)
+        held = {place for place in bad if not self._is_forgivable(number, place)}
+        is_open = any(grades[place].has_failed for place in held)
         held |= {chief(grades, place) for place in held}
         forgiven = {place for place in bad if place not in held and not grades[place].inner}
         # Where the whole test has one score, all of it is forgiven but for errors, or none.
@@ -305,7 +303,7 @@ class Scheduler:
             outcome, _, _ = conclude_case(
                 [replace(grade, quarantine="") for grade in grades], answer.job.case.threshold
             )
-            whole = outcome is Outcome.FAIL and not broken
+            whole = outcome is Outcome.FAIL and not is_open
             forgiven = {
                 place
                 for place, grade in enumerate(grades)
@@ -324,28 +322,31 @@ class Scheduler:
         )
         self._answers[number] = replace(answer, row=row)
 
-    def _is_flaking(self, number: int, place: int, prior: Prior | None) -> bool:
-        """Whether a grade that does not pass may be forgiven: its history, where it has one, is flaky and finds no break."""
+    def _is_forgivable(self, number: int, place: int) -> bool:
+        """Whether a grade that does not pass may only advise: a failure that is not asked again now, or votes that decide nothing."""
         grade = self._answers[number].row.grades[place]
         if grade.assertion.is_set:  # its members say
             return True
-        if prior and not (
-            prior.flaky and place not in self._open.get(number, ()) and grade.confirmed is not True
-        ):
+        if place in self._open.get(number, ()):
             return False
-        return grade.has_failed or (number, place) in self._torn
+        return grade.has_failed or is_contradicted(grade)
 
-    def _unneeded(self) -> Iterator[str]:
-        for number, answer in enumerate(self._answers):
-            for prior in (
-                self._priors(number, self._histories.of(answer.place)).values()
-                if answer.in_quarantine
-                else ()
-            ):
-                if not prior.flaky:
-                    what = f"{prior.fails} of {many(prior.fails + prior.passes, 'ask')} failed on the default branch"
-                    cure = "fix it" if prior.fails else "remove the quarantine"
-                    yield f"`{name(answer.row)}` is in quarantine but still counts, because it is not flaky: {what}: {cure}"
+    def _quarantine_notes(self) -> Iterator[str]:
+        """What the votes say against a quarantine."""
+        for answer in self._answers:
+            for grade in answer.row.grades if answer.in_quarantine else ():
+                past = grade.history
+                if past is None or not (past.broken or past.before):
+                    continue
+                before = f"{past.fails} of {many(past.fails + past.passes, 'ask')} failed on the default branch"
+                what = f"`{name(answer.row)}` is in quarantine, but it is"
+                if past.broken:
+                    yield f"{what} broken, not flaky: {before}"
+                elif grade.confirmed:
+                    here = f"{fails(grade.votes)} of {many(len(grade.votes), 'ask')} failed here"
+                    yield f"{what} broken, not flaky: {here}, {past.before}"
+                elif not past.flaky:
+                    yield f"{what} not flaky: {before}: remove the quarantine"
 
     # --- the base ---------------------------------------------------------------------------------------------
 
@@ -436,7 +437,7 @@ class Scheduler:
     def doubts(self) -> list[str]:
         """What the asks say against `noise`, and against asking the same grader again."""
         held = all(self._askable.lead(suite).held for suite in self._askable.policies)
-        return [*doubts(self.report(), list(self._asked_again()), held), *self._unneeded()]
+        return [*doubts(self.report(), list(self._asked_again()), held), *self._quarantine_notes()]
 
     def _left(self, number: int) -> Iterator[tuple[int, Grade]]:
         """The open grades of an answer that fail, with their positions; what a set tolerates of its members does not."""
