@@ -13,15 +13,15 @@ import tokenize
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
-MAX_LINES_OF_A_FILE = 600
+MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "assertions": 42_000,
-    "cli": 15_500,
+    "cli": 15_800,
     "config": 30_000,
     "core": 10_000,
     "files": 13_500,
     "gate": 22_500,
-    "github": 13_000,
+    "github": 13_600,
     "http": 7_500,
     "planning": 32_500,
     "providers": 43_500,
