@@ -13,7 +13,7 @@ import tokenize
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
-MAX_LINES_OF_A_FILE = 600
+MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "assertions": 42_000,
     "cli": 15_800,
@@ -21,7 +21,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "core": 10_000,
     "files": 14_000,
     "gate": 23_900,
-    "github": 13_000,
+    "github": 13_600,
     "http": 7_500,
     "planning": 34_000,
     "providers": 43_500,

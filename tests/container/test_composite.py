@@ -54,6 +54,7 @@ class Composite:
             "GRADEGATE_IMAGE": self.image,
             "GRADEGATE_INPUTS": json.dumps(inputs),
             "GRADEGATE_ENV": json.dumps({**declared, "GRADEGATE_IMAGE": self.image}),
+            "GRADEGATE_MATRIX": environ.get("GRADEGATE_MATRIX", "null"),
             "GRADEGATE_NODE": inputs.get("node", ""),
         }
         assert set(given) == set(STEP["env"])
@@ -117,6 +118,13 @@ def test_the_variables_of_the_step_are_those_that_configs_may_read(action: Step,
     config = '{prompts: ["{{env.GREETING}}"], providers: [echo], tests: [{assert: [{type: equals, value: fine}]}]}'
     action.write({"evals/promptfooconfig.yaml": config})
     assert action.run(allowed_env="GREETING").outputs["passed"] == "1"
+
+
+def test_the_jobs_of_a_matrix_are_told_apart(action: Step) -> None:
+    for model in ("a", "b"):
+        action.environ["GRADEGATE_MATRIX"] = json.dumps({"model": model})
+        action.run()
+    assert [f"`gate ({model})`" in comment["body"] for model, comment in zip("ab", action.github.comments, strict=True)] == [True, True]
 
 
 def test_an_input_that_does_not_exist_is_a_mistake(action: Step) -> None:

@@ -91,6 +91,7 @@ def test_the_secrets_have_no_default_and_nothing_reaches_a_shell() -> None:
         "GRADEGATE_IMAGE": "",
         "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}",
         "GRADEGATE_ENV": "${{ toJSON(env) }}",
+        "GRADEGATE_MATRIX": "${{ toJSON(matrix) }}",
         "GRADEGATE_NODE": "${{ inputs.node }}",
     }
     # What cannot be uploaded fails no check, and is uploaded after a step that failed, too.

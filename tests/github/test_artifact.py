@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -366,10 +367,73 @@ def test_what_is_not_believed_is_said_and_the_run_goes_on_without(change: Any, w
 @each("key, job, file", [("", "gate", "other.yml"), ("", "other", "evals.yml"), ("k", "gate", "evals.yml"), ("gate", "", "evals.yml")])
 def test_two_gates_do_not_meet(key: str, job: str, file: str) -> None:
     def named(key: str, job: str, file: str) -> str:
-        return artifact.artifact_name({"GITHUB_JOB": job, "GITHUB_WORKFLOW_REF": f"o/r/.github/workflows/{file}@refs/x"}, key)
+        return artifact.name_of_job({"GITHUB_JOB": job, "GITHUB_WORKFLOW_REF": f"o/r/.github/workflows/{file}@refs/x"}, key)
 
     assert named(key, job, file) != named("", "gate", "evals.yml")
     assert len(named("ü/x" * 200, job, file)) < 150
+
+
+ODD = 'odd "a" <b>:|*?.yaml'  # signs that no artifact may have in its name
+OTHERS: list[tuple[dict[str, str], dict[str, str]]] = [
+    ({"GRADEGATE_MATRIX": '{"model": "a:b/c"}'}, {"GRADEGATE_MATRIX": '{"model": "a:b/d"}'}),
+    ({}, {"INPUT_CONFIG": ODD}),
+    ({"INPUT_CONFIG": f"promptfooconfig.yaml\n{ODD}"}, {"INPUT_CONFIG": ODD}),
+    ({"INPUT_COMMENT-KEY": "k"}, {"INPUT_COMMENT-KEY": "k", "INPUT_CONFIG": "*.yaml"}),
+]
+
+
+@each(("first", "second"), OTHERS)
+def test_two_gates_of_a_job_keep_a_baseline_each(
+    first: dict[str, str], second: dict[str, str], tmp_path_factory: Any, request: Any
+) -> None:
+    repository: Repository = request.getfixturevalue("repository")
+    github, step = repository.step.github, repository.step
+    for held in (github.runs, github.artifacts, github.commits):
+        held.clear()
+    step.write({ODD: CONFIG})
+    plain = dict(step.environ)
+    outcomes = []
+    for number, run in ((1, repository.push), (2, repository.propose)):
+        for gate, failing in ((first, ["two"]), (second, ["one"])):
+            step.environ = {**plain, **gate}
+            outcomes.append(outcome(run(number, *failing)))
+    step.environ = plain
+    names = [about["name"] for _, about, _ in github.artifacts]
+    assert len(set(names)) == 2
+    assert all(re.fullmatch(r"[A-Za-z0-9.-]{1,180}", name) for name in names)
+    assert [decision for decision, _ in outcomes] == ["blocked", "blocked", "pass", "pass"]
+
+
+def test_a_step_that_names_another_config_keeps_the_baseline_that_its_job_left(repository: Repository, github: FakeGitHub) -> None:
+    repository.step.write({"more.yaml": CONFIG})
+    repository.push(1, "two")
+    assert outcome(repository.propose(2, "two", config="promptfooconfig.yaml\nmore.yaml"))[1] == "1"  # that of the new config
+    assert "nothing for" not in repository.notes()
+    repository.push(3, "two", config="more.yaml")
+    repository.run(3, "push")  # the second step of the same run
+    repository.propose(4, "two", config="promptfooconfig.yaml\nmore.yaml")
+    assert "nothing for" not in repository.notes()  # of run 1
+    github.artifacts[:] = github.artifacts[1:]
+    repository.propose(5, "two", config="promptfooconfig.yaml\nmore.yaml")
+    assert "has left the artifact" in repository.notes()  # nobody can tell which of the two it would be
+
+
+def test_what_an_earlier_release_left_is_found_until_there_is_something_newer(repository: Repository, github: FakeGitHub) -> None:
+    repository.push(1, "two")
+    name = github.artifacts[0][1]["name"]
+    changed(github, name=name.rpartition("-")[0])
+    assert outcome(repository.propose(2, "two")) == ("pass", "0")
+    repository.push(3, "one")
+    late = {**github.artifacts[0][1], "id": 99}
+    github.artifacts.append((3, late, github.artifacts[0][2]))
+    assert outcome(repository.propose(4, "one")) == ("pass", "0")
+
+
+def test_our_artifact_is_found_among_hundreds(repository: Repository, github: FakeGitHub) -> None:
+    for number in range(250):
+        github.left(1, f"report {number}", b"")
+    repository.push(1, "two")
+    assert outcome(repository.propose(2, "two")) == ("pass", "0")
 
 
 def test_auto_is_for_a_job_that_asks_everything(repository: Repository) -> None:

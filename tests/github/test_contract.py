@@ -15,7 +15,7 @@ import pytest
 import gradegate
 from gradegate.github import client
 from gradegate.github.approval import approval
-from gradegate.github.artifact import _Source
+from gradegate.github.artifact import ArtifactNames, _Source
 from gradegate.github.changed_files import changed_files
 from gradegate.github.client import GitHub, connect
 from gradegate.github.comment import Posted, Stamp, upsert_comment
@@ -63,7 +63,9 @@ def look_for_the_files(fake: FakeGitHub) -> None:
 def look_for_the_artifact(fake: FakeGitHub) -> None:
     workflow = re.compile(r"(?P<path>\.github/workflows/(?P<file>.+))").fullmatch(".github/workflows/evals.yml")
     assert workflow
-    found = _Source(github(fake), f"{fake.url}/repos/{fake.repository}", workflow, "main", "gradegate-evals", "8")
+    found = _Source(
+        github(fake), f"{fake.url}/repos/{fake.repository}", workflow, "main", ArtifactNames("gradegate-evals", "gradegate-", ""), "8"
+    )
     assert found.newest() == (b"packed", f"run 7 of main (commit {HEAD[:7]})")
 
 

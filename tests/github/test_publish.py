@@ -154,9 +154,9 @@ def test_a_run_that_ends_late_leaves_the_comment_of_a_newer_one(stage: Stage) ->
     for number in ("10", "9"):
         stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
         document = Document(Sink.COMMENT, (f"report of run {number}",))
-        outputs = publish(stage.step(), decision(GateOutcome.BLOCKED), [document], [])
+        outputs = publish(stage.step(comment_key="k"), decision(GateOutcome.BLOCKED), [document], [])
     (comment,) = stage.fake.comments
-    head = f"<!-- gradegate: run=10 attempt=1 commit={'a' * 40} findings="
+    head = f"<!-- gradegate:k run=10 attempt=1 commit={'a' * 40} findings="
     assert comment["body"].startswith(head)
     assert comment["body"].endswith("\nreport of run 10")
     assert outputs["comment-url"] == comment["html_url"]

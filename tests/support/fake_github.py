@@ -175,8 +175,9 @@ class FakeGitHub:
             listed = sorted(own, key=lambda it: -it["id"])[: int(asked["per_page"])]
             return 200, {}, {"total_count": len(own), "workflow_runs": listed}
         if kind == "actions/runs":
-            shown = [it for run, it, _ in self.artifacts if (str(run), it["name"]) == (which, asked["name"])]
-            return 200, {}, {"total_count": len(shown), "artifacts": shown}
+            shown = [it for run, it, _ in self.artifacts if str(run) == which]
+            size, page = int(asked["per_page"]), int(asked["page"])
+            return 200, {}, {"total_count": len(shown), "artifacts": shown[(page - 1) * size : page * size]}
         if kind == "actions/artifacts":
             expired = any(it["expired"] for _, it, _ in self.artifacts if str(it["id"]) == which)
             return _refused(410, "Gone") if expired else (302, {"Location": f"{self.storage}/{which}?sig=secret"}, None)

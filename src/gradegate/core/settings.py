@@ -316,8 +316,14 @@ class Settings:
 
     @property
     def is_partial(self) -> bool:
-        """Whether only a part of the tests is run."""
-        chosen = (self.select, self.filter_pattern, self.filter_metadata, self.filter_providers)
+        """Whether another selection of tests and targets is run than the configs contain."""
+        chosen = (
+            self.select,
+            self.filter_pattern,
+            self.filter_metadata,
+            self.filter_providers,
+            self.providers,
+        )
         return any(chosen) or self.filter_first is not None or self.again is not None
 
     @property
@@ -355,7 +361,7 @@ class ActionSettings:
         help="when to post the comment on the pull request: `always`, `changes` (once, then only when the outcome or the failing "
              "cases change), `failures` (only after a failure; an existing comment is still updated) or `off`")
     comment_key: str = option("", "comment-key", TEXT, no_flag=_POSTS,
-        help="name that separates the comments of several jobs on one pull request; give each job its own")
+        help="name of the gate in its comment and its artifact; without one, the job with its matrix and its configs are told apart")
     # fmt: on
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 

@@ -12,6 +12,7 @@ from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.changed_files import Filter
 from gradegate.github.client import connect
+from gradegate.github.gate_key import shown_gate
 from gradegate.github.inputs import from_inputs
 from gradegate.github.links import links
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, warn
@@ -121,7 +122,7 @@ def _delivered(step: Step) -> Delivered:
     """The run, or why there is none. Raises ConfigError."""
     settings = step.settings.run
     where = replace(
-        links(step.event, step.environ), holds=holds(step), key=step.settings.comment_key
+        links(step.event, step.environ), holds=holds(step), key=shown_gate(step.settings)
     )
     # A step that uploads the HTML report puts it there. The page of a run has the artifacts of its last attempt.
     where = replace(

@@ -7,6 +7,7 @@ two runs at the same time each leaves an artifact of its own, and the one with t
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import shutil
 import struct
@@ -23,7 +24,8 @@ from zipfile import BadZipFile, ZipFile
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.files.limits import MAX_BASELINE, MIB
-from gradegate.github.client import GitHub, Never, patiently, said
+from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, said
+from gradegate.github.gate_key import WORKFLOW, key_of_gate, workflow_file
 from gradegate.github.publish import Step, set_outputs
 from gradegate.reports.format.escape import harmless
 from gradegate.results.baseline import HISTORY, RESULTS
@@ -37,9 +39,6 @@ MOST_PACKED = 64 * MIB  # bytes; 100,000 cases with short answers have a third o
 # The last record of a zip: its mark, ..., how many entries, in how many bytes, ..., the length of a comment.
 _LAST = struct.Struct("<4s4H2LH")
 _LISTED = 512  # bytes that the list of our files takes at most
-_WORKFLOW = re.compile(
-    r"(?P<repository>[^/]+/[^/]+)/(?P<path>\.github/workflows/(?P<file>[^/@]+))@.+", re.DOTALL
-)
 
 
 class _Run(BaseModel):
@@ -62,10 +61,27 @@ class _Artifact(BaseModel):
     digest: str | None = None
 
 
-def artifact_name(environ: Mapping[str, str], key: str) -> str:
-    """The name of the artifact of one gate: of its workflow, its job and its ``comment-key``."""
-    workflow = _WORKFLOW.fullmatch(environ.get("GITHUB_WORKFLOW_REF", ""))
-    parts = (workflow["file"] if workflow else "", environ.get("GITHUB_JOB", ""), key)
+class ArtifactNames(FrozenStruct):
+    """``own`` is the name of this gate's artifact, ``of_job`` how those of the job's other configs begin, too.
+
+    Earlier releases named neither matrix nor configs (``former``).
+    """
+
+    own: str
+    of_job: str
+    former: str
+
+
+def artifact_names(step: Step) -> ArtifactNames:
+    """The names under which a gate leaves its artifact, and under which it may have left an earlier one."""
+    former = name_of_job(step.environ, step.settings.comment_key)
+    key = key_of_gate(step.settings.run)
+    return ArtifactNames(f"{former}-{key}", f"{former}-{key.partition('.')[0]}.", former)
+
+
+def name_of_job(environ: Mapping[str, str], key: str) -> str:
+    """A name with the workflow, the job and the ``comment-key``, as far as their letters and digits fit."""
+    parts = (workflow_file(environ), environ.get("GITHUB_JOB", ""), key)
     words = [
         "gradegate",
         *re.findall(r"[A-Za-z0-9]+", " ".join(parts)),
@@ -103,7 +119,7 @@ def fetched(step: Step) -> Iterator[Step]:
             why, passes = str(e) if isinstance(e, Never) else unreadable, True
             if run.environment.is_default_branch:
                 why += "; so this run keeps nothing for later runs"
-        name = artifact_name(step.environ, step.settings.comment_key)
+        name = artifact_names(step).own
         run = replace(
             run,
             found_baseline=None if why else found,
@@ -129,14 +145,14 @@ class _Source(FrozenStruct):
     address: str  # of the repository
     workflow: re.Match[str]
     branch: str
-    name: str
+    names: ArtifactNames
     own: str
 
     @classmethod
     def of(cls, step: Step) -> _Source:
         """Raises Never where the event or the runner does not say what that takes."""
         repository, branch = step.event.repository, step.settings.run.environment.default_branch
-        workflow = _WORKFLOW.fullmatch(step.environ.get("GITHUB_WORKFLOW_REF", ""))
+        workflow = WORKFLOW.fullmatch(step.environ.get("GITHUB_WORKFLOW_REF", ""))
         if not workflow or workflow["repository"].lower() != repository.lower():
             raise Never("the workflow is not one of this repository")
         if not (step.settings.token and branch):
@@ -145,16 +161,21 @@ class _Source(FrozenStruct):
                 if step.settings.token
                 else "the input `github-token` is empty"
             )
-        name, own = (
-            artifact_name(step.environ, step.settings.comment_key),
-            step.environ.get("GITHUB_RUN_ID", ""),
-        )
         return cls(
-            step.github, f"{step.github.api}/repos/{repository}", workflow, branch, name, own
+            step.github,
+            f"{step.github.api}/repos/{repository}",
+            workflow,
+            branch,
+            artifact_names(step),
+            step.environ.get("GITHUB_RUN_ID", ""),
         )
 
     def newest(self) -> tuple[bytes, str]:
-        """The newest artifact that is believed, packed, and whose it is. Raises Later and Never."""
+        """The newest artifact that is believed, packed, and whose it is. Raises Later and Never.
+
+        Where no run left one under our name, it is the newest that a run left for this job alone: the step may have named
+        other configs, and an earlier release had another name.
+        """
         place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
         found: list[_Run] = []
         for (
@@ -163,24 +184,41 @@ class _Source(FrozenStruct):
             query = f"event={event}&branch={quote(self.branch, safe='')}&exclude_pull_requests=true&per_page={RUNS}"
             found += map(_Run.model_validate, self._read(f"{place}?{query}")["workflow_runs"])
         refused = []
+        instead: tuple[_Artifact, str] | None = None
         for run in sorted(
             (run for run in found if str(run.id) != self.own), key=lambda run: -run.id
         ):
-            listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?name={self.name}")[
-                "artifacts"
-            ]
-            own = (it for it in map(_Artifact.model_validate, listed) if it.name == self.name)
-            artifact = max(own, key=lambda it: it.id, default=None)  # of several attempts the last
-            if artifact is None:
+            artifact = self._left_by(run)
+            if artifact is None or (instead and artifact.name != self.names.own):
                 continue
             origin = f"run {run.id} of {self.branch} (commit {run.head_sha[:7]})"
             if why := self._objection(run):
                 refused.append(f"what run {run.id} left is not believed: {why}")
-            else:
+            elif artifact.name == self.names.own:
                 return self._packed(artifact, origin), origin
+            else:
+                instead = artifact, origin
+        if instead:
+            return self._packed(*instead), instead[1]
         raise _NothingError(
-            "; ".join(refused) or f"no run of {self.branch} has left the artifact {self.name} yet"
+            "; ".join(refused)
+            or f"no run of {self.branch} has left the artifact {self.names.own} yet"
         )
+
+    def _left_by(self, run: _Run) -> _Artifact | None:
+        """Our artifact of a run, of several attempts the last, or the only one that may have been ours."""
+        artifacts = list[_Artifact]()
+        for page in itertools.count(1):
+            query = f"per_page={PER_PAGE}&page={page}"
+            listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?{query}")
+            artifacts += map(_Artifact.model_validate, listed["artifacts"])
+            if len(listed["artifacts"]) < PER_PAGE:
+                break
+        by_name = {it.name: it for it in sorted(artifacts, key=lambda it: it.id)}
+        of_job = [name for name in by_name if name.startswith(self.names.of_job)]
+        if self.names.own in by_name or not of_job:
+            return by_name.get(self.names.own) or by_name.get(self.names.former)
+        return by_name[of_job[0]] if len(of_job) == 1 else None
 
     def _objection(self, run: _Run) -> str:
         """Why a run is not believed; an empty string where it is."""

@@ -1,13 +1,14 @@
 """The one comment of a key on a pull request: found by its marker and its author, updated in place.
 
-Its first line names its owner and its run, so that an older run does not overwrite a newer one.
+Its first line names its owner, its run and the step that wrote it. So an older run does not overwrite a newer one, and two jobs
+that share a key leave a comment each.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from urllib.parse import quote
 
@@ -31,7 +32,7 @@ _HEX = re.compile(r"[0-9a-f]{1,64}")
 class Stamp(FrozenStruct):
     """Which job writes a comment: its key, its run and the attempt (0: not known), its commit, and what it found.
 
-    ``findings`` are hexadecimal digits, equal where outcome and failing cases are.
+    ``findings`` are hexadecimal digits, equal where outcome and failing cases are; ``step`` are those of one start of the Action.
     """
 
     key: str = ""
@@ -39,6 +40,7 @@ class Stamp(FrozenStruct):
     attempt: int = 0
     commit: str = ""
     findings: str = ""
+    step: str = ""
 
     @property
     def marker(self) -> str:
@@ -53,6 +55,7 @@ class Stamp(FrozenStruct):
             "attempt": self.attempt,
             "commit": self.commit,
             "findings": self.findings,
+            "step": self.step,
         }
         return " ".join(
             [self.marker, *(f"{name}={value}" for name, value in about.items() if value), "-->"]
@@ -67,6 +70,11 @@ class Stamp(FrozenStruct):
         """
         return (self.run, self.attempt) < (other.run, other.attempt)
 
+    def is_beside(self, other: Stamp) -> bool:
+        """Whether the other is of another step of the same run, and not of a later attempt."""
+        is_same_run = self.run == other.run != 0
+        return is_same_run and self.step != other.step and not self.older(other)
+
 
 def read_stamp(text: str, key: str) -> Stamp | None:
     """The stamp of a comment, None for one that is not of this key. What it cannot be is left out."""
@@ -75,15 +83,24 @@ def read_stamp(text: str, key: str) -> Stamp | None:
         return None
     about = dict(part.split("=", 1) for part in found["about"].split())
     run, attempt = (_number(about.get(name, "")) for name in ("run", "attempt"))
-    return Stamp(key, run, attempt, about.get("commit", ""), about.get("findings", ""))
+    return Stamp(
+        key,
+        run,
+        attempt,
+        about.get("commit", ""),
+        about.get("findings", ""),
+        about.get("step", ""),
+    )
 
 
-def stamp(key: str, environ: Mapping[str, str], commit: str, findings: str) -> Stamp:
+def stamp(
+    key: str, environ: Mapping[str, str], commit: str, findings: str, step: str = ""
+) -> Stamp:
     """The stamp of this run, as the runner names it."""
     run, attempt = (
         _number(environ.get(name, "")) for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT")
     )
-    return Stamp(key, run, attempt, commit if _HEX.fullmatch(commit) else "", findings)
+    return Stamp(key, run, attempt, commit if _HEX.fullmatch(commit) else "", findings, step)
 
 
 def _number(text: str) -> int:
@@ -124,15 +141,18 @@ def upsert_comment(
     *,
     create: bool = True,
     only_changed: bool = False,
+    former: str | None = None,
 ) -> Posted | Left | Refused | None:
     """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused.
 
     A comment of a newer run is left as it is; with ``only_changed`` also one where nothing changed that it was about.
+    ``former`` is the key that an earlier release gave to the same comment.
     """
     try:
         # Each attempt looks first: a POST that was answered by an error may have left its comment all the same.
         return patiently(
-            github, lambda: _Thread(github, event, stamp, create, only_changed).upsert(body)
+            github,
+            lambda: _Thread(github, event, stamp, create, only_changed, former).upsert(body),
         )
     except Never as e:
         return Refused(str(e))
@@ -158,6 +178,7 @@ class _Thread(FrozenStruct):
     stamp: Stamp
     create: bool
     only_changed: bool
+    former: str | None
 
     def upsert(self, body: str) -> Posted | Left | None:
         """Raises Later and Never."""
@@ -169,7 +190,7 @@ class _Thread(FrozenStruct):
             return self._settle(mine, text)
         if not self.create:
             return None
-        created = self._read(self.github.send("POST", self._comments, {"body": text}), 201)
+        created = self._add(text)
         mine = sorted(
             {comment.id: comment for comment in (*self._mine(me), created)}.values(),
             key=lambda it: it.id,
@@ -180,7 +201,10 @@ class _Thread(FrozenStruct):
         # Another job of ours was faster: the oldest comment stays.
         return self._settle(mine, text)
 
-    def _settle(self, mine: list[_Comment], text: str) -> Posted | Left:
+    def _add(self, text: str) -> _Comment:
+        return self._read(self.github.send("POST", self._comments, {"body": text}), 201)
+
+    def _settle(self, mine: list[_Comment], text: str) -> Posted | Left | None:
         """Write our text into the oldest comment, unless a newer run has; the others go (or, if they must, stay behind).
 
         GitHub writes whatever it is told, without a look at what was there before. So the comment is looked at right
@@ -192,6 +216,9 @@ class _Thread(FrozenStruct):
         for _ in range(ROUNDS):
             current = self._read(self.github.send("GET", self._address(first)))
             there = self._stamp(current)
+            if there is None or (self.stamp.is_beside(there) and not there.older(self.stamp)):
+                # Another job was faster. It keeps the comment, and we take one of our own.
+                return Posted(self._add(text).html_url) if self.create else None
             if self.stamp.older(there):
                 return Left(
                     current.html_url,
@@ -218,15 +245,40 @@ class _Thread(FrozenStruct):
     def _clear(self, comments: list[_Comment]) -> None:
         """Delete what jobs left behind that were at it together; what a newer run has just written, it clears itself."""
         for comment in comments:
-            if not self.stamp.older(self._stamp(comment)):
+            there = self._stamp(comment)
+            if there and not self.stamp.older(there):
                 self.github.send("DELETE", self._address(comment))
 
-    def _stamp(self, comment: _Comment) -> Stamp:
-        return read_stamp(comment.body or "", self.stamp.key) or Stamp(self.stamp.key)
+    def _stamp(self, comment: _Comment) -> Stamp | None:
+        """The stamp of a comment under our key, or under the former one; None for a comment of another gate."""
+        text = comment.body or ""
+        there = read_stamp(text, self.stamp.key)
+        if there or self.former is None:
+            return there
+        return read_stamp(text, self.former)
 
     def _mine(self, me: tuple[str, str]) -> list[_Comment]:
-        """Our comments with the marker, oldest first. Anybody can write the marker, so the author counts as well."""
-        mine: list[_Comment] = []
+        """Our comments, oldest first: those under our key, else those that an older run left under the former key."""
+        under_key, former = list[_Comment](), list[_Comment]()
+        beside = list[tuple[_Comment, Stamp]]()
+        for comment in self._written_by(me):
+            there = self._stamp(comment)
+            if there is None:
+                continue
+            if there.key != self.stamp.key:
+                if there.older(self.stamp):
+                    former.append(comment)
+            elif self.stamp.is_beside(there):
+                beside.append((comment, there))
+            else:
+                under_key.append(comment)
+        # A single one of an earlier attempt is that of this job, which runs again. Of several nobody can tell which is.
+        if len(beside) == 1 and beside[0][1].older(self.stamp):
+            under_key.append(beside[0][0])
+        return sorted(under_key or former, key=lambda comment: comment.id)
+
+    def _written_by(self, me: tuple[str, str]) -> Iterator[_Comment]:
+        """The comments of an author. Anybody can write a marker, so the author counts as well."""
         what, refused = (
             f"the list of comments of pull request {self.event.number}",
             partial(refusal, event=self.event),
@@ -237,13 +289,8 @@ class _Thread(FrozenStruct):
             except ValidationError:
                 continue  # somebody else's oddity must not stop our report
             user = comment.user
-            if (
-                user
-                and (user.login.lower(), user.type) == (me[0].lower(), me[1])
-                and read_stamp(comment.body or "", self.stamp.key)
-            ):
-                mine.append(comment)
-        return sorted(mine, key=lambda comment: comment.id)
+            if user and (user.login.lower(), user.type) == (me[0].lower(), me[1]):
+                yield comment
 
     def _read(self, answer: Response, status: int = 200) -> _Comment:
         """The comment that GitHub shows or has written. Raises Later where it was deleted since we looked, and Never."""

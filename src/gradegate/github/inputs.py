@@ -34,7 +34,7 @@ INPUTS, ENV = "GRADEGATE_INPUTS", "GRADEGATE_ENV"
 OFFICIAL = "official"  # of `node`: the program of Node's own image
 # What steers this process or the runner is not the step's to set.
 _CLOSED = re.compile(
-    r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|NETWORK)",
+    r"(?:GITHUB|RUNNER|ACTIONS|INPUT|PYTHON|LD)_.*|PYTHON\w*|PATH|HOME|CI|GRADEGATE_(?:INPUTS|ENV|MATRIX|NETWORK)",
     re.DOTALL,
 )
 _TABLE = table("github", "promptfoo_action.yaml")

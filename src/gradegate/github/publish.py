@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
 
 from gradegate.core.settings import ActionSettings
 from gradegate.errors import ConfigError
 from gradegate.github import step_files as workflow
 from gradegate.github.client import GitHub
 from gradegate.github.comment import Left, Posted, Refused, stamp, upsert_comment
+from gradegate.github.gate_key import key_of_gate, shown_gate
 from gradegate.github.links import links
 from gradegate.github.step_files import MISTAKEN
 from gradegate.reports.delivery.redact import concealed_mistakes
@@ -131,7 +133,7 @@ def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
     ]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    where = replace(links(step.event, step.environ), key=step.settings.comment_key)
+    where = replace(links(step.event, step.environ), key=shown_gate(step.settings))
     text = bare(MISTAKEN, f"No model was asked. {secrets}".rstrip(), lines, where)
     _summarise(step, text)
     findings = hashlib.sha256(
@@ -159,10 +161,16 @@ def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
     if why := event.problem or ("" if step.settings.token else "the input `github-token` is empty"):
         warn(step, f"No comment was posted: {why}.")
         return ""
-    own = stamp(step.settings.comment_key, step.environ, event.head_sha, findings)
-    create, only_changed = mode != "failures" or failing, mode == "changes"
+    named = step.settings.comment_key
+    key = named or key_of_gate(step.settings.run)
     outcome = upsert_comment(
-        step.github, event, step.hide(text), own, create=create, only_changed=only_changed
+        step.github,
+        event,
+        step.hide(text),
+        stamp(key, step.environ, event.head_sha, findings, token_hex(8)),
+        create=mode != "failures" or failing,
+        only_changed=mode == "changes",
+        former=None if named else "",  # earlier releases made no key of the job
     )
     if isinstance(outcome, Refused):
         warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")

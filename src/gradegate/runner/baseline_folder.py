@@ -138,7 +138,7 @@ def places_to_write(settings: Settings) -> Mapping[str, Place]:
 def why_not_kept(settings: Settings) -> Iterator[Note]:
     """Why a run of the default branch leaves nothing, where somebody may expect that it does."""
     if settings.baseline and settings.is_partial and settings.on_default_branch:
-        yield Note("only a part of the tests is run, so the baseline stays as it is")
+        yield Note("the options select tests or targets, so baseline and history stay as they are")
 
 
 def write_baseline(

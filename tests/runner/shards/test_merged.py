@@ -257,6 +257,25 @@ def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):
     assert "is not a folder with parts" in capsys.readouterr().err
 
 
+def test_a_merge_of_selected_cases_leaves_baseline_and_history(sharded, llm, bare, monkeypatch):
+    monkeypatch.setenv("CI_DEFAULT_BRANCH", "main")
+    monkeypatch.setenv("CI_COMMIT_BRANCH", "main")
+    config = suite(llm.spec(), 6)
+    llm.reply = by("m1", flipping(0.0, 1))
+    sharded(config, "--baseline", "kept").one()
+    before = {path.name: path.read_bytes() for path in (bare / "kept").iterdir()}
+    assert sorted(before) == ["history.jsonl", "results.json"]
+    selected = sharded(config, "--baseline", "kept", "--filter-first-n", "4")
+    _, merged = selected.run()
+    assert len(merged["cases"]) == 4
+    assert {path.name: path.read_bytes() for path in (bare / "kept").iterdir()} == before
+    assert "the options select tests or targets, so baseline and history stay as they are" in [it["text"] for it in merged["notes"]]
+    # A merge that is not told of the selection has nothing to decide about.
+    code, merged = sharded(config, "--baseline", "kept").merge()
+    assert code in (2, 3)
+    assert {path.name: path.read_bytes() for path in (bare / "kept").iterdir()} == before
+
+
 def test_shards_read_the_history_and_the_merge_writes_it(sharded, llm, bare, monkeypatch):
     config = suite(llm.spec(), 6)
     config["tests"][1]["flaky"] = datetime.now(UTC).date().isoformat()

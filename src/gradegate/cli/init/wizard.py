@@ -1,5 +1,6 @@
 """What ``gradegate init`` does: choose, look, write, and say what comes next; and what workflows do on a pull request (`--from-pr`)."""
 
+import itertools
 import json
 import os
 import re
@@ -28,7 +29,7 @@ from gradegate.cli.init.choices import (
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.numbers import many
 from gradegate.core.options import worded
-from gradegate.core.settings import ActionSettings, Settings, graders
+from gradegate.core.settings import AUTO, ActionSettings, Settings, graders
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.files import documents as document
 from gradegate.files.git import repository_of
@@ -47,6 +48,11 @@ from gradegate.structs import FrozenStruct, JsonObject, replace
 
 USES = re.compile(r"[^/@\s]+/gradegate(?:/container)?@\S+", re.IGNORECASE)
 _OPEN = "${{"
+_UNCONDITIONAL = re.compile(r"(?:\$\{\{ *)?always\(\)(?: *\}\})?")
+_PROPOSED = re.compile(r"github\.(?:sha|ref|head_ref|event\.pull_request\.head)\b")
+_DEFAULT = {
+    "contents": "read"
+}  # the permissions that every repository gives where a workflow asks for none
 _MOST = 500  # files
 
 
@@ -155,19 +161,81 @@ def _told(
         forks = "see docs/github-events.md"
     elif not prepared.plan.keys:
         forks = "run like any other, because no key is needed; no comment, because their token is read-only"
-    yes = f"yes, by {many(blocking, 'rule')}: the check fails when one is missed"
-    said += [
-        (
-            "blocks",
-            yes if counts and blocking else "no: every rule or every assertion only advises",
-        ),
-        ("forks", forks),
-    ]
+    blocks = f"yes, by {many(blocking, 'rule')}: the check fails when one is missed"
+    if not (counts and blocking):
+        blocks = "no: every rule or every assertion only advises"
+    elif obstacles := _obstacles(workflow, job, step, events, action.run.baseline == AUTO):
+        # One that is certain is enough.
+        is_certain = any(certain for certain, _ in obstacles)
+        reasons = "; ".join(reason for certain, reason in obstacles if certain is is_certain)
+        blocks = f"{'no' if is_certain else 'unknown'}: {reasons}"
+    said += [("blocks", blocks), ("forks", forks)]
     cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
     return said, [
         *wrong,
         *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing)),
     ]
+
+
+def _obstacles(
+    workflow: Any, job: Any, step: Any, events: JsonObject, is_auto: bool
+) -> list[tuple[bool, str]]:
+    """What may keep a missed rule from failing the check of a pull request, and whether it certainly does.
+
+    Without any, the step runs at the pull request's own commit, finds its baseline, and nothing turns its failure into a success.
+    """
+    found = list[tuple[bool, str]]()
+    if "pull_request_target" in events:
+        found.append(
+            (
+                "pull_request" not in events,
+                "a run for `pull_request_target` tests the default branch",
+            )
+        )
+    elif "pull_request" not in events:
+        found.append((False, "the event `pull_request` starts no run"))
+    for name, item in (("job", job), ("step", step)):
+        ignored = str(item.get("continue-on-error", False)).lower()
+        if ignored != "false":
+            reason = f"`continue-on-error` of the {name} lets the check pass"
+            found.append((ignored == "true", reason))
+        condition = item.get("if")
+        if condition is None and not item.get("needs"):
+            continue
+        if not _UNCONDITIONAL.fullmatch(str(condition)):
+            found.append(
+                (False, f"the check passes where the {name} is skipped; give it `if: always()`")
+            )
+    before = itertools.takewhile(lambda it: it is not step, job["steps"])
+    if not any(map(_checks_out, map(_mapping, before))):
+        found.append((False, "no step before checks out the pull request"))
+    permissions = (
+        job["permissions"] if "permissions" in job else workflow.get("permissions", _DEFAULT)
+    )
+    lacking = [
+        f"{scope}: read"
+        for scope in ("contents", *(("actions",) if is_auto else ()))
+        if permissions not in ("read-all", "write-all")
+        and _mapping(permissions).get(scope) not in ("read", "write")
+    ]
+    if lacking:
+        found.append((False, f"`permissions` lacks `{'` and `'.join(lacking)}`"))
+    if is_auto and not events.keys() & {"push", "schedule"}:
+        found.append(
+            (False, "no `push` to the default branch leaves what `baseline: auto` looks for")
+        )
+    return found
+
+
+def _checks_out(step: JsonObject) -> bool:
+    """Whether a step certainly checks out what is proposed, where the configs are looked for."""
+    given = _mapping(step.get("with"))
+    ref = str(given.get("ref") or "github.sha")
+    return bool(
+        "/checkout@" in str(step.get("uses"))
+        and _PROPOSED.search(ref)
+        and not (step.get("if") or given.get("path") or given.get("repository"))
+    )
 
 
 def step_settings(

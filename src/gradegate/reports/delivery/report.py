@@ -52,7 +52,7 @@ class Links(FrozenStruct):
     commit: str = ""  # the head commit of the pull request
     run: str = ""  # address of the workflow run
     page: str = ""  # where the HTML report can be fetched, where one is written
-    key: str = ""  # the input `comment-key`
+    key: str = ""  # of the gate: the input `comment-key`, else its job
     holds: Callable[[str], bool] = bool  # any file that has a name
 
     @property

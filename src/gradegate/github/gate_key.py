@@ -1,0 +1,59 @@
+"""What tells a gate from the others on its pull request: its job with the values of its matrix, and its configs.
+
+Comments and artifacts are kept apart by it, so that no job overwrites what another one left.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gradegate.config.load import DEFAULT_CONFIGS
+from gradegate.core.settings import ActionSettings, Settings
+from gradegate.structs import JsonObject
+
+MATRIX = "GRADEGATE_MATRIX"  # the context `matrix` as JSON; action.yml sets it
+WORKFLOW = re.compile(
+    r"(?P<repository>[^/]+/[^/]+)/(?P<path>\.github/workflows/(?P<file>[^/@]+))@.+", re.DOTALL
+)
+
+
+def key_of_gate(settings: Settings) -> str:
+    """``JOB.CONFIGS``, a hash each: what they are made of may be long and hold any character.
+
+    JOB stands for the workflow, the job and the values of its matrix; CONFIGS for the configs as the step names them.
+    """
+    environ = settings.environ
+    job = [workflow_file(environ), environ.get("GITHUB_JOB", ""), _matrix(environ)]
+    root = settings.environment.workspace or settings.cwd
+    configs = settings.configs or DEFAULT_CONFIGS[:1]
+    return f"{_hashed(job)}.{_hashed(sorted(os.path.relpath(settings.cwd / name, root) for name in configs))}"
+
+
+def shown_gate(settings: ActionSettings) -> str:
+    """The gate as its comment names it: the input `comment-key`, else the job with its matrix, as GitHub shows it."""
+    environ = settings.run.environ
+    values = ", ".join(map(str, _matrix(environ).values()))
+    job = environ.get("GITHUB_JOB", "")
+    return settings.comment_key or (f"{job} ({values})" if values else job)
+
+
+def workflow_file(environ: Mapping[str, str]) -> str:
+    """The name of the file of the workflow; an empty string where the runner does not say it."""
+    workflow = WORKFLOW.fullmatch(environ.get("GITHUB_WORKFLOW_REF", ""))
+    return workflow["file"] if workflow else ""
+
+
+def _matrix(environ: Mapping[str, str]) -> JsonObject:
+    """The values of the job's matrix; empty where it has none, or where the Action is not told."""
+    try:
+        values = json.loads(environ.get(MATRIX, ""))
+    except ValueError:
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _hashed(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
