@@ -8,6 +8,7 @@ from gradegate.cli import main as cli
 from gradegate.core.numbers import dollars
 from gradegate.files import limits
 from gradegate.files.documents import table as own_table
+from gradegate.security.redaction import shorten_line
 from support.each import table
 
 MISTAKES = table(__file__, "mistakes")
@@ -95,6 +96,13 @@ def test_tables_of_gradegate_count_for_no_limit(monkeypatch):
 def test_amounts_have_no_exponent():
     amounts = {5.2e-05: "0.000052 USD", 0.0123: "0.0123 USD", 0: "0 USD", 1234.5: "1,234.5 USD", 1e-9: "0.000000001 USD"}
     assert {value: dollars(value) for value in amounts} == amounts
+
+
+def test_a_line_is_cut_between_words():
+    assert shorten_line("names the approval limit of the department", 20) == "names the approval…"
+    assert shorten_line("names the approval limit", 18) == "names the approval…"
+    assert shorten_line("x" * 50, 20) == "x" * 20 + "…"
+    assert shorten_line("short", 20) == "short"
 
 
 def test_a_page_that_leaves_cases_out_says_so_where_it_is_searched(begun, monkeypatch):
