@@ -1,5 +1,9 @@
 # One command sets up and shows (make demo), one sets up and checks (make test); what takes longer runs at night (make nightly).
-PYTHON ?= python3
+NEEDED := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)".*/\1/p' pyproject.toml)
+FITS = import sys; sys.exit(sys.version_info < tuple(map(int, "$(NEEDED)".split("."))))
+# The first interpreter that is new enough; `make demo PYTHON=...` names another.
+PYTHON ?= $(shell for it in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$it -c '$(FITS)' 2>/dev/null && echo $$it && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv)
@@ -80,7 +84,8 @@ owner: $(READY)
 	$(BIN)/ruff format --quiet .
 
 $(BIN)/python:
-	$(if $(UV),uv venv --quiet --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
+	$(if $(or $(UV),$(PYTHON)),,$(error gradegate needs Python $(NEEDED) or newer: install it, or name one with make PYTHON=/path/to/python3))
+	$(if $(UV),uv venv --quiet --seed --python "$(or $(PYTHON),>=$(NEEDED))" $(VENV),$(PYTHON) -m venv $(VENV))
 
 $(RUNS): requirements.lock | $(BIN)/python
 	$(PIP) --no-compile --requirement requirements.lock

@@ -61,3 +61,29 @@ def test_without_results_it_ends_as_gradegate_does(demo):
     assert code == 2
     assert "WHAT YOU SAW" not in text
     assert "replies.yaml" in errors
+
+
+def make(tmp_path, old):
+    """`make --dry-run demo` where `python3` is an old one, and perhaps python3.12 is there."""
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    programs = tmp_path / "bin"
+    programs.mkdir(exist_ok=True)
+    for name in ("sh", "sed", "touch"):
+        (programs / name).symlink_to(shutil.which(name))
+    for name, code in old.items():
+        (programs / name).write_text(f"#!/bin/sh\nexit {code}\n")
+        (programs / name).chmod(0o755)
+    command = [shutil.which("make"), "--dry-run", "demo"]
+    return subprocess.run(command, cwd=tmp_path, env={"PATH": str(programs)}, capture_output=True, text=True)
+
+
+def test_make_takes_the_first_python_that_is_new_enough(tmp_path):
+    ended = make(tmp_path, {"python3": 1, "python3.12": 0})
+    assert "python3.12 -m venv .venv" in ended.stdout, ended.stderr
+
+
+def test_make_says_which_python_is_needed(tmp_path):
+    ended = make(tmp_path, {"python3": 1})
+    assert ended.returncode == 2
+    assert "gradegate needs Python 3.11.5 or newer: install it, or name one with make PYTHON=/path/to/python3" in ended.stderr

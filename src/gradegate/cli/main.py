@@ -66,7 +66,7 @@ def _main(argv: Sequence[str]) -> int:
             cure = (
                 table("config", "removed.yaml")["commands"].get(argv[0])
                 or suggest(argv[0], [name for name in COMMANDS if name != HIDDEN])
-                or "see gradegate --help"
+                or "`gradegate run` runs evals; gradegate --help lists all commands"
             )
             complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {cure}")
             return MISTAKE
@@ -153,7 +153,10 @@ class _Parser(argparse.ArgumentParser):
 def _instead(name: str) -> str:
     """What to write in place of a flag that was removed, or of an input that is no flag; else an empty string."""
     from gradegate.core.settings import OPTIONS
+    from gradegate.reports.delivery.report import REPORTS
 
+    if report := REPORTS.find(name):
+        return f"write --output results{report.suffix}"
     removed = table("config", "removed.yaml")
     reasons = {option.name: option.no_flag for option in OPTIONS}
     return worded((removed["options"] | removed["flags"] | reasons).get(name, ""), inputs=False)

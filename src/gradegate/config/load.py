@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from gradegate.config import code as scripts
@@ -13,17 +14,20 @@ from gradegate.config import overrides
 from gradegate.config import test_files as testfiles
 from gradegate.config.context import environment
 from gradegate.config.dialect import DIALECTS, Source
+from gradegate.config.keys import ConfigKeys, names_of
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
+from gradegate.registry import near
 from gradegate.sandbox.program import is_javascript
 from gradegate.security.secrets import secrets_in
 from gradegate.structs import FrozenStruct, replace
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
+_ENTRIES = 1000  # of a folder that are looked at, if it has no config
 _MODULES = "promptfooconfig.cjs promptfooconfig.cts promptfooconfig.js promptfooconfig.mjs promptfooconfig.mts promptfooconfig.ts".split()
 DEFAULT_CONFIGS = (
     "promptfooconfig.yaml",
@@ -104,6 +108,10 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     for ending, cure in document.table("config", "removed.yaml")["files"].items():
         if path.name.endswith(ending):
             raise ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
+    for key in content if isinstance(content, dict) else ():
+        if meant := near(key, names_of(ConfigKeys)):
+            origin = Origin(name, document.line_of(content, [key]))
+            raise ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at(
         "gradegate does not know this kind of file as an eval config",
@@ -190,10 +198,26 @@ def _in_base(file: Path, settings: Settings) -> bool:
     return file.is_relative_to(base) and not settings.cwd.is_relative_to(base)
 
 
+def _folder_beside(folder: Path) -> str:
+    """The first folder inside of this one that has a config, else the one around it; empty if none has."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        inside = sorted(
+            entry.name
+            for entry in islice(entries, _ENTRIES)
+            if entry.is_dir() and not entry.name.startswith(".")
+        )
+        for name in (*inside, ".."):
+            if any((folder / name / config).is_file() for config in DEFAULT_CONFIGS):
+                return name
+    return ""
+
+
 def _default(folder: Path, named: str = "") -> Path:
     for name in DEFAULT_CONFIGS:
         if (folder / name).is_file():
             return folder / name
     where = f"in the folder `{named}`" if named else "here"
     cure = "write one with `gradegate init`, or name yours: <--config FILE>"
+    if other := _folder_beside(folder):
+        cure = f"there is one in `{other}`: <--config {os.path.join(named, other)}>"  # noqa: PTH118  # `..` stays
     raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, cure)

@@ -1,6 +1,7 @@
 """What every part of a config file is read at: the source, and the mistakes and notes that come up."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -10,11 +11,13 @@ from gradegate.config import providers as specs
 from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import mistakes
+from gradegate.config.keys import names_of
 from gradegate.config.unknown_keys import UNSUPPORTED
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, Graders
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
+from gradegate.registry import near
 from gradegate.structs import JsonObject
 
 M = TypeVar("M", bound=BaseModel)
@@ -70,10 +73,16 @@ class Desk:
         except ValidationError as e:
             self.mistakes += mistakes(e, content, file, (), model)
             wrong = {str(detail["loc"][0]) for detail in e.errors() if detail["loc"]}
-        try:
-            return model.model_validate({key: value[key] for key in value if key not in wrong})
-        except ValidationError:
-            return None  # what is missing was said
+        right = {key: value[key] for key in value if key not in wrong}
+        # A misspelt key is read as it is meant: without it, something else would be missing.
+        meant = {}
+        for key in wrong & value.keys() - names_of(model):
+            if close := near(key, names_of(model) - right.keys()):
+                meant[close] = value[key]
+        for attempt in ({**right, **meant}, right):
+            with suppress(ValidationError):
+                return model.model_validate(attempt)
+        return None  # what is missing was said
 
     def graders(self, written: Any, origin: Origin) -> Graders:
         """The models that ``written`` names; ``UNREAD`` when it holds a mistake."""

@@ -6,7 +6,7 @@ CSV is read as promptfoo reads it: columns are variables, ``__expected`` columns
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,15 @@ def _rows(
 ) -> Iterator[tuple[list[str], list[str], int]]:
     """The header, a row that is not empty, and its line; ``each`` and ``per_cell``: what a row counts."""
     try:
+        text = content.decode("utf-8-sig")
+        first = text.partition("\n")[0]
+        sign = "," not in first and re.search(r"[;\t|]", first)
+        if sign:
+            named = "tabs" if sign[0] == "\t" else f"`{sign[0]}`"
+            what = f"the columns are separated by {named}"
+            raise ConfigError.at(what, Origin(file, 1), "separate them by commas")
         # The lines with their ends, as ``StringIO`` gives them, which takes four times the memory of the text.
-        rows = csv.reader(
-            (match[0] for match in _LINE.finditer(content.decode("utf-8-sig"))), strict=True
-        )
+        rows = csv.reader((match[0] for match in _LINE.finditer(text)), strict=True)
         header = [name.strip() for name in next(rows, [])]
         _check_columns(header, Origin(file, 1))
         line = rows.line_num + 1
@@ -208,6 +213,13 @@ def _number(cell: str, origin: Origin) -> float:
         raise ConfigError.at(
             f"the threshold {cell!r} is not a number", origin, "write a number"
         ) from e
+
+
+def instead_of_variable(variables: Iterable[str]) -> str:
+    """What to write in place of a variable that is meant to assert, in a test without assertions; empty if there is none."""
+    meant = next(filter(_ASSERTED.fullmatch, variables), None)
+    how = "name its column `__expected`, or write `assert` into the test"
+    return f"`{meant}` is only a variable: {how}" if meant else ""
 
 
 TABLES = (".jsonl", ".csv")

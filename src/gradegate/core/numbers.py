@@ -23,6 +23,12 @@ def figure(value: float, digits: int = 4) -> str:
     return f"{value:.{max(digits, 1)}g}"
 
 
+def dollars(usd: float) -> str:
+    """``0.0123 USD``, ``0.000052 USD``: a small amount with two figures, and never with an exponent."""
+    digits = 1 - math.floor(math.log10(usd)) if usd > 0 else 0
+    return f"{figure(usd, max(4, digits))} USD"
+
+
 def percent(share: float, digits: int = 1) -> str:
     """A share from 0 to 1 in per cent."""
     return f"{figure(share * 100, digits)}%"
@@ -81,7 +87,7 @@ def dearer(cost: Increase) -> str:
     """``18.2% more expensive (9.1% to 27.3%)``; in dollars where the base cost nothing."""
     return _more(
         cost,
-        lambda usd: percent(usd / cost.base) if cost.base else f"{figure(usd)} USD",
+        lambda usd: percent(usd / cost.base) if cost.base else dollars(usd),
         "more expensive",
         "cheaper",
     )
@@ -113,7 +119,7 @@ def spent(usage: Usage, unanswered: int = 0, recorded: bool = False) -> str:
 
 def price(usage: Usage) -> str:
     """US dollars; a price that nobody knows is unknown, never 0."""
-    return "cost unknown" if usage.known_cost is None else f"{figure(usage.known_cost)} USD"
+    return "cost unknown" if usage.known_cost is None else dollars(usage.known_cost)
 
 
 # promptfoo's tolerance (Number.EPSILON of JavaScript). Only what is measured needs it: a cosine or a distance may come

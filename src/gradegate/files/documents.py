@@ -38,6 +38,7 @@ _HALVES = re.compile(
 _BREAKS = str.maketrans(
     {sign: f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"}
 )  # ends of lines in YAML
+_NO_COMMENTS = "JSON has no comments"
 _LINES = "write one JSON object a line"
 _REF = "$ref"
 # Data of a test, and where schemas are: a reference in them is theirs. One that stands for all of it is ours.
@@ -71,6 +72,8 @@ def fault(error: Exception, text: str) -> str:
         return "it is empty"
     if not text[at:].strip():
         return "it ends too early"
+    if text.startswith(("//", "/*", "#"), at):
+        return _NO_COMMENTS
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
     if text[at] in "\"'" and not re.fullmatch(
         r"""(["'])(?:(?!\1)[^\\]|\\.)*\1.*""", text[at:], re.DOTALL
@@ -131,7 +134,8 @@ def strings(value: Any) -> Iterator[str]:
 @cache
 def table(package: str, name: str) -> Any:
     """The content of ``name`` in a folder of ours, such as ``table("providers.api", "prices.yaml")``; read once."""
-    return read(resources.files(f"gradegate.{package}").joinpath(name).read_bytes(), name)
+    with READ.not_counted():
+        return read(resources.files(f"gradegate.{package}").joinpath(name).read_bytes(), name)
 
 
 # --- JSON -----------------------------------------------------------------------------------------------------
@@ -167,7 +171,10 @@ def parsed(
     try:
         return at_line(json.loads(text, **how), line, MAX_DEPTH) if how else json.loads(text)
     except json.JSONDecodeError as e:
-        what = f"not valid JSON, column {e.colno}: {fault(e, text).partition(' at line ')[0]}"
+        why = fault(e, text).partition(" at line ")[0]
+        what = f"not valid JSON, column {e.colno}: {why}"
+        if why == _NO_COMMENTS:
+            cure = "remove the comment, or write the file as .yaml, where comments begin with #"
         raise ConfigError.at(what, Origin(file, line + e.lineno - 1), cure) from e
     except RecursionError as e:
         raise ConfigError.at(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gradegate.core.numbers import exact
+from gradegate.core.numbers import dollars, exact
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.core.usage import BudgetReport, Usage
 from gradegate.errors import ProviderError, Trouble
@@ -229,7 +229,7 @@ class Budget:
         if limits.calls is not None and self._calls >= limits.calls:
             return f"{limits.calls} {'call' if limits.calls == 1 else 'calls'}"
         if limits.usd is not None and (self._unknown or self._usd >= exact(limits.usd)):
-            return f"{limits.usd:g} USD" + (
+            return dollars(limits.usd) + (
                 " (the price of a reply is unknown)" if self._unknown else ""
             )
         taken = time.monotonic() - self._started if self._started is not None else 0.0

@@ -9,6 +9,7 @@ from gradegate.assertions.grading.bound import Binding
 from gradegate.config import unknown_keys
 from gradegate.config.context import egress
 from gradegate.config.load import Located
+from gradegate.config.test_files import instead_of_variable
 from gradegate.core.conversation import CONVERSATION, told
 from gradegate.core.numbers import many
 from gradegate.core.policy import Limits, Note, Quarantine, strictest
@@ -21,7 +22,7 @@ from gradegate.http.guard import Guard
 from gradegate.planning import filters, recall
 from gradegate.planning.binding.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.binding.models import Binder
-from gradegate.planning.checks import assertions, derived_metrics, models, scripts
+from gradegate.planning.checks import assertions, credentials, derived_metrics, models, scripts
 from gradegate.planning.checks import rules as checks
 from gradegate.planning.checks.models import prices
 from gradegate.planning.checks.variables import Names
@@ -314,14 +315,16 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         mistakes += [*suite.mistakes, *wrong, *planner.mistakes]
         passed = unknown_keys.notes([*located.suite.idle, *dict.fromkeys(binder.idle)])
         notes += [*located.suite.notes, *passed, *planner.notes]
+    notes += (note for located in suites for note in credentials.written_keys(located.suite))
     notes += _quarantines(jobs)
     notes += [note for provider in pool.values() for note in provider.notes]
     mistakes += prices(client.budget.limits, jobs)
     if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
         where = Origin(suites[0].suite.file) if len(suites) == 1 else None
-        mistakes.append(
-            Mistake("no test has an assertion, so nothing would be checked", where, "add `assert`")
-        )
+        cures = (instead_of_variable(job.case.vars) for job in jobs)
+        cure = next(filter(None, cures), "add `assert`")
+        what = "no test has an assertion, so nothing would be checked"
+        mistakes.append(Mistake(what, where, cure))
     if mistakes:
         raise ConfigError(*_grouped(mistakes))
     grading = {id(model) for job in jobs for model in grading_models(job)}

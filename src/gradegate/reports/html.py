@@ -31,6 +31,7 @@ class Section(FrozenStruct):
 
 def render(decision: Decision, links: Links) -> Document:
     """The page in parts."""
+    sections = _sections(decision)
     parts = filled(
         "report.html",
         decision=decision,
@@ -38,7 +39,8 @@ def render(decision: Decision, links: Links) -> Document:
         tested=_tested(decision),
         rules=in_order(decision.rules),
         counted=Counter,
-        sections=_sections(decision),
+        sections=sections,
+        left=sum(section.left for section in sections),
         choices=choices(decision.run.rows, decision.rules),
         spreads=spreads(decision.run.rows),
         histogram=histogram,

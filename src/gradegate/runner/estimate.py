@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradegate.assertions.grading.bound import Binding, Bound
 from gradegate.core.conversation import exchanges as complete
-from gradegate.core.numbers import many
+from gradegate.core.numbers import dollars, many
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.gate.reasks.stopping import MOST_ASKS
 from gradegate.gate.statistics import (
@@ -129,15 +129,15 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
         yield f"cost: {'; '.join(why)}"
     else:
         most = (
-            f"; {found.most_usd:.2g} USD with all possible re-asks"
+            f"; {_about(found.most_usd)} with all possible re-asks"
             if found.most_usd > found.usd
             else ""
         )
-        yield f"cost: about {found.usd:.2g} USD{most}"
+        yield f"cost: about {_about(found.usd)}{most}"
     if limits == NO_LIMITS:
         return
     calls_most = [] if limits.calls is None else [many(limits.calls, "call")]
-    usd = [] if limits.usd is None else [f"{limits.usd:g} USD"]
+    usd = [] if limits.usd is None else [dollars(limits.usd)]
     seconds = [] if limits.seconds is None else [f"{limits.seconds:g} s"]
     planned = found.target + found.grader
     beyond = f"; {planned:,} calls are planned, so the last ones would not run"
@@ -199,3 +199,8 @@ def _price(model: Provider, characters: int, answer: int, unpriced: dict[str, Pr
         unpriced[model.name] = model
         return 0.0
     return characters / CHARACTERS * model.rates[0] + answer * model.rates[1]
+
+
+def _about(usd: float) -> str:
+    """An amount with two figures."""
+    return dollars(float(f"{usd:.2g}"))

@@ -1,12 +1,13 @@
 """What every step of a run begins with: settings to suites, suites to a plan, and what hides its secrets. No call is made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from gradegate.config.context import is_vendors_key
 from gradegate.config.load import Located, load, shown_in, written_in
 from gradegate.core.settings import Settings
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.http.client import Client
 from gradegate.planning.command import told
 from gradegate.planning.plan import Plan
@@ -14,6 +15,7 @@ from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import planned_with_answers
 from gradegate.planning.secrets import Secrets, secrets_of
 from gradegate.providers.cache.access import check_secret
+from gradegate.registry import near
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
 from gradegate.reports.view.run_summary import unseen
 from gradegate.results.baseline import HISTORY, RESULTS
@@ -33,6 +35,7 @@ from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import begin
 from gradegate.security.redaction import Hide, redactor
+from gradegate.security.secrets import sounds_secret
 from gradegate.structs import FrozenStruct, replace
 
 T = TypeVar("T")
@@ -131,7 +134,17 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
             *secrets_of(settings, [it.suite for it in suites], shown_in(settings)).values,
             *written_in(settings),
         }
-        raise concealed_mistakes(e, redactor(values)) from None
+        named = ConfigError(*(with_near_variable(it, settings.environ) for it in e.mistakes))
+        raise concealed_mistakes(named, redactor(values)) from None
+
+
+def with_near_variable(mistake: Mistake, variables: Mapping[str, str]) -> Mistake:
+    """The mistake with the variable that was set in place of the missing one, if its name is nearly the same."""
+    others = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
+    wrong = near(mistake.missing, others) if mistake.missing else ""
+    if not wrong or wrong == mistake.missing:
+        return mistake
+    return replace(mistake, cure=f"rename {wrong}, which is set; or {mistake.cure}")
 
 
 # --- without keys ---------------------------------------------------------------------------------------------

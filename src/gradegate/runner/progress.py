@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from gradegate.core.numbers import figure, many
+from gradegate.core.numbers import dollars, many
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.reports.format.streams import has_rich
 from gradegate.results.rows import Row
@@ -58,7 +58,7 @@ def cost(usage: Usage) -> str:
     """``0.0123 USD``, ``more than 0.0123 USD`` where some prices are not known, ``cost unknown``; empty where nothing was asked."""
     if not usage.cost:
         return "cost unknown" if usage.unpriced else ""
-    return f"{'more than ' if usage.unpriced else ''}{figure(usage.cost)} USD"
+    return f"{'more than ' if usage.unpriced else ''}{dollars(usage.cost)}"
 
 
 def _bar() -> Any:

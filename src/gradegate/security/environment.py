@@ -178,7 +178,8 @@ class Environment:
         """The same for a credential, which goes into the field of its provider alone."""
         if name in self.literals:
             return self.literals[name]
-        return "" if is_runners(name) else self.variables.get(name, "")
+        # What is pasted often ends in a line break, which no header may hold.
+        return "" if is_runners(name) else self.variables.get(name, "").strip()
 
     def address(self, *names: str) -> str:
         """The first of these that is set: an address, or what else a provider takes beside a key."""

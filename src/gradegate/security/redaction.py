@@ -62,7 +62,14 @@ def shorten_line(text: str, limit: int) -> str:
     line = " ".join(text[: 16 * limit].split())  # a text of many megabytes costs nothing
     if len(line) <= limit and len(text) <= 16 * limit:
         return line
-    return f"{line[:limit].rstrip()}{_CUT}"
+    return f"{whole_words(line, limit)}{_CUT}"
+
+
+def whole_words(line: str, limit: int) -> str:
+    """At most so many characters of a line, up to the end of a word; one that is longer than half of them is cut."""
+    head = line[:limit]
+    words = head.rpartition(" ")[0] if line[limit : limit + 1].strip() else head
+    return (words if len(words) * 2 >= limit else head).rstrip()
 
 
 def ending(text: str, most: int) -> str:

@@ -98,4 +98,5 @@ def test_all_other_bytes_stay_and_what_is_left_is_told(name, begun):
     assert left == files | {file: filled(text).encode() for file, text in place.get("leaves", {}).items()}
     assert {(begun.folder / file).stat().st_mode & 0o777 for file in files} == {place.get("mode", 0o640)}
     assert [text for text in place.get("says", ()) if not re.search(text, out + err)] == [], out + err
+    assert [text for text in place.get("unsaid", ()) if text in out + err] == []
     assert code or "---" not in begun.do("migrate", *place.get("words", ()))[1]

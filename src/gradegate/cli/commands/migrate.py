@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.cli.init.choices import ACTION
-from gradegate.cli.init.wizard import USES, runner, step_settings
+from gradegate.cli.init.wizard import USES, runner, step_settings, unpassed_keys
 from gradegate.cli.output import here, say
 from gradegate.cli.parser import of_promptfoo
 from gradegate.config.load import DEFAULT_CONFIGS, config_paths
@@ -30,8 +30,8 @@ from gradegate.files.workspace import Workspace
 from gradegate.gate.exit_codes import PASS
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_in_config, moved
-from gradegate.planning.binding.default_graders import pin_of
-from gradegate.runner.prepare import prepare_without_keys
+from gradegate.planning.binding.default_graders import choose_default_graders, pin_of
+from gradegate.runner.prepare import STAND_IN, prepare_without_keys
 from gradegate.structs import JsonObject, names, replace
 
 IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
@@ -40,9 +40,11 @@ _PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
 _BEFORE = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
 _PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
 _DEFAULT = "no grader is named, so the key that the job has chooses one, as in promptfoo"
+_SHARE = "PROMPTFOO_PASS_RATE_THRESHOLD"  # per cent, as is the input of the same meaning
+_SHARE_INPUT = "fail-on-threshold"
 _NO_GATE = "`{}` is left out: its config has a gate, is not known here, or is run by another step without it"
 _INPUTS = {
-    "min-pass-rate": "fail-on-threshold",
+    "min-pass-rate": _SHARE_INPUT,
     "runs": "repeat-min-pass",
 }  # by the key of the gate
 Gate = tuple[str, float | str]  # a key of the gate with its value
@@ -120,7 +122,8 @@ class Migration(Struct):
     grader: str = ""
     files: dict[Path, Edits] = {}
     left: list[Mistake] = []
-    _graded: set[Path] = set()  # configs whose step of a workflow says who grades
+    _runs: list[tuple[Settings, Origin]] = []  # what steps and people run, planned at the end
+    _graders: dict[Path, Mapping[str, str]] = {}  # by config, what a step that runs it says
     _gates: dict[Path, dict[Gate | None, Origin]] = {}  # what the steps that run a config want
 
     def opened(self, path: Path) -> Edits:
@@ -148,9 +151,7 @@ class Migration(Struct):
                         continue
                 elif not USES.fullmatch(uses):
                     continue
-                self._judge(
-                    edits, place, wanted, edits.wanted["jobs"][name]["steps"][number] != step
-                )
+                self._judge(edits, place, wanted, change)
 
     def _uses(self, edits: Edits, place: Keys, step: JsonObject) -> Gate | None:
         """Change a step that uses promptfoo's action, and give what its config needs in its gate."""
@@ -198,7 +199,7 @@ class Migration(Struct):
                     self._tell((what, edits.origin([*place[:3], number, "run"]), cure))
         return True
 
-    def _judge(self, edits: Edits, place: Keys, wanted: Gate | None, is_new: bool) -> None:
+    def _judge(self, edits: Edits, place: Keys, wanted: Gate | None, change: bool) -> None:
         """What a step of the Action needs around it: rights, who grades, and a gate."""
         workflow, job, origin = edits.wanted, edits.wanted["jobs"][place[1]], edits.origin(place)
         step = job["steps"][place[3]]
@@ -206,8 +207,16 @@ class Migration(Struct):
         paths = _configs(run) if run else set()
         for path in paths:
             self._gates.setdefault(path, {}).setdefault(wanted, origin)
-        self._graded |= paths if is_new or action.run.graders else set()
-        if not is_new:
+            if run and run.graders:
+                self._graders[path] = run.graders
+        if not change:
+            return
+        if run:
+            self._runs.append((run, origin))
+        for level in ([], place[:2], place):
+            self._tell_variables(edits, [*level, "env"])
+        self._tell_mistakes(action.mistakes, origin)
+        if step == edits.values["jobs"][place[1]]["steps"][place[3]]:
             return
         if wanted and not paths:
             self._tell(_left_out(wanted, origin))
@@ -216,118 +225,140 @@ class Migration(Struct):
         if rights and action.comment != "off" and "pull-requests" not in rights:
             edits.change(where, put={"pull-requests": "write"})
         elif rights and action.comment != "off" and rights["pull-requests"] != "write":
+            what = "the job may not write to pull requests, so no comment is posted"
             cure = "write `pull-requests: write` into `permissions`, or `comment: off` into `with`"
-            self._tell(
-                (
-                    "the job may not write to pull requests, so no comment is posted",
-                    edits.origin(where),
-                    cure,
-                )
-            )
-        for level in ([], place[:2], place):
-            decides = sorted(PROMPTFOO_VARIABLES.keys() & _at(workflow, *level, "env").keys())
-            self._tell(
-                *(
-                    (
-                        f"`{it}` decides nothing here",
-                        edits.origin([*level, "env", it]),
-                        PROMPTFOO_VARIABLES[it],
-                    )
-                    for it in decides
-                )
-            )
+            self._tell((what, edits.origin(where), cure))
         if "pull_request_target" in str(workflow.get("on")):
             self._tell((TARGET, edits.origin(["on"]), "write `pull_request`"))
-        self.left += [
-            replace(mistake, origin=mistake.origin or origin) for mistake in action.mistakes
-        ]
         if run is None:
             cure = "give `grader: ID` if an assertion of theirs asks a model"
             self._tell(("the configs are known only when the workflow runs", origin, cure))
-        elif new := self._grader(run, origin):
-            given = _at(step, "with")
-            edits.change(
-                [*place, "with"] if given else place,
-                put={"grader": new} if given else {"with": {"grader": new}},
-            )
 
-    def _grader(self, run: Settings, origin: Origin) -> str:
-        """The grader to name: that of ``--grader``, if the configs of a run name none. Without one, the default is noted."""
-        for path in _configs(run):
-            self._config(path)
+    def _tell_variables(self, edits: Edits, place: Keys) -> None:
+        """Say which variables at a place decide in promptfoo, and not here."""
+        decides = PROMPTFOO_VARIABLES.keys() & _at(edits.wanted, *place).keys()
+        if "min-pass-rate" in _at(edits.wanted, "gate"):
+            decides -= {_SHARE}
+        for name in sorted(decides):
+            where = edits.origin([*place, name])
+            self._tell((f"`{name}` decides nothing here", where, PROMPTFOO_VARIABLES[name]))
+
+    def config(self, path: Path) -> None:
+        """A config that no step runs, or none that is changed."""
+        place = path.resolve()
+        if any(place in _configs(run) for run, _ in self._runs):
+            return
+        run = Settings(
+            configs=(str(path),),
+            cwd=path.parent,
+            graders=self._graders.get(place, {}),
+            environ={**os.environ, **runner(self.root)},
+        )
+        self._runs.append((run, Origin(Workspace(self.root).name(path))))
+
+    def finish(self) -> str:
+        """Change the configs of all runs, and plan these with the changes. Gives what `validate` will say."""
+        for path in dict.fromkeys(path for run, _ in self._runs for path in _configs(run)):
+            if edits := self._config(path):
+                self._change_keys(edits)
+        self._write_gates()
+        for run, origin in self._runs:
+            for path in _configs(run):
+                self._write_grader(path, replace(run, configs=(str(path),)), origin)
+        keys, unplanned = set[str](), False
+        for run, origin in self._runs:
+            try:
+                prepared, missing = prepare_without_keys(self._changed(run))
+            except ConfigError as e:
+                self._tell_mistakes(e.mistakes, origin)
+                unplanned = True
+                continue
+            keys.update(use.name for use in prepared.plan.keys)
+            if run.inputs:  # of a step, which has to pass the keys on
+                self._tell_mistakes(unpassed_keys(missing), origin)
+        if unplanned:
+            return "`gradegate validate` finds mistakes, which are listed above"
+        absent = sorted(name for name in keys if not os.environ.get(name))
+        once = f" once you set {' and '.join(absent)}" if absent else ""
+        return f"`gradegate validate` passes{once}" if self._runs else ""
+
+    def _changed(self, run: Settings) -> Settings:
+        """The run with its configs as they are going to be."""
         texts = {}
         for path, edits in self.files.items():
             with suppress(ConfigError):  # which is told when the files are shown
                 texts[path] = edits.result().encode()
-        run = replace(run, instead=texts)  # as it is going to be
-        mistakes, default = _planned(run, origin)
-        if run.graders or not (default or mistakes):
-            self.left += mistakes
-            return ""
-        if not self.grader:
-            self.left += mistakes
+        return replace(run, instead=texts)
+
+    def _write_grader(self, path: Path, run: Settings, origin: Origin) -> None:
+        """Name the grader in a config that names none, so that every run of it has the same."""
+        grader, default = self._grader(run)
+        edits = self._config(path)
+        if not grader or edits is None:
             if default:
                 self._tell((_DEFAULT, origin, f"{default}, or give `--grader ID` here"))
-            return ""
-        mistakes_with_grader, _ = _planned(replace(run, graders={"*": self.grader}), origin)
-        if not default and len(mistakes_with_grader) >= len(mistakes):  # a grader mends nothing
-            self.left += mistakes
-            return ""
-        self.left += mistakes_with_grader
-        return self.grader
-
-    def config(self, path: Path) -> None:
-        """A config: its own keys, and the grader where no step of a workflow names one."""
-        run = Settings(configs=(str(path),), cwd=path.parent, environ=runner(self.root))
-        edits = self._config(path)
-        if edits is None:
-            self.left += _planned(run, Origin(path.name))[0]
-        if edits is None or path.resolve() in self._graded:
             return
-        if new := self._grader(run, edits.origin([])):
-            default = edits.wanted.get("defaultTest")
-            if default is not None and not isinstance(default, Mapping):
-                cure = f"write `options: {{provider: {new}}}` there"
-                self._tell(
-                    ("`defaultTest` is in a file of its own", edits.origin(["defaultTest"]), cure)
-                )
-            elif _at(default, "options"):
-                edits.change(["defaultTest", "options"], put={"provider": new})
-            else:
-                where = [] if default is None else ["defaultTest"]
-                options = {"options": {"provider": new}}
-                edits.change(where, put=options if where else {"defaultTest": options})
+        default_test = edits.wanted.get("defaultTest", {})
+        options = _at(default_test, "options")
+        new = {"provider": grader}
+        if not isinstance(default_test, Mapping) or "provider" in options:
+            what = f"`defaultTest` names no grader for texts, and {grader} cannot be added"
+            cure = f"write `options: {{provider: {{text: {grader}}}}}` there"
+            self._tell((what, edits.origin(["defaultTest"]), cure))
+        elif options:
+            edits.change(["defaultTest", "options"], put=new)
+        elif "defaultTest" in edits.wanted:
+            edits.change(["defaultTest"], put={"options": new})
+        else:
+            edits.change([], put={"defaultTest": {"options": new}})
+
+    def _grader(self, run: Settings) -> tuple[str, str]:
+        """The grader to name, and how to pin the default; empty texts if the run needs neither.
+
+        The grader is that of ``--grader``, else the default of a vendor for which the run has a key.
+        """
+        if run.graders:
+            return "", ""
+        run = self._changed(run)
+        try:
+            plan = prepare_without_keys(run)[0].plan
+        except ConfigError as e:
+            if not self.grader or len(_mistakes(self.grader, run)) >= len(e.mistakes):
+                return "", ""  # a grader mends nothing
+            return self.grader, ""
+        default = next(filter(None, (pin_of(model.chosen) for model in plan.models)), "")
+        if not default or self.grader:
+            return self.grader if default else "", default
+        keys = {name for job in plan.jobs for name in job.target.keys}
+        vendor = choose_default_graders({**run.environ, **dict.fromkeys(keys, STAND_IN)})
+        return vendor.models["text"] if vendor.key else "", default
 
     def _config(self, path: Path) -> Edits | None:
-        """The config with its keys changed; None for one that is no mapping or cannot be read, which the plan says."""
+        """The config as it may be changed; None if it is no mapping, which the plan says, or cannot be read."""
         try:
             edits = self.opened(path)
         except ConfigError as e:
             self.left += e.mistakes
             return None
-        for place, assertion in list(_assertions(edits.wanted)):
-            kind, value = (
-                GRADERS.find(str(assertion.get("type")).removeprefix("not-")),
-                assertion.get("value"),
-            )
-            if (
-                kind
-                and type(value) in (int, float)
-                and "value" not in names(kind)
-                and "threshold" not in assertion
-            ):
-                edits.change(place, rename={"value": "threshold"})
-                what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
-                self._tell(
-                    (
-                        what,
-                        edits.origin([*place, "value"]),
-                        "promptfoo ignores this `value`; check that you want it",
-                    )
-                )
         return edits if isinstance(edits.values, Mapping) else None
 
-    def gates(self) -> None:
+    def _change_keys(self, edits: Edits) -> None:
+        """Rename what promptfoo ignores, and write the share of `env` that it reads into the gate."""
+        for place, assertion in list(_assertions(edits.wanted)):
+            kind = GRADERS.find(str(assertion.get("type")).removeprefix("not-"))
+            value = assertion.get("value")
+            is_number = type(value) in (int, float)
+            if kind and is_number and "value" not in names(kind) and "threshold" not in assertion:
+                edits.change(place, rename={"value": "threshold"})
+                what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
+                cure = "promptfoo ignores this `value`; check that you want it"
+                self._tell((what, edits.origin([*place, "value"]), cure))
+        share = moved({_SHARE_INPUT: _at(edits.wanted, "env").get(_SHARE)}).gate
+        if share and "gate" not in edits.wanted:
+            edits.change([], put={"gate": dict([share])})
+        self._tell_variables(edits, ["env"])
+
+    def _write_gates(self) -> None:
         """Write into each config what its steps want in its gate, if all of them want the same."""
         for path, wanted in self._gates.items():
             keys = {gate: origin for gate, origin in wanted.items() if gate}
@@ -339,6 +370,10 @@ class Migration(Struct):
 
     def _tell(self, *lines: tuple[str, Origin, str]) -> None:
         self.left += [Mistake(*line) for line in lines]
+
+    def _tell_mistakes(self, mistakes: Iterable[Mistake], origin: Origin) -> None:
+        """Mistakes of a run; ``origin`` is the place of those without one."""
+        self.left += [replace(it, origin=it.origin or origin) for it in mistakes]
 
 
 def _left_out(gate: Gate, origin: Origin) -> tuple[str, Origin, str]:
@@ -390,13 +425,13 @@ def _configs(run: Settings) -> set[Path]:
     return set()
 
 
-def _planned(run: Settings, origin: Origin) -> tuple[list[Mistake], str]:
-    """The mistakes of a run, and how to pin its default grader; an empty text if it has none."""
+def _mistakes(grader: str, run: Settings) -> tuple[Mistake, ...]:
+    """The mistakes of a run with that grader."""
     try:
-        prepared, _ = prepare_without_keys(run)
+        prepare_without_keys(replace(run, graders={"*": grader}))
     except ConfigError as e:
-        return [replace(mistake, origin=mistake.origin or origin) for mistake in e.mistakes], ""
-    return [], next(filter(None, (pin_of(model.chosen) for model in prepared.plan.models)), "")
+        return e.mistakes
+    return ()
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -411,7 +446,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--grader",
         metavar="ID",
         default="",
-        help="the model that grades; default is the one that the job's key chooses",
+        help="the model that grades, if a config names none; default is the one that the run's key chooses",
     )
 
 
@@ -446,13 +481,13 @@ def run(args: argparse.Namespace) -> int:
     for path in named or default:
         if path.resolve() not in workflows:
             migration.config(path)
-    migration.gates()
-    return _tell(migration, args.write)
+    validity = migration.finish()
+    return _tell(migration, args.write, validity)
 
 
-def _tell(migration: Migration, write: bool) -> int:
+def _tell(migration: Migration, write: bool, validity: str) -> int:
     """Show the changes, or make them, and what is left. Raises ConfigError for a file that cannot be written."""
-    changed = {}
+    changed: dict[Path, str] = {}
     for path, edits in migration.files.items():
         try:
             text = edits.result()
@@ -461,45 +496,48 @@ def _tell(migration: Migration, write: bool) -> int:
             continue
         if text != edits.mark + edits.text:
             changed[path] = text
-            old, new = (it.splitlines(keepends=True) for it in (edits.mark + edits.text, text))
-            for line in unified_diff(old, new, f"a/{edits.file}", f"b/{edits.file}"):
-                say(
-                    line.removesuffix("\n").removesuffix("\r")
-                    + ("" if line.endswith("\n") else f"\n{_END}")
-                )
-    # Each file whole or not at all, and none where one cannot be written.
+            _show_difference(edits, text)
     names = {path: path.relative_to(migration.root).as_posix() for path in changed}
-    if write and (
-        closed := [name for path, name in names.items() if not path.stat().st_mode & stat.S_IWUSR]
-    ):
-        raise ConfigError(
-            *(
-                Mistake("the file may only be read", Origin(name), "allow writing it")
-                for name in closed
-            )
-        )
-    for path, text in changed.items() if write else ():
-        try:
-            with replacing(Place(migration.root, tuple(names[path].split("/")))) as file:
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-                file.write(text)
-        except OSError as e:
-            raise ConfigError.at(
-                f"it could not be written: {e.strerror or e}", Origin(names[path]), "start again"
-            ) from e
+    if write:
+        _write(migration.root, {names[path]: text for path, text in changed.items()})
     if left := dict.fromkeys(migration.left):
         say("Notes, and what you need to change by hand:")
-        for mistake in sorted(
-            left, key=lambda it: (it.origin.file, it.origin.line) if it.origin else ("", 0)
-        ):
+        for mistake in sorted(left, key=_place):
             say(f"  {mistake}")
     listed = ", ".join(names.values())
-    if not changed:
-        say(
-            "no further change can be made automatically"
-            if left
-            else f"nothing is lacking in {many(len(migration.files), 'file')}"
-        )
-    else:
+    if changed:
         say(f"written: {listed}" if write else f"nothing was written; --write changes {listed}")
+    else:
+        say(f"{many(len(migration.files), 'file')} read, nothing to change automatically")
+    if validity:
+        say(validity)
     return PASS
+
+
+def _show_difference(edits: Edits, text: str) -> None:
+    """Print how a file changes."""
+    old, new = ((edits.mark + edits.text).splitlines(keepends=True), text.splitlines(keepends=True))
+    for line in unified_diff(old, new, f"a/{edits.file}", f"b/{edits.file}"):
+        end = "" if line.endswith("\n") else f"\n{_END}"
+        say(line.removesuffix("\n").removesuffix("\r") + end)
+
+
+def _place(mistake: Mistake) -> tuple[str, int]:
+    return (mistake.origin.file, mistake.origin.line) if mistake.origin else ("", 0)
+
+
+def _write(root: Path, texts: Mapping[str, str]) -> None:
+    """Write each file whole or not at all, and none if one may only be read. Raises ConfigError."""
+    modes = {name: stat.S_IMODE((root / name).stat().st_mode) for name in texts}
+    closed = [name for name, mode in modes.items() if not mode & stat.S_IWUSR]
+    if closed:
+        what, cure = "the file may only be read", "allow writing it"
+        raise ConfigError(*(Mistake(what, Origin(name), cure) for name in closed))
+    for name, text in texts.items():
+        try:
+            with replacing(Place(root, tuple(name.split("/")))) as file:
+                os.fchmod(file.fileno(), modes[name])
+                file.write(text)
+        except OSError as e:
+            what = f"it could not be written: {e.strerror or e}"
+            raise ConfigError.at(what, Origin(name), "start again") from e

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from hashlib import sha256
@@ -30,7 +30,7 @@ from gradegate.core.conversation import Reply, Request
 from gradegate.core.numbers import many
 from gradegate.core.options import worded
 from gradegate.core.settings import AUTO, ActionSettings, Settings, graders
-from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
+from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
 from gradegate.files import documents as document
 from gradegate.files.git import repository_of
 from gradegate.files.plain_files import Place, check_free, create
@@ -146,6 +146,9 @@ def _told(
     )
     if action.run.baseline:
         said += [("warning", note.text) for note in without_baseline(prepared.plan.policies)]
+    said += [
+        ("note", f"{note.origin}: {note.text}" if note.origin else note.text) for note in plan.notes
+    ]
     blocking = sum(rule.blocking for policy in prepared.plan.policies for rule in policy.rules)
     counts = any(
         binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions
@@ -170,10 +173,15 @@ def _told(
         reasons = "; ".join(reason for certain, reason in obstacles if certain is is_certain)
         blocks = f"{'no' if is_certain else 'unknown'}: {reasons}"
     said += [("blocks", blocks), ("forks", forks)]
-    cure = "and the step does not pass it -> `env: {0}: ${{{{ secrets.{0} }}}}`"
-    return said, [
-        *wrong,
-        *(f"the run needs {name}, {cure.format(name)}" for name in sorted(missing)),
+    return said, [*wrong, *map(str, unpassed_keys(missing))]
+
+
+def unpassed_keys(missing: Iterable[str]) -> list[Mistake]:
+    """A mistake for each key that a step has to pass on."""
+    what = "the run needs {}, and the step does not pass it"
+    return [
+        Mistake(what.format(name), None, f"`env: {name}: ${{{{ secrets.{name} }}}}`")
+        for name in sorted(missing)
     ]
 
 

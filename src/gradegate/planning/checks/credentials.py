@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
-from gradegate.errors import ConfigError, Mistake
-from gradegate.http.guard import FRAMING, addresses
+from gradegate.core.policy import Note
+from gradegate.core.suite import Suite
+from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.http.guard import FRAMING, LEAST, addresses
 from gradegate.providers.api.json_http import host_of
 from gradegate.providers.api.provider import Provider
 from gradegate.security.egress import PRIVATE, Egress
 from gradegate.security.environment import FIELD, HEADER, TEXT, Use
 from gradegate.security.hosts import unreachable
+from gradegate.security.secrets import written_secrets
 
 
 def check(provider: Provider, egress: Egress) -> None:
@@ -39,6 +42,25 @@ def check(provider: Provider, egress: Egress) -> None:
     )
     if mistakes:
         raise ConfigError(*dict.fromkeys(mistakes))
+
+
+def written_keys(suite: Suite) -> Iterator[Note]:
+    """A note for each key that a config contains itself, instead of the name of a variable."""
+    cure = "everybody who reads the file can use it; make a new key, and write `apiKeyEnvar: NAME`"
+    for spec in suite.specs():
+        shown = {*spec.drawn, *(use.place.partition(".")[0] for use in spec.reads)}
+        for name, value in (*spec.config.items(), *spec.env.items()):
+            if name not in shown and _is_key(name, value):
+                origin = spec.places.get(name, spec.origin)
+                yield Note(f"`{name}` of `{spec.name}` contains a key: {cure}", origin)
+    for name, value in suite.env.literals.items():
+        if name not in suite.env.drawn and _is_key(name, value):
+            yield Note(f"`{name}` in `env` contains a key: {cure}", Origin(suite.file))
+
+
+def _is_key(name: str, value: object) -> bool:
+    """Whether an option contains a secret; a shorter one is for a server that takes any."""
+    return any(len(text) >= LEAST for text in written_secrets(value, name))
 
 
 def _mistakes(

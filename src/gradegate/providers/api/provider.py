@@ -182,6 +182,8 @@ class Setting(FrozenStruct):
     def key(self, name: str) -> str:
         """The value of a variable that fills its credential field; empty when it is not set."""
         value = self.env.key(name)
+        if "\n" in value or "\r" in value:
+            raise self.mistake(f"{name} contains a line break", "set it to the key in one line")
         sources = self.env.sources(name) if value else ()
         self.uses.update(Use(source, "" if source == name else f"env.{name}") for source in sources)
         return value

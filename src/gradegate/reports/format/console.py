@@ -17,7 +17,7 @@ from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
 from gradegate.reports.view.run_summary import blind_spots, of, saved, took, worth
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
-from gradegate.security.redaction import Hide
+from gradegate.security.redaction import Hide, whole_words
 from gradegate.structs import FrozenStruct, replace
 
 _MOST_CHANGES = 100
@@ -197,7 +197,7 @@ def _listed(finding: Finding, view: View) -> str:
 
     line = Text(text)
     line.truncate(view.columns, overflow="ellipsis")
-    return line.plain
+    return text if line.plain == text else f"{whole_words(text, len(line.plain) - 1)}…"
 
 
 def _evidence(title: str, tone: Tone, findings: Sequence[Finding], view: View) -> Iterator[Line]:

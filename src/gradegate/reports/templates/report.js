@@ -31,7 +31,8 @@
       if (fits) shown += 1;
     });
     lists.forEach((list) => { list.hidden = !list.querySelector("details.case:not([hidden])"); });
-    said.textContent = shown === cases.length ? "" : shown + " of " + cases.length + " cases in sight";
+    const counted = shown === cases.length ? "" : shown + " of " + cases.length + " cases in sight";
+    said.textContent = [counted, said.getAttribute("data-left")].filter(Boolean).join("; ");
   };
   const inSight = () => cases.filter((one) => !one.hidden);
   const goTo = () => {

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradegate.core.numbers import chance, figure, many, spent
+from gradegate.core.numbers import chance, dollars, figure, many, spent
 from gradegate.core.policy import Policy, Rule
 from gradegate.reports.format.escape import harmless, one_line
 from gradegate.reports.view.wording import titled
@@ -27,7 +27,7 @@ def saved(run: RunResult) -> Iterator[str]:
             else "less than an hour"
         )
         oldest = f", the oldest {age} old" if cache.hits else ""
-        usd = f", {figure(cache.saved_usd)} USD saved" if cache.saved_usd else ""
+        usd = f", {dollars(cache.saved_usd)} saved" if cache.saved_usd else ""
         yield f"{cache.hits:,} of {many(cache.looked_up, 'answer')} from the cache{oldest}{usd}"
     if budget := run.budget:
         limits = budget.limits
@@ -37,7 +37,7 @@ def saved(run: RunResult) -> Iterator[str]:
             else []
         )
         parts += (
-            [f"{figure(budget.usd)} of {figure(limits.usd)} USD"] if limits.usd is not None else []
+            [f"{dollars(budget.usd)} of {dollars(limits.usd)}"] if limits.usd is not None else []
         )
         parts += (
             [f"{run.seconds:,.1f} of {figure(limits.seconds)} s"]
