@@ -35,9 +35,12 @@ def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
         return tuple(judgement.verdict == "yes" for judgement in judgements)
 
     counted = verdicts.listed(count=count)
-    schema = list_of(
-        "verdicts", shape(statement=TEXT, reason=TEXT, verdict={**TEXT, "enum": ["yes", "no"]})
-    )
+
+    def item(statement: Object) -> Object:
+        return shape(statement=statement, reason=TEXT, verdict={**TEXT, "enum": ["yes", "no"]})
+
+    each = [item({**TEXT, "enum": [statement]}) for statement in statements]
+    schema = list_of("verdicts", item(TEXT), count, each)
     return Form(
         schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
     )

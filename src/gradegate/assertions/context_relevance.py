@@ -5,6 +5,9 @@ RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-relevance/, ``src/matchers/rag.ts``.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
@@ -16,6 +19,10 @@ from gradegate.assertions.metrics.context import ContextGrader, Quotations
 from gradegate.structs import replace
 
 NOTHING = "Insufficient Information"
+
+
+def _some_of(texts: Sequence[str]) -> dict[str, Any]:
+    return {"type": "array", "items": {**TEXT, "enum": [*texts]}, "minItems": 1}
 
 
 @assertion("context-relevance")
@@ -37,7 +44,12 @@ class ContextRelevance(ContextGrader):
                 else quotations.covered(sentences)
             )
 
-        schema = shape(reason=TEXT, sentences={"type": "array", "items": TEXT})
+        sentences = {
+            "type": "array",
+            "items": TEXT,
+            "anyOf": [_some_of(units), {**_some_of([NOTHING]), "maxItems": 1}],
+        }
+        schema = shape(reason=TEXT, sentences=sentences)
         quoting = Form(schema, read, lines=lambda text: {"sentences": quoted_lines(text)})
         judge = replace(judge, graded=f"{source.text}\n{query}")
         quoted = judge.ask("context-relevance", quoting, context=source.text, query=query)

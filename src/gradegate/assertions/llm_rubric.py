@@ -25,7 +25,26 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import shape
 from gradegate.security.redaction import excerpt
 
-SCHEMA = shape(reason={"type": "string"}, **{"pass": {"type": "boolean"}}, score={"type": "number"})
+_BOOLEAN, _NUMBER = {"type": "boolean"}, {"type": "number"}
+_STEPS = [step / 20 for step in range(21)]  # servers keep to an enum of numbers, not to a range
+_ABOVE_0 = {**_NUMBER, "enum": _STEPS[1:]}
+_BELOW_1 = {**_NUMBER, "enum": _STEPS[:-1]}
+_POINTS = {"anyOf": [_ABOVE_0, {"type": "integer", "minimum": 1}]}
+
+
+def _schema(passed: Object, score: Object) -> dict[str, Any]:
+    return shape(reason={"type": "string"}, **{"pass": passed}, score=score)
+
+
+def _without_contradictions(passing: Object, failing: Object) -> list[Object]:
+    return [
+        _schema({**_BOOLEAN, "enum": [True]}, passing),
+        _schema({**_BOOLEAN, "enum": [False]}, failing),
+    ]
+
+
+SCHEMA = _schema(_BOOLEAN, _NUMBER)
+_SCHEMA_WITH_SCALE = _schema(_BOOLEAN, {**_NUMBER, "minimum": 0, "maximum": 1})
 
 
 @assertion("llm-rubric")
@@ -50,10 +69,15 @@ class LlmRubric(Grader):
             if isinstance(self.value, str)
             else json.dumps(self.value, ensure_ascii=False)
         )
-        read = partial(self.read, is_our_prompt=not judge.rubric.steps)
+        schema = _SCHEMA_WITH_SCALE if self._has_scale else SCHEMA
+        is_our_prompt = not judge.rubric.steps
+        if is_our_prompt:
+            possible = (_ABOVE_0, _BELOW_1) if self._has_scale else (_POINTS, _NUMBER)
+            schema = {**schema, "anyOf": _without_contradictions(*possible)}
+        read = partial(self.read, is_our_prompt=is_our_prompt)
         return judge.ask(
             "llm-rubric",
-            Form(SCHEMA, read),
+            Form(schema, read),
             output=transcript.output,
             rubric=rubric,
         )
@@ -61,15 +85,14 @@ class LlmRubric(Grader):
     def read(self, item: Object, is_our_prompt: bool = True) -> Verdict:
         """What ``{"reason", "pass", "score"}`` says. Raises Unreadable.
 
-        A threshold from 0 to 1 declares the scale. A prompt of the user's may ask for points and a pass that contradict each other.
+        A prompt of the user's may ask for points and a pass that contradict each other.
         """
         score = form.number(item.get("score"))
         reason = form.words(item.get("reason"))
         unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
         if unread and self.threshold is not None:
             raise Unreadable(f"`score` is not a number: {unread}")
-        has_scale = self.threshold is not None and 0 <= self.threshold <= 1
-        if has_scale and score is not None and not 0 <= score <= 1:
+        if self._has_scale and score is not None and not 0 <= score <= 1:
             raise Unreadable(
                 f"`score` is {score:g}, but the threshold {self.threshold:g} declares a scale from 0 to 1"
             )
@@ -83,9 +106,14 @@ class LlmRubric(Grader):
                 raise Unreadable(
                     f"`pass` is true and `score` is {score:g}: they contradict each other"
                 )
-            if not passed and has_scale and score == 1:
+            if not passed and self._has_scale and score == 1:
                 raise Unreadable("`pass` is false and `score` is 1: they contradict each other")
         evidence = {"score as it was given": unread} if unread else {}
         return Verdict(
             float(passed) if score is None else score, passed, reason, evidence, unread=unread
         )
+
+    @property
+    def _has_scale(self) -> bool:
+        """Whether the threshold declares that scores are from 0 to 1."""
+        return self.threshold is not None and 0 <= self.threshold <= 1

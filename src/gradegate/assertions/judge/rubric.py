@@ -176,10 +176,19 @@ def _wrong(written: str) -> str:
     )
 
 
-def list_of(key: str, item: JsonObject, count: int | None = None) -> dict[str, Any]:
-    """JSON Schema of an object that holds a list of such items, of exactly ``count`` where that is known."""
-    length = {} if count is None else {"minItems": count, "maxItems": count}
-    return shape(**{key: {"type": "array", "items": item, **length}})
+def list_of(
+    key: str, item: JsonObject, count: int | None = None, each: Sequence[JsonObject] = ()
+) -> dict[str, Any]:
+    """JSON Schema of an object that holds a list of such items, of exactly ``count`` where that is known.
+
+    ``each`` is the schema of every single item, in order, for the servers that take one.
+    """
+    listed: dict[str, Any] = {"type": "array", "items": item}
+    if count is not None:
+        listed.update(minItems=count, maxItems=count)
+    if each:
+        listed["prefixItems"] = [*each]
+    return shape(**{key: listed})
 
 
 def shape(**properties: JsonObject) -> dict[str, Any]:

@@ -79,8 +79,11 @@ def _in_order(found: Object, count: int, words: Mapping[str, str]) -> tuple[Judg
 
 def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> dict[str, Any]:
     """JSON Schema of one verdict for each of these ids."""
-    item = shape(id={"type": "integer", "enum": list(ids)}, **_properties(words))
-    return list_of("verdicts", item, len(ids))
+
+    def item(*ids: int) -> Object:
+        return shape(id={"type": "integer", "enum": [*ids]}, **_properties(words))
+
+    return list_of("verdicts", item(*ids), len(ids), [item(number) for number in ids])
 
 
 def verdicts_by_id(
@@ -148,7 +151,7 @@ def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
             raise Unreadable(f"`score` is not a number from 0 to {best}")
         return Judgement(number, form.words(item.get("reason")))
 
-    schema = shape(reason=TEXT, score={"type": "number", "minimum": 0, "maximum": best})
+    schema = shape(reason=TEXT, score={"type": "integer", "minimum": 0, "maximum": best})
     return Form(schema, read, line)
 
 

@@ -48,11 +48,29 @@ _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE |
 _BOUNDS = ("minimum", "maximum", "minItems", "maxItems")
 
 
-def without_bounds(schema: Any) -> Any:
-    """A JSON Schema of ours without ranges of numbers and lengths of lists."""
+# What vendors refuse. It constrains llama.cpp, and what is built on it, to replies that are verdicts:
+# https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md#json-schemas--gbnf
+_ALTERNATIVES = ("anyOf", "prefixItems")
+
+
+def portable(schema: Any, takes_bounds: bool) -> Any:
+    """A JSON Schema of ours as vendors take it; without ranges of numbers and lengths of lists where an API takes none."""
+    left_out = _ALTERNATIVES if takes_bounds else (*_ALTERNATIVES, *_BOUNDS)
+
+    def without(schema: Any) -> Any:
+        if not isinstance(schema, Mapping):
+            return schema
+        return {key: without(value) for key, value in schema.items() if key not in left_out}
+
+    return without(schema)
+
+
+def _exact(schema: Any) -> Any:
+    """A JSON Schema of ours without the general schema of a list's items, where there is one for each: llama.cpp takes the general one."""
     if not isinstance(schema, Mapping):
         return schema
-    return {key: without_bounds(value) for key, value in schema.items() if key not in _BOUNDS}
+    left_out = "items" if "prefixItems" in schema else ""
+    return {key: _exact(value) for key, value in schema.items() if key != left_out}
 
 
 class ModelOutput(FrozenStruct):
@@ -113,7 +131,7 @@ class Shape:
     ) -> None:
         self.config, self._heats, self._insists = config, heats, insists
         self.reasons = not heats  # before it answers
-        self._first = 0  # the forms before this one were refused
+        self._forms_left = MOST  # counted from the last one; those before were refused
         self._refused_limits = 0  # the places before this one were refused
 
     @property
@@ -139,23 +157,25 @@ class Shape:
         is_set = any(
             _collide(form, body) for form, _ in self.forms(_SOME)
         )  # the config itself says in which form
-        schema = request.schema
-        if schema is not None and not self.takes_bounds:
-            schema = without_bounds(schema)
-        forms = () if is_set or schema is None else self.forms(schema)
-        for number, (form, holds) in enumerate((*forms, _PLAIN)):
-            if forms and number < self._first:
-                continue
+        forms: list[Form] = []
+        if request.schema is not None and not is_set:
+            exact, schema = _exact(request.schema), portable(request.schema, self.takes_bounds)
+            if exact != schema and not self.own:
+                forms += self.forms(exact)[:1]
+            forms += self.forms(schema)
+        first = max(len(forms) - self._forms_left, 0)
+        for number in range(first, len(forms) + 1):
+            form, holds = (*forms, _PLAIN)[number]
             try:
                 reply = self._ask(
-                    request, joined(body, form), holds, send, is_first=number in (0, self._first)
+                    request, joined(body, form), holds, send, is_first=number == first
                 )
                 break
             except ProviderError as e:
                 if e.status not in REFUSALS or number == len(forms):
                     raise
-        if forms:
-            self._first = max(self._first, number)
+        if number > first:
+            self._forms_left = len(forms) - number
         return reply
 
     def _ask(
