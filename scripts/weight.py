@@ -15,7 +15,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 600
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "assertions": 42_000,
+    "assertions": 42_300,
     "cli": 15_500,
     "config": 30_000,
     "core": 10_000,
