@@ -4,7 +4,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -108,7 +108,8 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     for ending, cure in document.table("config", "removed.yaml")["files"].items():
         if path.name.endswith(ending):
             raise ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
-    for key in content if isinstance(content, dict) else ():
+    keys: Iterable[str] = content if isinstance(content, dict) else ()
+    for key in keys:
         if meant := near(key, names_of(ConfigKeys)):
             origin = Origin(name, document.line_of(content, [key]))
             raise ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
