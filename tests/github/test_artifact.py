@@ -159,6 +159,16 @@ def test_rules_that_compare_start_on_the_default_branch(repository: Repository, 
     assert [run for run, _, _ in github.artifacts] == [2, 3]
 
 
+def test_a_limit_of_flaky_cases_starts_on_the_default_branch(repository: Repository, github: FakeGitHub) -> None:
+    config = FIRST_RUN.partition("gate:")[0] + "gate: {rules: [{name: flaky, max-flaky: 0}]}\n"
+    repository.step.write({"promptfooconfig.yaml": config})
+    assert repository.propose(1).outputs["decision"] == "inconclusive"
+    first = repository.push(2)
+    assert (first.code, first.outputs["decision"], rules(repository)) == (0, "advisory", [None])
+    assert decision(repository)["reason"] == "not decided: flaky: the default branch has no history of its cases yet"
+    assert (repository.push(3).outputs["decision"], rules(repository)) == ("pass", ["pass"])
+
+
 def test_other_rules_decide_while_one_waits_for_its_baseline(repository: Repository, github: FakeGitHub) -> None:
     repository.step.write({"promptfooconfig.yaml": FIRST_RUN.replace("gate: {rules: [", OTHER_RULE)})
     failed = repository.push(1, "one")

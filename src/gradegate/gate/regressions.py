@@ -92,7 +92,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
         result = replace(result, reason="")
     for earlier, names in COMPARED.items() if run.on_default_branch else ():
         limits = [name for name in names if getattr(rule, name) is not None]
-        if limits and not _has(earlier, rule, rows):
+        if limits and not _has(earlier, rule, rows, run):
             missing = f"the default branch has no {earlier.value} of its cases yet"
             result = _joined(result, None, missing)
             rule = replace(rule, **dict.fromkeys(limits))  # the other limits decide
@@ -115,16 +115,11 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
     return result
 
 
-def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row]) -> bool:
+def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
     """Whether earlier runs left something for a rule to compare with."""
-    seen = [row for row in rows if _sees(rule, row)]
     if earlier is Earlier.HISTORY:
-        return any(
-            part.history is not None
-            for row in seen
-            for place in range(len(row.grades))
-            for part in parts(row.grades, place)
-        )
+        return run.history is not None
+    seen = (row for row in rows if _sees(rule, row))
     return any(row.base is not None or any(grade.base for grade in row.grades) for row in seen)
 
 
