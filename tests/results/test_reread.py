@@ -61,6 +61,8 @@ FIELDS = {  # by what else a field may hold than its type
     "retrieval_context": st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple),
     "repeat": st.integers(0, 3),
     "bears": st.just(False),
+    "is_default": st.just(False),
+    "on_default_branch": st.just(False),
     "test_metadata": st.just({}),  # which is in no file
     "powers": st.just(()),  # its rules have them
 }

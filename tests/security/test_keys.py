@@ -45,7 +45,7 @@ def openai(**options):
 
 
 def everything(ran) -> str:
-    files = [path.read_text(errors="replace") for path in ran.folder.iterdir() if path.suffix != ".yaml"]
+    files = [path.read_text(errors="replace") for path in ran.folder.iterdir() if path.is_file() and path.suffix != ".yaml"]
     return "\n".join([ran.out, ran.err, *files])
 
 

@@ -363,7 +363,7 @@ def test_old_failures_stay_known_when_the_config_and_the_prompt_file_are_renamed
     now = {**before, "prompts": ["file://b/uno.txt", "file://b/due.txt"]}
     commit(tmp_path, {CONFIG: now, "b/uno.txt": texts[0] + "Please.\n", "b/due.txt": texts[1] + "?"})
     ran = gate(None, "--base-checkout", ".base", "--baseline", baseline)
-    assert (ran.code, [grade["status"] for grade in ran.grades]) == (0, ["pre-existing"] * 2), ran.out
+    assert (ran.code, [grade["status"] for grade in ran.grades]) == (3, ["pre-existing"] * 2), ran.out
     assert "is compared with `a/one.txt` of the base" in ran.out
 
 

@@ -52,7 +52,7 @@ def setenv(monkeypatch, **names):
 
 
 def shown(ran) -> str:
-    files = [path for path in ran.folder.iterdir() if path.suffix not in (".yaml", ".pem")]
+    files = [path for path in ran.folder.iterdir() if path.is_file() and path.suffix not in (".yaml", ".pem")]
     return "\n".join([ran.out, ran.err, *(path.read_text(errors="replace") for path in files)])
 
 

@@ -61,7 +61,7 @@ def test_a_list_of_what_did_not_pass_stands_before_the_evidence() -> None:
     entries = [line for line in listed if line.startswith("  ")]
     assert len(entries) == 9  # of one assertion and reason each
     assert all(len(line) <= 80 and "evals/support.yaml:" in line for line in entries)
-    assert entries[0].startswith("  Delivery abroad and 6 further cases · evals/support.yaml:32 · factuality: Sa")
+    assert entries[0].startswith("  Delivery abroad and 6 further cases · evals/support.yaml:32 · factuality:")
     assert sum(line.startswith("FAILED  ") for line in text) == 9
     assert "  asked: Do you deliver to Norway, and what does it cost?" in text
     few = shown(screens.many(), View(evidence=5)).split("\n")

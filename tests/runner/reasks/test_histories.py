@@ -28,7 +28,7 @@ def test_a_history_takes_the_place_of_the_lead(gate, llm):
     assert failed["bayes_factor"] > 600 > overturned["bayes_factor"] < 0.5 > passed["bayes_factor"]
     head = ran.results["history"]
     assert (head["file"], head["grades"], head["used"], head["flaky"], head["comes_and_goes"]) == ("kept/history.jsonl", 3, 3, 0, 0)
-    assert "2 of 2 asks here, 0 of 12 before" in ran.results["reason"]
+    assert "2 of 2 asks, 0 of 12 before" in ran.out
     ran, asked = pull(gate, llm, config, {0: "FFF"}, model="m2")  # another model begins anew
     assert (ran.code, asked, ran.grades[0]["history"]) == (1, 5, None)
 

@@ -264,7 +264,8 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
         yield fact("why", why(finding, limit)[1], limit)
     else:
         yield fact(f"got{turn}", told_of.answered or "(an empty answer)", limit)
-    for grade in [] if row.error else grades[:_IN_FULL]:
+    listed = [] if row.error else grades
+    for grade in listed[:_IN_FULL]:
         about = ", ".join(
             filter(None, (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade)))
         )
@@ -272,7 +273,7 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
         if text := expected(grade.assertion):
             yield fact("expected", text, limit)
         yield fact("why", grade.reason or "no reason was given", limit)
-    if not row.error and (rest := named(grades[_IN_FULL:])):
+    if rest := named(listed[_IN_FULL:]):
         yield fact("further assertions", rest, len(rest))
     if finding.alike:
         yield fact("also", ", ".join(name(other) for other in finding.alike[:_ALIKE]), limit)
