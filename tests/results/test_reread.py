@@ -62,6 +62,7 @@ FIELDS = {  # by what else a field may hold than its type
     "repeat": st.integers(0, 3),
     "bears": st.just(False),
     "is_default": st.just(False),
+    "excused": st.just(False),
     "on_default_branch": st.just(False),
     "test_metadata": st.just({}),  # which is in no file
     "powers": st.just(()),  # its rules have them
