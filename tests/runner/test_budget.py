@@ -6,6 +6,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from gradegate.core.policy import NO_LIMITS, Limits, strictest
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
@@ -56,3 +58,15 @@ def test_the_next_request_is_sent_waits_or_is_one_too_many():
             wrong.append(row)
         budget.stop()
     assert wrong == []
+
+
+@pytest.mark.parametrize("vector", json.loads((CONFORMANCE / "history.json").read_text())["calls"])
+def test_the_next_call_is_sent_or_is_one_too_many(vector):
+    budget = Budget(Limits(calls=vector["budget"]))
+    budget.count_earlier(Usage(calls=vector["made"]))
+    budget.start()
+    if vector["next"] == "send":
+        budget.take()
+        return
+    with pytest.raises(ProviderError, match=f"the budget of {vector['budget']} call"):
+        budget.take()

@@ -1,7 +1,7 @@
 """Tests in quarantine: their failures only advise, and what the votes say against the quarantine is said."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from support.each import each
 from support.earlier import FOLDER, by, earlier, remember
 from support.flips import scripted, suite
 
-VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())["quarantine"]
+VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
 
 
 def quarantined(llm, cases=3):
@@ -29,7 +29,7 @@ def notes(ran):
 
 
 def test_what_the_votes_say_does_not_change_what_counts(gate, llm):
-    for vector in VECTORS:
+    for vector in VECTORS["quarantine"]:
         fails, passes = vector["fails"], vector["passes"]
         config = quarantined(llm, vector["grades"])
         earlier(gate, llm, config, 1)
@@ -82,3 +82,22 @@ def test_a_failure_that_no_rule_needs_to_be_asked_again_is_forgiven_too(gate, ll
     remember(gate().folder, {0: ["P"] * 12})
     ran = run(gate, llm, config, {0: "F"})
     assert (ran.code, ran.results["rules"][0]["failed"], bool(ran.grades[0]["quarantine"])) == (0, 0, True)
+
+
+def test_the_days_of_a_quarantine(gate, llm):
+    """Its last day may be today and at most so far ahead; the last week is announced."""
+    llm.reply = by("m1", scripted({}))
+    today = datetime.now(UTC).date()
+    for vector in VECTORS["quarantine_dates"]:
+        ahead = date.fromisoformat(vector["until"]) - date.fromisoformat(vector["today"])
+        config = suite({"id": "echo"}, 2, {"type": "contains", "value": "nowhere"})
+        config["tests"][1]["assert"] = [{"type": "contains", "value": "case 1"}]
+        config["defaultTest"] = {}
+        config["tests"][0] |= {"assert": [{"type": "contains", "value": "nowhere"}], "flaky": (today + ahead).isoformat()}
+        ran = gate(config)
+        if vector["mistake"]:
+            assert (ran.code, f"`flaky` is {ahead.days} days ahead" in ran.err) == (2, True), vector
+            continue
+        said = " ".join(note["text"] for note in ran.results["notes"])
+        assert (ran.code, bool(ran.grades[0]["quarantine"])) == ((0, True) if vector["active"] else (1, False)), vector
+        assert ("it ends in" in said) is vector["warns"], vector

@@ -2,10 +2,13 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from support.earlier import FOLDER, by, earlier, on_default_branch, records, remember
 from support.flips import case_in, scripted, suite
 from support.kept import PULL, event
+
+VECTORS = json.loads((Path(__file__).parents[2] / "conformance" / "history.json").read_text())
 
 
 def pull(gate, llm, config, replies, *arguments, model="m1"):
@@ -237,6 +240,37 @@ def test_a_rule_allows_so_many_flaky_cases(gate, llm):
     assert pull(gate, llm, config, {})[0].code == 0  # one of them is in quarantine
     selected, _ = pull(gate, llm, steady(llm, **{"max-flaky": 0, "select": {"description": "case 2"}}), {})
     assert selected.code == 0
+
+
+def spread_votes(fails: int, passes: int) -> list[str]:
+    """So many votes in runs of up to four, with the failures spread evenly."""
+    votes, total = "", fails + passes
+    for number in range(total):
+        votes += "F" if (number + 1) * fails // total > number * fails // total else "P"
+    return [votes[start : start + 4] for start in range(0, total, 4)]
+
+
+def test_the_cases_that_a_limit_of_flaky_cases_counts(gate, llm):
+    """Each case has its failed and passed votes, and may be in quarantine."""
+    until = (datetime.now(UTC).date() + timedelta(30)).isoformat()
+    for vector in VECTORS["max_flaky"]:
+        if vector["cases"] is None:
+            ran, _ = pull(gate, llm, steady(llm, **{"max-flaky": vector["max_flaky"]}), {})
+            assert (vector["outcome"], ran.code, ran.results["rules"][1]["outcome"]) == ("error", 3, "error")
+            continue
+        config = suite(llm.spec(), len(vector["cases"]))
+        config["gate"] = {"rules": [{"name": "steady", "max-flaky": vector["max_flaky"]}]}
+        for test, (_, _, quarantined) in zip(config["tests"], vector["cases"], strict=True):
+            test.update({"flaky": until} if quarantined else {})
+        earlier(gate, llm, config, 1)
+        remember(gate().folder, {number: spread_votes(fails, passes) for number, (fails, passes, _) in enumerate(vector["cases"])})
+        ran, _ = pull(gate, llm, config, {})
+        (rule,) = ran.results["rules"]
+        counted = vector["counted"]
+        said = f"{counted} case{' is' if counted == 1 else 's are'} flaky or broken" if counted else "no case is flaky or broken"
+        assert rule["outcome"] == {"met": "pass", "missed": "fail"}[vector["outcome"]], vector
+        assert rule["reason"].startswith(said), vector
+        (gate().folder / FOLDER / "history.jsonl").unlink()
 
 
 def test_a_rule_about_flaky_cases_alone_has_a_history(gate, llm):
