@@ -51,10 +51,6 @@ class ConversationalGEval(Metric):
         told |= {"criteria": self.value, "steps": list(steps), "known": context}
         judgement = judge.ask("conversational-g-eval", _SCORE, step="evaluate", **told)
         score, mark = exact(judgement.verdict) / BEST, f"{judgement.verdict:g} of {BEST}"
-        log = (*steps, f"score {mark}: {judgement.reason}")
         return Measured(
-            score,
-            judgement.reason or mark,
-            evidence={"steps_of_evaluation": list(steps)},
-            steps=log,
+            score, judgement.reason or mark, evidence={"steps_of_evaluation": list(steps)}
         )

@@ -37,7 +37,7 @@ class Faithfulness(FaithfulnessMetric):
         )
         if not held.pairs:
             raise NoUnitsError("the answer claims nothing")
-        total, truths = len(held.pairs), list(held.truths)
+        total = len(held.pairs)
         rows = [
             {"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason}
             for claim, judgement in held.pairs
@@ -46,6 +46,5 @@ class Faithfulness(FaithfulnessMetric):
             self.share(held),
             f"{total - len(findings)} of {total} claims hold",
             findings,
-            evidence={"claims": rows, "truths": truths},
-            steps=(f"truths: {truths}", *(f"claim: {row}" for row in rows)),
+            evidence={"claims": rows, "truths": list(held.truths)},
         )

@@ -98,6 +98,5 @@ class GoalAccuracy(Metric):
                 for it in low
             ),
             evidence={"marks": rows},
-            steps=tuple(map(str, rows)),
             turns=tuple(dict.fromkeys(it["turn"] for it in low)),
         )

@@ -68,11 +68,7 @@ class KnowledgeRetention(CountingMetric):
         summary = "{} of {} answers forget nothing"
         measured = of_rows(rows, summary, faults, key="forgot", nothing=nothing)
         facts = {str(number): list(facts) for number, facts in told.items()}
-        return replace(
-            measured,
-            evidence={**measured.evidence, "facts": facts},
-            steps=(*map(str, told.items()), *measured.steps),
-        )
+        return replace(measured, evidence={**measured.evidence, "facts": facts})
 
 
 def _message(turn: Turn) -> dict[str, Any]:

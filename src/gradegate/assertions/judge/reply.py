@@ -147,9 +147,7 @@ def read(reply: str, form: Form[T], beside: Circumstances) -> Reading[T]:
 
 
 def _hold_size(reply: str) -> None:
-    if len(reply) > LONGEST or (
-        not reply.isascii() and len(reply.encode("utf-8", "surrogatepass")) > LONGEST
-    ):
+    if len(reply.encode("utf-8", "surrogatepass")) > LONGEST:
         raise Unreadable(f"it is longer than {LONGEST:,} bytes")
 
 

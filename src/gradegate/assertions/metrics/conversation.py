@@ -50,7 +50,9 @@ class Measured(Struct, frozen=True):
     findings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     evidence: Mapping[str, Any] = {}
-    steps: tuple[str, ...] = ()  # what ``verbose_mode`` shows
+    steps: tuple[
+        str, ...
+    ] = ()  # what ``verbose_mode`` shows; of a metric that has none, its evidence
     turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
 
 
@@ -110,7 +112,12 @@ class Metric(Grader):
             **({"notes": list(measured.notes)} if measured.notes else {}),
         }
         if self.verbose_mode:
-            evidence["steps"] = list(measured.steps)
+            listed = [
+                f"{name}: {item}"
+                for name, items in measured.evidence.items()
+                for item in (items.items() if isinstance(items, Mapping) else items)
+            ]
+            evidence["steps"] = list(measured.steps) or listed
         parts = [measured.summary, *measured.findings[:NAMED]]
         if len(measured.findings) > NAMED:
             parts.append(f"and {len(measured.findings) - NAMED} more")
@@ -302,7 +309,6 @@ def of_rows(
         summary.format(held, total),
         tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in shown),
         evidence={name: list(rows)},
-        steps=tuple(map(str, rows)),
         turns=tuple(dict.fromkeys(row["turn"] for row in wrong if "turn" in row)),
     )
 
