@@ -16,7 +16,7 @@ from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.json_http import Model, need_model, own_headers, place
 from gradegate.providers.api.openai_chat import Completions, Responses
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 
 _KEYS, _HOST, _BASES = (
     ("OPENAI_API_KEY",),
@@ -27,7 +27,18 @@ _IDS = {
     "identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID",
     "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID",
 }
-VENDOR = Vendor(_KEYS, ("api.openai.com",), (_HOST, *_BASES), ids=tuple(_IDS.values()))
+VENDOR = Vendor(
+    _KEYS,
+    ("api.openai.com",),
+    (_HOST, *_BASES),
+    ids=tuple(_IDS.values()),
+    requests=(
+        "POST /v1/chat/completions",
+        "POST /v1/responses",
+        "POST /v1/embeddings",
+        "POST /v1/moderations",
+    ),
+)
 # https://developers.openai.com/api/reference/workload-identity-federation
 FEDERATION = Federation(
     "OpenAI",
@@ -53,6 +64,7 @@ class OpenAiChat(ChatModel):
     siblings = SIBLINGS
     options = (*completions.SENT, *ACCESS, *CHAT)
     vendor = VENDOR
+    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:chat:MODEL")
@@ -79,6 +91,7 @@ class OpenAiResponses(ChatModel):
         "response_format",
     )
     vendor = VENDOR
+    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:responses:MODEL")
@@ -93,6 +106,7 @@ class OpenAiEmbeddings(Embeddings):
 
     options = (*Embeddings.options, *ACCESS)
     vendor = VENDOR
+    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:embeddings:MODEL")
@@ -107,6 +121,7 @@ class OpenAiModeration(Model):
     rates = (0.0, 0.0)  # its use is free of charge
     options = tuple(ACCESS)
     vendor = VENDOR
+    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = setting.model or str(setting.config.get("model") or "omni-moderation-latest")

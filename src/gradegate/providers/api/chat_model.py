@@ -1,6 +1,7 @@
 """A chat model behind HTTP: a shape says what is asked and answered, the provider where, who asks and what it costs."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
@@ -35,7 +36,7 @@ from gradegate.providers.api.openai_chat import SENT, Completions
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.providers.cache.call import named_model, paid
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
 ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the option `structured`
@@ -218,6 +219,7 @@ class Service(FrozenStruct):
     unsupported: Mapping[str, str] = {}
     embeds: bool = False
     chats: bool = True
+    also: tuple[str, ...] = ()  # other paths of its API in OpenAI's form
     keyless: bool = False  # a server of one's own may ask for no key
     open: bool = False  # any parameter of a model goes into the request
     tells_cost: bool = False
@@ -267,8 +269,17 @@ class Service(FrozenStruct):
             if self.base.removeprefix("https://").startswith(f"{{{option}}}")
         )
         ids = tuple(self.federation.ids.values()) if self.federation else ()
+        path = self.below or re.sub(r"^\{\w+\}", "", place.path)
+        tasks = [*["chat/completions"] * self.chats]
+        tasks += ["embeddings"] if self.embeds or not self.chats else []
         return Vendor(
-            self.keys, (str(place.hostname),) if own else (), (*self.addresses, *given), ids=ids
+            self.keys,
+            (str(place.hostname),) if own else (),
+            (*self.addresses, *given),
+            ids=ids,
+            requests=tuple(
+                f"POST {it}" for it in (*(f"{path}/{task}" for task in tasks), *self.also)
+            ),
         )
 
     def url(self, setting: Setting) -> str:
@@ -313,6 +324,8 @@ class Service(FrozenStruct):
 class CompatibleChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
+    takes_keys_of_hosts = True
+
     def __init__(self, setting: Setting, service: Service) -> None:
         model = need_model(setting, f"{_prefix(setting)}:MODEL")
         url, config = service.url(setting), service.config(setting.config)
@@ -349,6 +362,7 @@ class CompatibleChat(ChatModel):
 class CompatibleEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
+    takes_keys_of_hosts = True
     sent = ("dimensions", "encoding_format", "user")
 
     def __init__(self, setting: Setting, service: Service) -> None:
