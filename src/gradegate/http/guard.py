@@ -47,7 +47,9 @@ class Guard:
         shown, rest = "\n".join(headers.values()), "\n".join([*headers, body])
         for names, traces in self._sought:
             heads = any(
-                all(self.egress.heads(name, method, place) for place in places) for name in names
+                all(self.egress.heads(name, place) for place in places)
+                and self.egress.fits_request(name, method, url)
+                for name in names
             )
             leads = any(self.egress.is_address(name, url) for name in names)
             if (

@@ -70,14 +70,9 @@ class Egress:
         """Whether the value of a variable is where an address leads, and no vendor's key."""
         return _leads(self.variables.get(name, ""), url) and not self.is_vendors(name)
 
-    def heads(self, name: str, method: str, url: str) -> bool:
+    def heads(self, name: str, url: str) -> bool:
         """Whether any header of a request may hold the value of a variable."""
-        return (
-            not self.is_vendors(name)
-            and not is_runners(name)
-            and self.reaches_host(name, url)
-            and self.fits_request(name, method, url)
-        )
+        return not self.is_vendors(name) and not is_runners(name) and self.reaches_host(name, url)
 
     def fits_request(self, name: str, method: str, url: str) -> bool:
         """Whether a request with the value of a variable is one that providers make, where it goes to a vendor.
@@ -85,7 +80,7 @@ class Egress:
         So no option of a config turns a key on another API of the same host. Of what no vendor owns, this holds where keys are bound.
         """
         owners = self._owners(name)
-        if not owners and not self.bound:
+        if not owners and not (self.bound and self.is_credential(name)):
             return True
         at_owner = [vendor for vendor in owners if self._serves(vendor, url)]
         return self._is_made(at_owner or self.vendors(), method, url)
@@ -117,11 +112,7 @@ class Egress:
 
         A credential of no vendor goes where the environment leads providers, too; ``listed``: where the workflow lists hosts alone.
         """
-        if (
-            not self.bound
-            or self._is_listed(url)
-            or _leads(self.variables.get(name, ""), url)
-        ):
+        if not self.bound or self._is_listed(url) or _leads(self.variables.get(name, ""), url):
             return True
         if owners := self._owners(name):
             return any(vendor.takes(url, self.variables) for vendor in owners)

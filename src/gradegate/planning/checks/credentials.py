@@ -108,7 +108,8 @@ def _mistakes(
         name in provider.vendor.keys or provider.takes_keys_of_hosts
     ):
         cure = f"name a key of its own, or use the provider that {name} belongs to"
-        yield Mistake(f"{would}, which is another vendor's key", provider.origin, cure)
+        what = f"`{provider.name}` would send {name}, which is another vendor's key"
+        yield Mistake(what, provider.origin, cure)
     elif (
         sent not in (FIELD, HEADER)
         and egress.is_credential(name)
@@ -127,11 +128,9 @@ def _mistakes(
                     else f", or, if it is not a secret, `allowed-env: {name}`"
                 )
                 yield Mistake(what, provider.origin, _allow(host) + free)
-            elif not egress.fits_request(name, provider.method, url):
-                what = f"`{provider.name}`: {strange_request(name, provider.method, url)}"
-                yield Mistake(
-                    what, provider.origin, "correct its address, and leave out `apiVersion`"
-                )
+        if not egress.fits_request(name, provider.method, provider.url):
+            what = f"`{provider.name}`: {strange_request(name, provider.method, provider.url)}"
+            yield Mistake(what, provider.origin, "correct the address in its config")
 
 
 def _allow(host: str) -> str:
