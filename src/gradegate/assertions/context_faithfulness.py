@@ -56,7 +56,8 @@ class ContextFaithfulness(ContextGrader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         source = context.resolve(transcript, self.context_transform)
-        question, answer = transcript.vars["query"], transcript.output
+        question = transcript.vars["query"]
+        answer = transcript.output
         judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
         form = verdicts.items("statements", least=0)
         statements = [

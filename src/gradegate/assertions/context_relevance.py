@@ -31,18 +31,17 @@ class ContextRelevance(ContextGrader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         source = context.resolve(transcript, self.context_transform)
-        query, units = transcript.vars["query"], source.units
+        query = transcript.vars["query"]
+        units = source.units
         quotations = Quotations(source.text, units)
 
         def read(item: Object) -> tuple[str, ...]:
             sentences = form.texts(item, "sentences")
             if not sentences:
                 raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
-            return (
-                ()
-                if [form.word(text) for text in sentences] == [NOTHING.lower()]
-                else quotations.covered(sentences)
-            )
+            if [form.word(text) for text in sentences] == [NOTHING.lower()]:
+                return ()
+            return quotations.covered(sentences)
 
         sentences = {
             "type": "array",

@@ -44,6 +44,7 @@ class ConversationCompleteness(CountingMetric):
             }
             for text in intentions
         ]
-        faults, nothing = {"no": '"{intention}" was not satisfied'}, "the user wanted nothing"
+        faults = {"no": '"{intention}" was not satisfied'}
+        nothing = "the user wanted nothing"
         summary = "{} of {} intentions were satisfied"
         return of_rows(rows, summary, faults, "intentions", nothing=nothing)

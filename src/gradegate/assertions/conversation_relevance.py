@@ -59,9 +59,7 @@ class ConversationRelevance(Grader):
             {"turn": number, "verdict": it.verdict, "reason": it.reason} for number, it in judged
         ]
         lost = {number: it.reason for number, it in judged if it.verdict == "no"}
-        held, why = (
-            len(cut) - len(lost),
-            [f"turn {number}: {reason}" for number, reason in lost.items()],
-        )
+        held = len(cut) - len(lost)
+        why = [f"turn {number}: {reason}" for number, reason in lost.items()]
         reason = "; not ".join([f"{held} of {len(cut)} answers are relevant", *why[:5]])
         return Verdict(held / len(cut), None, reason, {"verdicts": rows}, turns=tuple(lost))

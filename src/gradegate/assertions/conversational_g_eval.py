@@ -31,11 +31,9 @@ class ConversationalGEval(Metric):
 
     def needs(self, variables: Variables) -> str:
         criteria = self.value.strip() or self.evaluation_steps
-        return (
-            ""
-            if criteria
-            else "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
-        )
+        if criteria:
+            return ""
+        return "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         told = shown("conversation", numbered(transcript))
@@ -50,7 +48,8 @@ class ConversationalGEval(Metric):
         ]
         told |= {"criteria": self.value, "steps": list(steps), "known": context}
         judgement = judge.ask("conversational-g-eval", _SCORE, step="evaluate", **told)
-        score, mark = exact(judgement.verdict) / BEST, f"{judgement.verdict:g} of {BEST}"
+        score = exact(judgement.verdict) / BEST
+        mark = f"{judgement.verdict:g} of {BEST}"
         return Measured(
             score, judgement.reason or mark, evidence={"steps_of_evaluation": list(steps)}
         )

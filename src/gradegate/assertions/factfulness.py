@@ -53,7 +53,8 @@ class Standing(enum.Enum):
 def standing(words: Iterable[str]) -> Standing:
     """The outcome of votes, each "true", "false" or "idk". An idk abstains, so one decided vote is enough."""
     votes = list(words)
-    true, false = votes.count("true"), votes.count("false")
+    true = votes.count("true")
+    false = votes.count("false")
     if true == false:
         return Standing.TIE if true else Standing.UNKNOWN
     return Standing.TRUE if true > false else Standing.FALSE
@@ -83,10 +84,8 @@ class VotedClaim(NamedTuple):
     @property
     def reason(self) -> str:
         """The words of the first run that voted for the outcome; of a tie, those of both sides."""
-        here, words = (
-            self.standing,
-            {vote.verdict: vote.reason for vote in reversed(self.second or self.first)},
-        )
+        here = self.standing
+        words = {vote.verdict: vote.reason for vote in reversed(self.second or self.first)}
         if here is Standing.TIE:
             return f"true: {words['true']}; false: {words['false']}"
         return words["idk" if here is Standing.UNKNOWN else here.value]
@@ -97,7 +96,8 @@ def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fracti
 
     T / (T + F + w·I): ties count among F, I are the unknown ones, w is the penalty weight from 0 to 1.
     """
-    true, unknown = standings.count(Standing.TRUE), standings.count(Standing.UNKNOWN)
+    true = standings.count(Standing.TRUE)
+    unknown = standings.count(Standing.UNKNOWN)
     whole = len(standings) - unknown + idk_penalty_weight * unknown
     return Fraction(true) / whole if whole else None
 
@@ -122,15 +122,14 @@ class Factfulness(Grader):
     language: str = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
-        return (
-            ""
-            if self._source(variables)
-            else "there is no source; give `value`, or the variable `input` or `context`"
-        )
+        if self._source(variables):
+            return ""
+        return "there is no source; give `value`, or the variable `input` or `context`"
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of checkable claims that are true, from 0 to 1; exact until the last step."""
-        source, output = self._source(transcript.vars), transcript.output
+        source = self._source(transcript.vars)
+        output = transcript.output
         if not output.strip():
             raise NoVerdict("the answer is empty, so it claims nothing")
         if not source:

@@ -63,10 +63,8 @@ class GEval(Grader):
         criteria = self._criteria or [""]
 
         def ask(number: int) -> tuple[float, str, tuple[str, ...]]:
-            criterion, place = (
-                criteria[number],
-                f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else "",
-            )
+            criterion = criteria[number]
+            place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
             told: dict[str, Any] = {
                 "criteria": criterion,
                 "maxScore": str(BEST),

@@ -21,11 +21,9 @@ class Hallucination(Metric):
     """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
     def needs(self, variables: Variables) -> str:
-        return (
-            ""
-            if self.value or variables.get("context")
-            else "there is no context; give it as `value` or a variable"
-        )
+        if self.value or variables.get("context"):
+            return ""
+        return "there is no context; give it as `value` or a variable"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         value = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)

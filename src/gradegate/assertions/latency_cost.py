@@ -38,10 +38,8 @@ class Latency(_Limited):
         if not transcript.usage.calls or transcript.usage.untimed:
             raise NoVerdict("the answer was recorded, so its latency is not known")
         taken = transcript.usage.seconds * 1000
-        passed, reason = (
-            reached(self.threshold, taken),
-            f"the answer took {taken:.0f} ms of {self.threshold:g} ms",
-        )
+        passed = reached(self.threshold, taken)
+        reason = f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
         return Verdict(float(passed), passed, reason, {"milliseconds": round(taken, 1)})
 
 

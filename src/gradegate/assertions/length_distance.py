@@ -62,7 +62,8 @@ class Levenshtein(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         most = int(self.threshold)
         distance = _distance(transcript.output, self.value, most)
-        passed, said = distance <= most, f"{distance}" if distance <= most else f"more than {most}"
+        passed = distance <= most
+        said = f"{distance}" if distance <= most else f"more than {most}"
         return Verdict(
             float(passed),
             passed,
@@ -80,8 +81,10 @@ def _distance(first: str, second: str, most: int) -> int:
         raise NoVerdict("the texts are too long to be compared at this threshold")
     row = [min(column, far) for column in range(len(first) + 1)]
     for line, sign in enumerate(second, 1):
-        low, high = max(1, line - most), min(len(first), line + most)
-        before, row[low - 1] = row[low - 1], line if low == 1 else far
+        low = max(1, line - most)
+        high = min(len(first), line + most)
+        before = row[low - 1]
+        row[low - 1] = line if low == 1 else far
         for column in range(low, high + 1):
             above = row[column]
             row[column] = min(before + (first[column - 1] != sign), min(above, row[column - 1]) + 1)

@@ -25,7 +25,8 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import shape
 from gradegate.security.redaction import excerpt
 
-_BOOLEAN, _NUMBER = {"type": "boolean"}, {"type": "number"}
+_BOOLEAN = {"type": "boolean"}
+_NUMBER = {"type": "number"}
 _STEPS = [step / 20 for step in range(21)]  # servers keep to an enum of numbers, not to a range
 _ABOVE_0 = {**_NUMBER, "enum": _STEPS[1:]}
 _BELOW_1 = {**_NUMBER, "enum": _STEPS[:-1]}

@@ -53,7 +53,8 @@ class _Reader:
     def read(self, text: str, first: bool = False) -> int:
         """Where the XML ends; ``first``: with its first element. Raises ExpatError, ValueError and NoVerdict."""
         parser = expat.ParserCreate(namespace_separator=" " if not first else None)
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
         parser.StartDoctypeDeclHandler = self._doctype
         self._first = first
         try:
@@ -115,8 +116,11 @@ class ContainsXml(_OfXml):
     """The answer holds well-formed XML, with the elements that ``value`` names."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        text, position, spent = transcript.output, 0, 0
-        missing, found = {*(self.value or ())}, False
+        text = transcript.output
+        position = 0
+        spent = 0
+        missing = {*(self.value or ())}
+        found = False
         while match := _START.search(text, position):
             rest = text[match.start() :]
             spent += len(rest)
@@ -128,17 +132,16 @@ class ContainsXml(_OfXml):
             except (expat.ExpatError, ValueError):
                 position = match.end()
                 continue
-            found, missing = True, {".".join(path) for path in reader.missing}
+            found = True
+            missing = {".".join(path) for path in reader.missing}
             position = match.start() + max(
                 len(rest.encode("utf-8", "replace")[:end].decode("utf-8", "ignore")), 2
             )
             if not missing:
                 break
-        return (
-            _found([path.split(".") for path in missing])
-            if found
-            else Verdict(0.0, False, "the answer contains no XML")
-        )
+        if found:
+            return _found([path.split(".") for path in missing])
+        return Verdict(0.0, False, "the answer contains no XML")
 
 
 def _found(missing: Iterable[Sequence[str]]) -> Verdict:
@@ -159,7 +162,8 @@ _SIGNS = (  # patterns of HTML, and how much each counts
     (r"""\s[a-zA-Z-]+=\s*["'][^"']*["']""", 1),
     (rf"(?i)<(?:{'|'.join(_TAGS)})\b", 2),
 )
-_OPENING, _CLOSING = r"<[a-zA-Z][a-zA-Z0-9-]*(?:\s[^>]*)?>", r"</[a-zA-Z][a-zA-Z0-9-]*\s*>"
+_OPENING = r"<[a-zA-Z][a-zA-Z0-9-]*(?:\s[^>]*)?>"
+_CLOSING = r"</[a-zA-Z][a-zA-Z0-9-]*\s*>"
 
 
 @assertion("contains-html")

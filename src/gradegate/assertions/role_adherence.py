@@ -25,11 +25,9 @@ class RoleAdherence(Metric):
     chatbot_role: str = ""
 
     def needs(self, variables: Variables) -> str:
-        return (
-            ""
-            if self._role(variables)
-            else "there is no role; give it as `value` or as the variable `chatbot_role`"
-        )
+        if self._role(variables):
+            return ""
+        return "there is no role; give it as `value` or as the variable `chatbot_role`"
 
     def _role(self, variables: Variables) -> str:
         return self.value or self.chatbot_role or str(variables.get("chatbot_role") or "")

@@ -110,7 +110,8 @@ class ToolUsed(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """With ``not-``, none of several tools may have been called."""
-        called, wanted = steps(transcript), self.value
+        called = steps(transcript)
+        wanted = self.value
         if isinstance(wanted, _Counted):
             count = sum(wanted.fits(step) for step in called)
             fits_count = count >= wanted.min and (wanted.max is None or count <= wanted.max)
@@ -156,7 +157,8 @@ class ToolSequence(Grader):
     """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        called, wanted = steps(transcript), self.value.steps
+        called = steps(transcript)
+        wanted = self.value.steps
         if self.value.mode == "exact":
             same = len(called) == len(wanted) and all(
                 one.fits(step) for one, step in zip(wanted, called, strict=True)
@@ -286,7 +288,8 @@ class StepCount(Grader):
     """How many steps: `{type: tool or command, name: TOOL, min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        wanted, all_steps = self.value, steps(transcript)
+        wanted = self.value
+        all_steps = steps(transcript)
         pattern = wanted.pattern or wanted.name
         found = [
             step

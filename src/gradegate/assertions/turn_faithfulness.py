@@ -91,9 +91,9 @@ class TurnFaithfulness(FaithfulnessMetric):
 
         def ask(question: tuple[str, Any]) -> tuple[str, ...]:
             kind, about = question
-            return (
-                self.ask_truths(judge, about) if kind == "truths" else self.ask_claims(judge, about)
-            )
+            if kind == "truths":
+                return self.ask_truths(judge, about)
+            return self.ask_claims(judge, about)
 
         truths_of = [
             [("truths", group) for group in self.asked_together(case.documents)] for case in cases
@@ -137,13 +137,13 @@ class TurnFaithfulness(FaithfulnessMetric):
     ) -> Measured:
         if not any(held.pairs for held in judged):
             raise NoUnitsError("the assistant claims nothing")
-        scores, failures = list(map(self.share, judged)), _failures(cases, judged)
+        scores = list(map(self.share, judged))
+        failures = _failures(cases, judged)
         bad = [failure for failure in failures if failure.judgement.verdict in self.bad]
-        whole, of = (
-            sum(score == 1 for score in scores),
-            "exchanges" if self.overlap == "last" else "windows",
-        )
-        rows, lines = [], []
+        whole = sum(score == 1 for score in scores)
+        of = "exchanges" if self.overlap == "last" else "windows"
+        rows = []
+        lines = []
         for case, held, score in zip(cases, judged, scores, strict=True):
             rows.append(
                 {

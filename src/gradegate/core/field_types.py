@@ -102,8 +102,6 @@ def parted(value: Any) -> Any:
 
 def stripped(value: Any) -> Any:
     """A list with its texts stripped."""
-    return (
-        [item.strip() if isinstance(item, str) else item for item in value]
-        if isinstance(value, list)
-        else value
-    )
+    if isinstance(value, list):
+        return [item.strip() if isinstance(item, str) else item for item in value]
+    return value

@@ -44,11 +44,9 @@ def chance(share: float) -> str:
 
 def scores(score: float, limit: float, scale: int = 1) -> tuple[str, str]:
     """A score and a limit as people see them, told apart where they differ."""
-    return (
-        _apart(figure, score, limit, range(4, 18))
-        if scale == 1
-        else (cut(score, scale), cut(limit, scale))
-    )
+    if scale == 1:
+        return _apart(figure, score, limit, range(4, 18))
+    return cut(score, scale), cut(limit, scale)
 
 
 def cut(score: float, scale: int) -> str:
@@ -148,7 +146,8 @@ def weighted_mean(pairs: Iterable[tuple[float | Fraction, float | Fraction]]) ->
     pairs = list(pairs)
     if len(pairs) == 1 and exact(pairs[0][1]):
         return exact(pairs[0][0])  # the mean of one is that one, and most answers have one grade
-    total, weights = Fraction(0), Fraction(0)
+    total = Fraction(0)
+    weights = Fraction(0)
     for score, weight in pairs:
         total += exact(score) * exact(weight)
         weights += exact(weight)

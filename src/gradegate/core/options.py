@@ -151,11 +151,9 @@ class Option(FrozenStruct):
         if value == self.default:
             return []
         flag = f"--{self.name}"
-        return (
-            [flag]
-            if value is True
-            else [word for text in self.kind.tell(value) for word in (flag, text)]
-        )
+        if value is True:
+            return [flag]
+        return [word for text in self.kind.tell(value) for word in (flag, text)]
 
 
 def option(default: T, names: str, kind: Kind, **more: Any) -> T:

@@ -44,7 +44,8 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
 
     ``share`` says that the value is one from 0 to 1, where the error does not; ``name`` is that of its key.
     """
-    context, value = detail.get("ctx", {}), detail.get("input")
+    context = detail.get("ctx", {})
+    value = detail.get("input")
     if detail["type"] == "value_error":  # our own words
         text = detail["msg"].removeprefix("Value error, ")
         return text, "correct it"
@@ -58,10 +59,8 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
     need, cure = _KINDS.get(detail["type"], (bound, f"write a number that is {bound}"))
     if detail["type"] == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        need, cure = (
-            context["expected"],
-            (isinstance(value, str) and suggest(value, choices)) or "write one of these",
-        )
+        need = context["expected"]
+        cure = (isinstance(value, str) and suggest(value, choices)) or "write one of these"
     if not need:
         place = (
             re.search(r"line (\d+) column (\d+)", detail["msg"])

@@ -35,7 +35,8 @@ from gradegate.structs import JsonObject, replace
 if TYPE_CHECKING:
     from gradegate.http.connections import Connections
 
-SIGN_IN_SECONDS, SIGN_IN_RETRIES = 10.0, 2
+SIGN_IN_SECONDS = 10.0
+SIGN_IN_RETRIES = 2
 # The headers that are a provider's credential field, or what makes them for a request that is sent.
 Credential = Mapping[str, str] | Callable[[], Mapping[str, str]]
 Waits = Callable[
@@ -204,7 +205,9 @@ class Client:
 
     def _ended(self, ask: Ask, response: Response, waits: Waits, deadline: float) -> Response:
         """What a response has begun, once it has ended: it is looked at again and again, which costs nothing. Raises ProviderError."""
-        started, seconds, pause = time.monotonic(), response.seconds, self.first_pause / 2
+        started = time.monotonic()
+        seconds = response.seconds
+        pause = self.first_pause / 2
         while 200 <= response.status < 300 and (url := waits(response)):
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
                 raise ProviderError(
@@ -231,7 +234,8 @@ class Client:
             self._aside.stop()
 
     def _send(self, ask: Ask, deadline: float, model: Hashable = None) -> Response:
-        host, pause = ask.host, self.first_pause
+        host = ask.host
+        pause = self.first_pause
         # One that fails every call, or has said for a minute that it is too busy, is asked once a call.
         busy = time.monotonic() - self._busy.get(host, math.inf) > BUSY_SECONDS
         left = 0 if busy or self._dead[host] >= DEAD_AFTER else self.retries
@@ -255,7 +259,8 @@ class Client:
                 if isinstance(answer, ProviderError):
                     raise answer
                 return answer
-            left, pause = left - 1, min(pause * 2, LONGEST_PAUSE)
+            left = left - 1
+            pause = min(pause * 2, LONGEST_PAUSE)
             self._deadlines.pause(seconds)
 
     def _try(self, ask: Ask, deadline: float) -> Response | ProviderError:
@@ -280,13 +285,11 @@ class Client:
 
 
 def _written(fields: JsonObject | None, form: bool) -> bytes | None:
-    return (
-        None
-        if fields is None
-        else urlencode(fields).encode()
-        if form
-        else json.dumps(fields).encode()
-    )
+    if fields is None:
+        return None
+    if form:
+        return urlencode(fields).encode()
+    return json.dumps(fields).encode()
 
 
 def _is_final(answer: Response | ProviderError) -> bool:
@@ -345,7 +348,8 @@ def send(
     client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
 ) -> Response:
     """The response to a POST, without a body to a GET. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
-    token, method = headers.token, "GET" if body is None else "POST"
+    token = headers.token
+    method = "GET" if body is None else "POST"
     ask = partial(client.send, method, url, headers=headers.plain, body=body, waits=waits)
     if token is None:
         return ask(credential=headers.credential)

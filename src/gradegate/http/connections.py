@@ -73,7 +73,8 @@ class Connections:
 
     def _send(self, ask: Ask, seconds: float) -> Response:
         started = time.monotonic()
-        route, content = self._route(ask), ask.content or b""
+        route = self._route(ask)
+        content = ask.content or b""
         sized = bool(content) or route.method not in ("GET", "HEAD")
         headers = {**route.headers, "Content-Length": str(len(content))} if sized else route.headers
         # Straight to the pool: no cookies, no redirects, no .netrc, and half the work a call.
@@ -91,7 +92,8 @@ class Connections:
         )
         try:
             # The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end.
-            parts, left = [], ask.most + 1
+            parts = []
+            left = ask.most + 1
             while left and (part := response.read(left, decode_content=False)):
                 parts.append(part)
                 left -= len(part) if response.length_remaining != 0 else left
@@ -154,7 +156,8 @@ class _Watched:
         try:
             super().request(*args, **kwargs)  # type: ignore[misc]
         finally:
-            held, self._held = b"".join(self._held), None
+            held = b"".join(self._held)
+            self._held = None
         self.send(held)
         self._tell()
 
@@ -175,10 +178,8 @@ class Adapter(HTTPAdapter):
     def __init__(self, look: Look, **kwargs: Any) -> None:
         # Pools of connections that tell ``look`` where they lead before anything is sent.
         own = {"look": staticmethod(look)}
-        plain, secure = (
-            type("Plain", (_Watched, HTTPConnection), own),
-            type("Secure", (_Watched, HTTPSConnection), own),
-        )
+        plain = type("Plain", (_Watched, HTTPConnection), own)
+        secure = type("Secure", (_Watched, HTTPSConnection), own)
         self._pools = {
             "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
             "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),

@@ -42,7 +42,8 @@ class Guard:
         if not self._all.shows(everything):
             return
         places = addresses(url, headers)
-        shown, rest = "\n".join(headers.values()), "\n".join([*headers, body])
+        shown = "\n".join(headers.values())
+        rest = "\n".join([*headers, body])
         for names, traces in self._sought:
             heads = any(all(self.egress.heads(name, place) for place in places) for name in names)
             leads = any(self.egress.is_address(name, url) for name in names)

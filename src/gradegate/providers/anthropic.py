@@ -18,7 +18,8 @@ from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 from gradegate.structs import JsonObject
 
-VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
+VERSION = "2026-10-21"
+SAMPLING_VERSION = "2023-06-01"
 TOKENS, EXCHANGES = (
     "oauth-2025-04-20",
     "oidc-federation-2026-04-01",

@@ -62,7 +62,8 @@ class AzureChat(ChatModel):
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        config, deployment = setting.config, _deployment(setting)
+        config = setting.config
+        deployment = _deployment(setting)
         shape = Completions(
             deployment,
             config,
@@ -118,7 +119,8 @@ def _headers(setting: Setting) -> Headers:
 
 
 def _url(setting: Setting, deployment: str, task: str) -> str:
-    config, base = setting.config, _base(setting)
+    config = setting.config
+    base = _base(setting)
     version = str(
         config.get("apiVersion") or setting.env.get("AZURE_OPENAI_API_VERSION") or API_VERSION
     )
@@ -131,10 +133,13 @@ def _url(setting: Setting, deployment: str, task: str) -> str:
 
 def _base(setting: Setting) -> str:
     """``apiBaseUrl`` or ``apiHost`` of the config, else the environment. Raises ConfigError when none is set."""
-    config, env = setting.config, setting.env
-    base, host = config.get("apiBaseUrl"), config.get("apiHost")
+    config = setting.config
+    env = setting.env
+    base = config.get("apiBaseUrl")
+    host = config.get("apiHost")
     if not base and not host:
-        base, host = env.address(*_BASES), env.address(*_HOSTS)
+        base = env.address(*_BASES)
+        host = env.address(*_HOSTS)
     if not base and not host:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
         raise setting.mistake(f"no host for `{setting.spec.id}`", cure, _HOSTS[0])

@@ -38,7 +38,9 @@ from gradegate.security.hosts import Vendor
 from gradegate.structs import JsonObject
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
-_ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+_ACCESS = "AWS_ACCESS_KEY_ID"
+_SECRET = "AWS_SECRET_ACCESS_KEY"
+_SESSION = "AWS_SESSION_TOKEN"
 _REGIONS = ("AWS_BEDROCK_REGION", "AWS_REGION", "AWS_DEFAULT_REGION")
 _ADDRESSES = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",)
 VENDOR = Vendor(
@@ -120,7 +122,8 @@ class KnowledgeBase(Model):
     rates = None
 
     def __init__(self, setting: Setting) -> None:
-        config, self._region = setting.config, _region(setting)
+        config = setting.config
+        self._region = _region(setting)
         if not config.get("knowledgeBaseId"):
             raise setting.mistake(
                 f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask",
@@ -149,10 +152,8 @@ class KnowledgeBase(Model):
             {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
         )
         if (most := config.get("top_k")) is not None:
-            nova, command = (
-                re.search(r"(^|[/.])amazon\.nova-", self._arn),
-                re.search(r"(^|[/.])cohere\.command-r", self._arn),
-            )
+            nova = re.search(r"(^|[/.])amazon\.nova-", self._arn)
+            command = re.search(r"(^|[/.])cohere\.command-r", self._arn)
             more = (
                 {"inferenceConfig": {"topK": most}} if nova else {"k" if command else "top_k": most}
             )
@@ -180,7 +181,8 @@ class KnowledgeBase(Model):
         )
         if not 200 <= answer.status < 300:
             raise refusal(answer)
-        response, usage = members(answer.json()), Usage(1, unpriced=1, seconds=answer.seconds)
+        response = members(answer.json())
+        usage = Usage(1, unpriced=1, seconds=answer.seconds)
         text = members(response.get("output")).get("text")
         if not isinstance(text, str):
             raise ProviderError(f"{answer.host} answered without a text")
@@ -204,7 +206,8 @@ def _region(setting: Setting) -> str:
 
 def _headers(setting: Setting, url: str, region: str) -> Headers:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
-    own, credentials = own_headers(setting.config), _given(setting)
+    own = own_headers(setting.config)
+    credentials = _given(setting)
     key = None if credentials else secret(setting, _KEY)
     if key:
         return Headers(own, bearer(key))

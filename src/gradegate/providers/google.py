@@ -77,7 +77,8 @@ class GoogleEmbeddings(Embeddings):
 
 def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
     """The address with the version of the API, and the key. Raises ConfigError."""
-    config, env = setting.config, setting.env
+    config = setting.config
+    env = setting.env
     named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
     base = base_url(
         setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"

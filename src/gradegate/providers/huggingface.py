@@ -47,7 +47,8 @@ class _Model(Provider):
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.config
+        self._client = setting.client
+        self._config = setting.config
         model = need_model(setting, f"huggingface:{self.task}:MODEL")
         endpoint = self._config.get("apiEndpoint")
         key = (
@@ -88,7 +89,8 @@ class HuggingFaceEmbeddings(_Model):
 
     kinds = ("embedding",)
     options = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
-    task, below = "feature-extraction", "/pipeline/feature-extraction"
+    task = "feature-extraction"
+    below = "/pipeline/feature-extraction"
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
@@ -142,7 +144,8 @@ class HuggingFaceSimilarity(_Model):
     kinds = ("embedding",)
     options = ACCESS
     vectors = False
-    task, below = "sentence-similarity", "/pipeline/sentence-similarity"
+    task = "sentence-similarity"
+    below = "/pipeline/sentence-similarity"
 
     def compare(self, expected: str, text: str) -> tuple[float, Usage]:
         """Raises ProviderError."""
@@ -164,10 +167,8 @@ class HuggingFaceText(_Model):
 
     def __new__(cls, setting: Setting) -> Any:
         """The chat model, where the config says so."""
-        endpoint, chats = (
-            str(setting.config.get("apiEndpoint") or ""),
-            setting.config.get("chatCompletion"),
-        )
+        endpoint = str(setting.config.get("apiEndpoint") or "")
+        chats = setting.config.get("chatCompletion")
         chat = (
             PROVIDERS.find("huggingface:chat")
             if chats or (chats is None and "/v1/chat" in endpoint)

@@ -82,7 +82,8 @@ class OllamaChat(Shape):
         message = response.get("message")
         if not isinstance(message, dict):
             raise NoOutput("without a message")
-        text, called = str(message.get("content") or ""), message.get("tool_calls")
+        text = str(message.get("content") or "")
+        called = message.get("tool_calls")
         if called and not text:
             text = as_text(called)
         done = response.get("done")

@@ -18,11 +18,9 @@ from gradegate.providers.api.openai_chat import Completions, Responses
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 
-_KEYS, _HOST, _BASES = (
-    ("OPENAI_API_KEY",),
-    "OPENAI_API_HOST",
-    ("OPENAI_API_BASE_URL", "OPENAI_BASE_URL"),
-)
+_KEYS = ("OPENAI_API_KEY",)
+_HOST = "OPENAI_API_HOST"
+_BASES = ("OPENAI_API_BASE_URL", "OPENAI_BASE_URL")
 _IDS = {
     "identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID",
     "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID",
@@ -135,7 +133,8 @@ class OpenAiModeration(Model):
 
 def _place(setting: Setting, task: str) -> tuple[str, Headers]:
     """The address of a task; the key, the organization and own headers. Raises ConfigError when OpenAI itself would get no key."""
-    url, config = place(setting, _HOST, _BASES, "https://api.openai.com/v1"), setting.config
+    url = place(setting, _HOST, _BASES, "https://api.openai.com/v1")
+    config = setting.config
     key = secret(setting, *_KEYS)
     token = (
         None

@@ -45,7 +45,8 @@ class _Code(Provider):
             "label": setting.spec.label,
             "config": dict(self._config),
         }
-        most, workers = setting.config.get("timeout"), setting.config.get("workers", 0)
+        most = setting.config.get("timeout")
+        workers = setting.config.get("workers", 0)
         if most is not None and (not is_number(most) or most <= 0):
             raise setting.mistake(
                 f"`timeout` of `{setting.spec.id}` is no time", "give milliseconds"
@@ -54,9 +55,12 @@ class _Code(Provider):
             raise setting.mistake(
                 f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2"
             )
-        self._seconds, self._workers = None if most is None else float(most) / 1000, workers
+        self._seconds = None if most is None else float(most) / 1000
+        self._workers = workers
         # The variables that the config gives the code: literals, and what the workflow named.
-        spec, env, named = setting.spec, setting.env, pool.leave().named
+        spec = setting.spec
+        env = setting.env
+        named = pool.leave().named
         given = {
             name: text
             for name, text in env.literals.items()
@@ -98,10 +102,8 @@ class _Code(Provider):
             )
         kept = {str(name): value for name, value in members(metadata).items() if name not in _OWN}
         kept |= {} if isinstance(output, str) else {IS_DATA: True}
-        text, ended = (
-            output if isinstance(output, str) else to_json(output),
-            said.get("finishReason"),
-        )
+        text = output if isinstance(output, str) else to_json(output)
+        ended = said.get("finishReason")
         return Reply(
             text,
             _usage(said, seconds),
@@ -160,7 +162,8 @@ class File(_Code):
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """``call_embedding_api(prompt, options)`` gives ``{embedding}``, for one text after another. Raises ProviderError."""
-        vectors, usage = [], Usage()
+        vectors = []
+        usage = Usage()
         for text in texts:
             vector, spent = self._called("call_embedding_api", text, "embedding")
             if not isinstance(vector, list) or not all(is_number(part) for part in vector):
@@ -237,7 +240,8 @@ def _usage(said: Any, seconds: float) -> Usage:
     """What the code says that it spent; the price of what it does not say is not known."""
     said = members(said)
     told = members(said.get("tokenUsage"))
-    completion, total = _count(told.get("completion")), _count(told.get("total"))
+    completion = _count(told.get("completion"))
+    total = _count(told.get("total"))
     prompt = _count(told.get("prompt")) or max(0, total - completion)
     cost: Any = said.get("cost")
     price = float(cost) if is_number(cost) and cost >= 0 else None

@@ -45,7 +45,8 @@ class Replicate(Model):
     rates = None
 
     def __init__(self, setting: Setting) -> None:
-        model, config = need_model(setting, "replicate:OWNER/MODEL"), setting.config
+        model = need_model(setting, "replicate:OWNER/MODEL")
+        config = setting.config
         must_be(
             "model",
             model,

@@ -28,7 +28,8 @@ from gradegate.structs import JsonObject
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
 _PROJECTS = ("VERTEX_PROJECT_ID", "GOOGLE_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
 _REGIONS = ("VERTEX_REGION", "GOOGLE_CLOUD_LOCATION")
-_HOST, _ANYWHERE = "aiplatform.googleapis.com", "global"
+_HOST = "aiplatform.googleapis.com"
+_ANYWHERE = "global"
 _REGION = r"[a-z]{2,20}-[a-z]{2,20}\d{1,2}"
 VENDOR = Vendor(
     (*_KEYS, *ACCESS_TOKENS, FILE),
@@ -80,7 +81,8 @@ class Vertex(ChatModel):
             else _url(setting, model, claude=claude)
         )
         # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
-        own, token = own_headers(config), None if key else access_token(setting)
+        own = own_headers(config)
+        token = None if key else access_token(setting)
         if token and not isinstance(token, str) and not VENDOR.serves(url):
             raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
         field = (

@@ -70,7 +70,8 @@ class Web(Provider):
     repeatable = False  # what an application answers may change with its code
 
     def __init__(self, setting: Setting) -> None:
-        config, origin = setting.config, setting.spec.origin
+        config = setting.config
+        origin = setting.spec.origin
         self.name = setting.spec.name
         url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
         if not url:
@@ -112,10 +113,8 @@ class Web(Provider):
                 frozenset().union(*map(uses, self.templates)) - {"env"}
                 or config.get("transformRequest")
             ):
-                cure, base = (
-                    "put {{prompt}} into `body`, `url` or `queryParams`",
-                    self.url.removesuffix("/chat/completions"),
-                )
+                cure = "put {{prompt}} into `body`, `url` or `queryParams`"
+                base = self.url.removesuffix("/chat/completions")
                 if (
                     base.endswith("/v1") or base != self.url
                 ):  # a server with OpenAI's API may have been meant
@@ -153,7 +152,8 @@ class Web(Provider):
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order, each in a request of its own. Raises ProviderError."""
-        rows, usage = [], Usage()
+        rows = []
+        usage = Usage()
         for text in texts:
             value, answer = self._given(text, "embedding")
             rows.append(vector(value, answer.host))

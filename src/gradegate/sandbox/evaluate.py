@@ -77,8 +77,10 @@ class _Desk:
     def ask(self, module: str, request: bytes, account: Account) -> Any:
         with self.lock:
             account.check()
-            worker, self.worker = self.worker, None
-            started, done = time.monotonic(), False
+            worker = self.worker
+            self.worker = None
+            started = time.monotonic()
+            done = False
             try:
                 self.modules |= {module}
                 if worker and module not in worker.modules:
@@ -100,7 +102,8 @@ class _Desk:
                 )
 
     def end(self) -> None:
-        worker, self.worker = self.worker, None
+        worker = self.worker
+        self.worker = None
         if worker is not None:
             worker.end()
 

@@ -21,7 +21,8 @@ import threading
 import traceback
 from typing import Any, BinaryIO
 
-REQUESTS, ANSWERS = 3, 4
+REQUESTS = 3
+ANSWERS = 4
 MOST = 16 * 1024 * 1024  # bytes of an answer
 LINES, LONGEST = 12, 2000  # of a traceback: its last lines, and characters
 _ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours a terminal
@@ -103,7 +104,8 @@ def _plain(value: Any) -> Any:
 
 def _call(request: dict[str, Any]) -> Any:
     """A function of a file, imported once; ``{"path", "function", "args"}``."""
-    path, name = request["path"], request["function"]
+    path = request["path"]
+    name = request["function"]
     if path not in _modules:
         folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
         if folder not in sys.path:
@@ -183,7 +185,8 @@ def _command(request: dict[str, Any]) -> str:
         raise Said(f"`{argv[0]}` writes more than {MOST >> 20} MiB")
     code = process.wait()
     reader.join(1.0)  # a program that it left behind may hold the pipe
-    text, said = _shown(output), _shown(b"".join(errors))
+    text = _shown(output)
+    said = _shown(b"".join(errors))
     if code or (said and not text):
         last = "\n".join(said.splitlines()[-LINES:])
         raise Said(f"`{argv[0]}` ended with {code}" + (f": {last}" if last else ""))

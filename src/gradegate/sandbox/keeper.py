@@ -60,7 +60,8 @@ def _kept(child: int, tail: int) -> dict[str, Any]:
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    printed, watched = b"", [0, tail, wake]
+    printed = b""
+    watched = [0, tail, wake]
     while True:
         status = _reap(child)[0]
         if status is not None:
@@ -188,7 +189,8 @@ def _descendants() -> list[int]:
             state, parent = file.read().rpartition(b")")[2].split()[:2]
             if state != b"Z":
                 children.setdefault(int(parent), []).append(int(name))
-    found, waiting = list[int](), [os.getpid()]
+    found = list[int]()
+    waiting = [os.getpid()]
     while waiting:
         below = children.get(waiting.pop(), [])
         found += below

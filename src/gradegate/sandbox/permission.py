@@ -142,7 +142,8 @@ class Seclusion:
         for path in inside:
             self._close(path)
         # Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone.
-        seen, waiting = 0, [self.leave.root]
+        seen = 0
+        waiting = [self.leave.root]
         while waiting:
             try:
                 entries = list(os.scandir(waiting.pop()))

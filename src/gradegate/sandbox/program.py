@@ -86,12 +86,15 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
-    digest, words = hashlib.sha256(), set[str]()
-    seen, waiting = {path}, [path]
+    digest = hashlib.sha256()
+    words = set[str]()
+    seen = {path}
+    waiting = [path]
     while (
         waiting
     ):  # with the modules beside it or the config that it imports, and those that these import
-        content, here = workspace.read(str(waiting[0]), folder, origin), waiting.pop(0).parent
+        content = workspace.read(str(waiting[0]), folder, origin)
+        here = waiting.pop(0).parent
         digest.update(hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
         words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))

@@ -131,7 +131,8 @@ class _Desk(Struct):
         env["PYTHONPATH"] = os.pathsep.join(
             filter(None, (str(place.folder), env.get("PYTHONPATH", "")))
         )
-        start, harness = place.node, "harness.js"
+        start = place.node
+        harness = "harness.js"
         if not start:  # the interpreter that is named, else that of PATH, else our own
             named = place.python or self.leave.python
             names = (str(place.folder / named), named) if named else ("python3", "python")
@@ -144,7 +145,8 @@ class _Desk(Struct):
                 python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
             elif python and not self.leave.apart:  # where it may be run as we are
                 python = _executable(python, env["PATH"])
-            start, harness = (python or sys.executable, "-c"), "harness.py"
+            start = (python or sys.executable, "-c")
+            harness = "harness.py"
         if not self.leave.apart:
             return Post(start, harness, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
         if self.seclusion is None:
@@ -259,7 +261,9 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node or bun read it.
     Raises ConfigError where nothing here runs the file.
     """
-    leave, key, name = _DESK.leave, (file.path, file.folder), file.path.name
+    leave = _DESK.leave
+    key = (file.path, file.folder)
+    name = file.path.name
     if file.is_python or key in _DESK.starts:
         return _DESK.starts.get(key, ())
     typed = file.path.suffix.lower() in _TYPED

@@ -8,7 +8,10 @@ import sys
 
 LINUX = sys.platform == "linux"
 DUMPABLE = 4  # of prctl(2), as the next ones
-_NO_NEW_PRIVS, _DROP, _AMBIENT, _CLEAR_ALL = 38, 24, 47, 4
+_NO_NEW_PRIVS = 38
+_DROP = 24
+_AMBIENT = 47
+_CLEAR_ALL = 4
 _CAPABILITIES = 64  # more than there are
 _VERSION_3 = 0x20080522  # of capset(2)
 NOBODY_ELSE = (

@@ -27,7 +27,8 @@ def serve(modules: str) -> None:
         for name in (module, *getattr(importlib.import_module(module), "NEEDS", ())):
             importlib.import_module(name)
     time.tzset()  # while the file can be read
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    requests = sys.stdin.buffer
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     limit("RLIMIT_AS", MEMORY)
     try:

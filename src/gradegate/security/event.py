@@ -129,8 +129,10 @@ class _Payload(BaseModel):
 
 def read_event(environ: Mapping[str, str]) -> Event:
     """The event that the runner describes; a file that cannot be read becomes ``problem`` and never an exception."""
-    name, sha = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
-    repository, actor = environ.get("GITHUB_REPOSITORY", ""), environ.get("GITHUB_ACTOR", "")
+    name = environ.get("GITHUB_EVENT_NAME", "")
+    sha = environ.get("GITHUB_SHA", "")
+    repository = environ.get("GITHUB_REPOSITORY", "")
+    actor = environ.get("GITHUB_ACTOR", "")
     payload, problem = _payload(environ.get("GITHUB_EVENT_PATH", ""))
     if pull := payload.pull_request:
         return Event(

@@ -101,7 +101,8 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
 
     def hide(text: str) -> str:
         for sought in (traces, _traces):
-            parts, end = [], 0
+            parts = []
+            end = 0
             for first, last in (
                 sorted(sought.spans(text)) if sought.forms else ()
             ):  # those that overlap go as one
@@ -158,7 +159,8 @@ class Traces(FrozenStruct):
         hits = [*_spans(text, self.forms), *self._traced(text, 0), *self._cuts(text)]
         plain = text
         for depth in range(1, _ROUNDS + 1 if _SUSPECT.search(text) else 0):
-            before, plain = plain, _plain(plain)
+            before = plain
+            plain = _plain(plain)
             if plain == before:
                 break
             if self._shows(plain):
@@ -170,7 +172,8 @@ class Traces(FrozenStruct):
         for _ in range(_ROUNDS + 1 if self.forms or self.bones else 0):
             if self._shows(text):
                 return True
-            before, text = text, _plain(text)
+            before = text
+            text = _plain(text)
             if text == before:
                 break
         return False
@@ -215,7 +218,8 @@ class Traces(FrozenStruct):
                 at = (
                     whole.index(part) - first
                 )  # where the bones of the text would stand in those of the secret
-                start, end = max(0, -at), min(len(bones), len(whole) - at)
+                start = max(0, -at)
+                end = min(len(bones), len(whole) - at)
                 begin = next(
                     (it + 1 for it in reversed(range(start, first)) if bones[it] != whole[it + at]),
                     start,

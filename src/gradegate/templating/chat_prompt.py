@@ -108,9 +108,11 @@ def _message(item: Any, understood: bool) -> Message:
         return Message(role, "", written=written)
     if not isinstance(content, Sequence) or not all(isinstance(part, Mapping) for part in content):
         raise ValueError("has a message whose `content` is neither a text nor a list of parts")
-    texts, images = [], []
+    texts = []
+    images = []
     for part in content:
-        image, text = image_of(part), text_of(part)
+        image = image_of(part)
+        text = text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if understood and text is None and not image:
             raise ValueError(
@@ -129,27 +131,24 @@ def _message(item: Any, understood: bool) -> Message:
 
 def text_of(part: JsonObject) -> str | None:
     """The text of a part that is one; Bedrock's Converse names no type."""
-    return (
-        part["text"]
-        if part.get("type", "text") in TEXTS and isinstance(part.get("text"), str)
-        else None
-    )
+    text = part.get("text")
+    return text if part.get("type", "text") in TEXTS and isinstance(text, str) else None
 
 
 def image_of(part: JsonObject) -> str:
     """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's and Bedrock's ``image``."""
-    kind, image, source = part.get("type"), part.get("image_url"), part.get("source")
+    kind = part.get("type")
+    image = part.get("image_url")
+    source = part.get("source")
     if kind is None and isinstance(part.get("image"), Mapping):
         # Of Bedrock's Converse: {"format", "source": {"bytes": base64}}, whose bytes promptfoo takes as a data URI, too.
         source = part["image"].get("source")
         content = source.get("bytes") if isinstance(source, Mapping) else None
         if not isinstance(content, str):
             return ""
-        return (
-            content
-            if content.startswith("data:")
-            else f"data:image/{part['image'].get('format') or 'png'};base64,{content}"
-        )
+        if content.startswith("data:"):
+            return content
+        return f"data:image/{part['image'].get('format') or 'png'};base64,{content}"
     if kind in ("image_url", "input_image"):
         url = image.get("url") if isinstance(image, Mapping) else image
         return url if isinstance(url, str) else ""

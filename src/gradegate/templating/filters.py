@@ -36,9 +36,11 @@ def _items(value: Any) -> Any:
     """What has a length and positions: a list or a text; of any other value nothing. Raises TypeError for null."""
     if is_nothing(value):
         raise TypeError("the filter is for lists")
-    return (
-        units(value) if isinstance(value, str) else value if isinstance(value, list | tuple) else []
-    )
+    if isinstance(value, str):
+        return units(value)
+    if isinstance(value, list | tuple):
+        return value
+    return []
 
 
 def _list(value: Any) -> list[Any]:
@@ -122,7 +124,8 @@ def _trim(value: Any) -> str:
 
 
 def _truncate(value: Any, size: Any = 255, cut_words: Any = False, end: Any = None) -> str:
-    text, most = units(_text(value)), _size(size, 255)
+    text = units(_text(value))
+    most = _size(size, 255)
     if len(text) <= most:
         return whole(text)
     if not is_true(cut_words):

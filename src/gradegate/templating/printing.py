@@ -70,11 +70,9 @@ def to_string(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return (
-            str(value)
-            if isinstance(value, int) and abs(value) <= SAFE_INTEGER
-            else _number(number(value))
-        )
+        if isinstance(value, int) and abs(value) <= SAFE_INTEGER:
+            return str(value)
+        return _number(number(value))
     if isinstance(value, list | tuple):
         return ",".join(map(show, value))
     if isinstance(value, Printed):
@@ -186,14 +184,17 @@ def member(value: Any, key: Any) -> Any:
         if name.isdecimal() and name.isascii() and len(name) < 10 and str(int(name)) == name
         else len(items)
     )
-    return (
-        UNDEFINED if at >= len(items) else whole(items[at]) if isinstance(items, str) else items[at]
-    )
+    if at >= len(items):
+        return UNDEFINED
+    if isinstance(items, str):
+        return whole(items[at])
+    return items[at]
 
 
 def add(left: Any, right: Any) -> Any:
     """``+``: texts are put together, and so is what stands beside a text."""
-    left, right = _primitive(left), _primitive(right)
+    left = _primitive(left)
+    right = _primitive(right)
     if isinstance(left, str) or isinstance(right, str):
         return to_string(left) + to_string(right)
     return number(to_number(left) + to_number(right))
@@ -229,28 +230,27 @@ def contains(key: Any, container: Any) -> bool:
 
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
     """Two texts, else both as numbers: what is compared."""
-    left, right = _primitive(left), _primitive(right)
-    return (
-        (left, right)
-        if isinstance(left, str) and isinstance(right, str)
-        else (to_number(left), to_number(right))
-    )
+    left = _primitive(left)
+    right = _primitive(right)
+    if isinstance(left, str) and isinstance(right, str):
+        return (left, right)
+    return (to_number(left), to_number(right))
 
 
 def _divide(left: Any, right: Any) -> float:
-    above, below = to_number(left), to_number(right)
+    above = to_number(left)
+    below = to_number(right)
     if below:
         return number(above / below)
-    return (
-        math.nan
-        if not above or math.isnan(above)
-        else math.copysign(math.inf, above) * math.copysign(1.0, below)
-    )
+    if not above or math.isnan(above):
+        return math.nan
+    return math.copysign(math.inf, above) * math.copysign(1.0, below)
 
 
 def _remainder(left: Any, right: Any) -> float:
     """It has the sign of what is divided."""
-    above, below = to_number(left), to_number(right)
+    above = to_number(left)
+    below = to_number(right)
     return number(math.fmod(above, below)) if below and math.isfinite(above) else math.nan
 
 

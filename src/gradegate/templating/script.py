@@ -35,7 +35,9 @@ class ScriptError(ValueError):
 
     def __init__(self, what: str, line: int = 0, cure: str = "correct it") -> None:
         super().__init__(f"{what} (line {line})" if line else what)
-        self.what, self.line, self.cure = what, line, cure
+        self.what = what
+        self.line = line
+        self.cure = cure
 
 
 class Fault(ScriptError):
@@ -137,11 +139,9 @@ class Function(FrozenStruct):
 
 def of_assertion(code: Code) -> Script | Function:
     """The ``value`` of a ``javascript`` assertion."""
-    return (
-        Function(code, "get_assert")
-        if isinstance(code, Program)
-        else _script(code, ("output", "context"), snippet.assertion_body)
-    )
+    if isinstance(code, Program):
+        return Function(code, "get_assert")
+    return _script(code, ("output", "context"), snippet.assertion_body)
 
 
 def of_transform(code: Code, parameter: str = "output") -> Script | Function:
@@ -223,11 +223,9 @@ def shown(value: Any) -> Any:
 def lacks(code: str) -> snippet.Refusal | None:
     """What a file of JavaScript uses and the engine does not have; of one that cannot be read something else is said later."""
     if len(code) > MAX_SCRIPT or (found := snippet.refused(code)):
-        return (
-            found
-            if len(code) <= MAX_SCRIPT
-            else (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
-        )
+        if len(code) <= MAX_SCRIPT:
+            return found
+        return (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
     try:
         _parsed(snippet.module_body(code), _MODULE, code)
     except ValueError:
@@ -247,11 +245,9 @@ def reads(code: Code, name: str, *, python: bool = False) -> bool:
         return name in code.words
     if not isinstance(code, str):
         return name in code["code"] and snippet.reads(code["code"], name)
-    return (
-        name in quoted(code)
-        if python
-        else mentions(code) or ("context" in code and snippet.reads(code, name, whole="context"))
-    )
+    if python:
+        return name in quoted(code)
+    return mentions(code) or ("context" in code and snippet.reads(code, name, whole="context"))
 
 
 def _script(
@@ -319,7 +315,8 @@ def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
     said = _looked_at("check", text, parameters)
     if said["type"] != "thrown":
         return str(said["type"])
-    cure, kind = "correct it", ScriptError
+    cure = "correct it"
+    kind = ScriptError
     if snippet.TYPES.search(code):
         cure = "it looks like TypeScript: remove the types"
     elif "\n" not in code.strip() and any(
@@ -370,7 +367,9 @@ def _json(arguments: Any) -> str:
 
 
 def _value(said: Any) -> Any:
-    kind, text, name = said["type"], said.get("text", ""), said.get("name", "")
+    kind = said["type"]
+    text = said.get("text", "")
+    name = said.get("name", "")
     own = (
         said.get("called") and name != "ReferenceError" and text != _TOO_DEEP
     )  # nothing is said of a call where a limit was hit

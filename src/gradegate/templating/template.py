@@ -95,16 +95,16 @@ def _read(source: str, ours: bool = False) -> _Read:
 
 
 def _looked_at(source: str, ours: bool) -> _Read:
-    fill, straight, asked = None, tuple[tuple[str, bool], ...](), list[Iterable[str]]()
+    fill = None
+    straight = tuple[tuple[str, bool], ...]()
+    asked = list[Iterable[str]]()
     try:
         with Charged():
             tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
             if tree is not None and (ours or is_plain(tree)):
-                asked, fill, straight = (
-                    [*engine.asked_by(tree)],
-                    partial(engine.generate, tree),
-                    engine.straight(tree),
-                )
+                asked = [*engine.asked_by(tree)]
+                fill = partial(engine.generate, tree)
+                straight = engine.straight(tree)
         asked = asked or evaluate("gradegate.templating.nunjucks:asked", source)
     except Spent as e:
         raise TemplateError(str(e)) from e
@@ -243,7 +243,8 @@ def fill(source: str, variables: Variables) -> str:
 
 
 # Of prompts, which are the same few for all cases.
-_structure, is_unchanged = lru_cache(maxsize=64)(chat.structure), lru_cache(maxsize=64)(stays)
+_structure = lru_cache(maxsize=64)(chat.structure)
+is_unchanged = lru_cache(maxsize=64)(stays)
 
 
 def unknown(value: Any, variables: Variables) -> frozenset[str]:

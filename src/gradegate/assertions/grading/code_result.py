@@ -30,7 +30,9 @@ def verdict(value: Any, nothing: str = "it returns nothing: add `return`") -> Ve
         return Verdict(_finite(value, "the number"), None, f"returned {value:g}")
     if not isinstance(value, Mapping):
         raise NoVerdict(f"it returned {kind(value)}, and a verdict is {WANTED}")
-    passed, score, reason = value.get("pass"), value.get("score"), value.get("reason")
+    passed = value.get("pass")
+    score = value.get("score")
+    reason = value.get("reason")
     is_score = isinstance(score, int | float) and not isinstance(score, bool)
     fits = {"pass": isinstance(passed, bool), "score": is_score, "reason": isinstance(reason, str)}
     wrong = [name for name in fits if not fits[name]]
@@ -77,11 +79,9 @@ def kind(value: Any) -> str:
 
 
 def _evidence(value: JsonObject) -> dict[str, Any]:
-    parts, scores, evidence = (
-        value.get("componentResults"),
-        value.get("namedScores"),
-        dict[str, Any](),
-    )
+    parts = value.get("componentResults")
+    scores = value.get("namedScores")
+    evidence = dict[str, Any]()
     if parts is not None:
         if not isinstance(parts, list | tuple):
             raise NoVerdict("it returned an object whose `componentResults` is not a list")
@@ -138,7 +138,8 @@ def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> d
 
     ``test`` is what the test says of itself: description, metadata, threshold.
     """
-    usage, metadata = transcript.usage, told(transcript.metadata)
+    usage = transcript.usage
+    metadata = told(transcript.metadata)
     response = {
         "output": transcript.answer,
         "metadata": metadata,

@@ -182,11 +182,9 @@ class LastLine(FrozenStruct):
             return float(number[1]) if number and fits else None
         if self.among:
             words = _BETWEEN.split(value.lower()) if label else []
-            return (
-                words
-                if len(words) == self.count and all(word in self.words for word in words)
-                else None
-            )
+            if len(words) == self.count and all(word in self.words for word in words):
+                return words
+            return None
         return next(
             (word for word in self.words if prose.unwrapped(word).lower() == value.lower()), None
         )

@@ -115,7 +115,8 @@ def unwrapped(text: str) -> str:
 
 def stripped(text: str) -> str:
     """A text without the blank and invisible signs at its ends."""
-    start, end = beginning(text, 0), len(text)
+    start = beginning(text, 0)
+    end = len(text)
     while start < end and _is_unseen(text[end - 1]):
         end -= 1
     return text[start:end]

@@ -66,10 +66,8 @@ def fill(template: Template, variables: Variables, ours: bool = False) -> tuple[
         )
     filled = []
     for it in template:
-        content, images = (
-            _fill(it.content, variables),
-            tuple(render(image, variables).strip() for image in it.images),
-        )
+        content = _fill(it.content, variables)
+        images = tuple(render(image, variables).strip() for image in it.images)
         wrong = next((image for image in images if not image.lower().startswith(IMAGES)), None)
         if wrong is not None:
             raise TemplateError(
@@ -169,11 +167,9 @@ def _wrong(written: str) -> str:
         value = json.loads(written) if written.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
         value = None
-    return (
-        "is one message: write a list of messages"
-        if chat.is_chat([value])
-        else chat.broken(written, understood=True)
-    )
+    if chat.is_chat([value]):
+        return "is one message: write a list of messages"
+    return chat.broken(written, understood=True)
 
 
 def list_of(

@@ -55,17 +55,16 @@ class FaithfulnessMetric(CountingMetric):
 
     def asked_together(self, documents: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """The documents in groups whose truths are asked for in one question: a limit holds for each document apart."""
-        return (
-            tuple((document,) for document in documents)
-            if self.truths_extraction_limit
-            else (documents,)
-        )
+        if self.truths_extraction_limit:
+            return tuple((document,) for document in documents)
+        return (documents,)
 
     def ask_truths(self, judge: Judge, documents: tuple[str, ...]) -> tuple[str, ...]:
         """What the documents of one question say, at most as many truths as the limit. No document, no truth, no call."""
         if not documents:
             return ()
-        (texts, images), limit = split(documents), self.truths_extraction_limit
+        texts, images = split(documents)
+        limit = self.truths_extraction_limit
         truths = judge.ask(
             "faithfulness-truths",
             _TRUTHS,

@@ -122,10 +122,8 @@ class Metric(Grader):
         if len(measured.findings) > NAMED:
             parts.append(f"and {len(measured.findings) - NAMED} more")
         if self.include_reason == "llm":
-            shown, findings = (
-                f"{float(measured.score):.4g}",
-                list(measured.findings) or [measured.summary],
-            )
+            shown = f"{float(measured.score):.4g}"
+            findings = list(measured.findings) or [measured.summary]
             with suppress(
                 NoVerdict, ProviderError
             ):  # the verdicts are known, and they give a reason too
@@ -299,7 +297,8 @@ def of_rows(
     if not rows:
         raise NoUnitsError(nothing)
     wrong = [row for row in rows if row[key] in faults]
-    held, total = len(rows) - len(wrong), len(rows)
+    held = len(rows) - len(wrong)
+    total = len(rows)
     shown = [
         {name: clipped(value) if isinstance(value, str) else value for name, value in row.items()}
         for row in wrong

@@ -186,7 +186,8 @@ def _step(name: str, text: str) -> Step:
         unread = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
     except NoVerdict as e:
         unread = str(e)
-    shell, line = name.strip().lower() in _SHELLS, ""
+    shell = name.strip().lower() in _SHELLS
+    line = ""
     if shell and unread:
         raise NoVerdict(f"it is not known what was run: {unread}")
     if shell and isinstance(given, Mapping):

@@ -119,11 +119,9 @@ class Messages(Shape):
 
 def _content(parts: Parts) -> str | list[JsonObject]:
     only = parts[0] if len(parts) == 1 else None
-    return (
-        only
-        if isinstance(only, str) and not isinstance(only, Image)
-        else [_block(part) for part in parts]
-    )
+    if isinstance(only, str) and not isinstance(only, Image):
+        return only
+    return [_block(part) for part in parts]
 
 
 def _block(part: Part) -> JsonObject:

@@ -127,10 +127,8 @@ class Converse(Shape):
             }
         elif options.get("top_k") is not None:
             more = {"top_k": options["top_k"], **more}
-        named, version = (
-            options.get("guardrailIdentifier"),
-            options.get("guardrailVersion") or "DRAFT",
-        )
+        named = options.get("guardrailIdentifier")
+        version = options.get("guardrailVersion") or "DRAFT"
         guardrail = {
             "guardrailIdentifier": str(named),
             "guardrailVersion": str(version),
@@ -189,12 +187,11 @@ def _flat(config: JsonObject) -> dict[str, Any]:
 
 
 def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
-    tools, choice = (
-        objects(options.get("tools")),
-        options.get("toolChoice") or options.get("tool_choice"),
-    )
+    tools = objects(options.get("tools"))
+    choice = options.get("toolChoice") or options.get("tool_choice")
     # Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it.
-    word, name = str(choice or ""), ""
+    word = str(choice or "")
+    name = ""
     if isinstance(choice, Mapping):
         inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
         name = str(next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), ""))
@@ -251,7 +248,8 @@ def _block(part: Part) -> JsonObject:
 
 
 def _image(image: str) -> JsonObject:
-    encoded, address = data_of(image), image.strip()
+    encoded = data_of(image)
+    address = image.strip()
     if not encoded and not address.startswith("s3://"):
         raise ProviderError(
             "Bedrock takes an image as data or from s3://, and reads no other address",

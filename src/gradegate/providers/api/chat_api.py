@@ -94,7 +94,8 @@ _PLAIN: Form = ({}, "")
 _SOME: Any = "any schema"  # in place of one: what a request asks for beside it is what counts
 REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand
 # The most tokens of a grader's first reply where the config sets no limit: of a model that answers at once, and of one that reasons first.
-REPLY_TOKENS, REASONING_TOKENS = 1024, 8192
+REPLY_TOKENS = 1024
+REASONING_TOKENS = 8192
 Place = tuple[str, ...]  # keys on the way into a body
 
 
@@ -129,7 +130,9 @@ class Shape:
         heats: bool = True,
         insists: bool = False,
     ) -> None:
-        self.config, self._heats, self._insists = config, heats, insists
+        self.config = config
+        self._heats = heats
+        self._insists = insists
         self.reasons = not heats  # before it answers
         self._forms_left = MOST  # counted from the last one; those before were refused
         self._refused_limits = 0  # the places before this one were refused
@@ -159,7 +162,8 @@ class Shape:
         )  # the config itself says in which form
         forms: list[Form] = []
         if request.schema is not None and not is_set:
-            exact, schema = _exact(request.schema), portable(request.schema, self.takes_bounds)
+            exact = _exact(request.schema)
+            schema = portable(request.schema, self.takes_bounds)
             if exact != schema and not self.own:
                 forms += self.forms(exact)[:1]
             forms += self.forms(schema)
@@ -203,7 +207,8 @@ class Shape:
                 if e.status not in REFUSALS:
                     raise
                 if heats and heat != own and "temperature" in str(e):
-                    heats, heat = False, own
+                    heats = False
+                    heat = own
                 elif limited and not written and places[0][-1] in str(e) and len(places) > 1:
                     places.pop(0)
                 elif limited and not written and is_first and not self.required_limit:
@@ -295,11 +300,9 @@ def members(value: Any) -> JsonObject:
 
 def objects(value: Any) -> list[JsonObject]:
     """The objects of a list of a response; other items are left out."""
-    return (
-        [item for item in value if isinstance(item, dict | Mapping)]
-        if isinstance(value, list)
-        else []
-    )
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, dict | Mapping)]
+    return []
 
 
 def blocks(content: Any) -> list[JsonObject]:

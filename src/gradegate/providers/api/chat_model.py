@@ -76,7 +76,8 @@ class ChatModel(Model):
         beside: JsonObject | None = None,
     ) -> None:
         super().__init__(setting, url, headers, model)
-        self._shape, self._beside = shape, beside or {}
+        self._shape = shape
+        self._beside = beside or {}
         shape.own = OWN.owns(url)
         # What the endpoint does with a schema: the option, else what its host is known for. Anthropic ignores one in the form of OpenAI's
         # API: https://platform.claude.com/docs/en/api/openai-sdk
@@ -126,11 +127,9 @@ class ChatModel(Model):
         except NoOutput as e:
             paid(usage)
             raise ProviderError(f"{self.host} answered {e}") from e
-        text, finish, calls = (
-            answer.text,
-            answer.finish_reason,
-            [uniform(call) for call in answer.tool_calls],
-        )
+        text = answer.text
+        finish = answer.finish_reason
+        calls = [uniform(call) for call in answer.tool_calls]
         metadata: dict[str, Any] = {CALLS: calls} if calls else {}
         constrained = holds == "schema" and self.structured == ENFORCED
         called = [(call["type"], call["function"]["name"]) for call in calls]
@@ -141,18 +140,14 @@ class ChatModel(Model):
         ):
             # Our own tool and nothing else, no tool of the vendor's own side: its input is the answer, and complete; a text
             # beside it is no part of it.
-            text, finish, metadata = (
-                calls[0]["function"]["arguments"],
-                "stop" if finish == "tool_calls" else finish,
-                {},
-            )
+            text = calls[0]["function"]["arguments"]
+            finish = "stop" if finish == "tool_calls" else finish
+            metadata = {}
             constrained = self._config.get("structured") != REQUESTED
         elif finish == "tool_calls" and not calls and not self._shape.own:
             # Gateways make the form by a tool of their own, and keep its word for the end.
-            finish, metadata = (
-                "stop",
-                {UNTOLD: "the answer ended to call a tool, but contains no call"},
-            )
+            finish = "stop"
+            metadata = {UNTOLD: "the answer ended to call a tool, but contains no call"}
         return Reply(
             text, usage, finish, answer.refused, metadata, constrained, named_model(response)
         )
@@ -298,7 +293,8 @@ class Service(FrozenStruct):
     def headers(self, setting: Setting, url: str) -> Headers:
         """The key and the config's own headers. Raises ConfigError where a key is missing."""
         needed = not self.keyless and setting.config.get("apiKeyRequired") is not False
-        key, token = secret(setting, *self.keys), None
+        key = secret(setting, *self.keys)
+        token = None
         if not key and self.federation:
             token = self.federation.token(setting, url, self.keys, needed=needed)
         elif needed:
@@ -315,7 +311,8 @@ class CompatibleChat(ChatModel):
 
     def __init__(self, setting: Setting, service: Service) -> None:
         model = need_model(setting, f"{_prefix(setting)}:MODEL")
-        url, config = service.url(setting), service.config(setting.config)
+        url = service.url(setting)
+        config = service.config(setting.config)
         more = options.free(config, service.options) if service.open else ()
         shape = Completions(model, config, (*SENT, *service.extra, *more))
         super().__init__(

@@ -35,7 +35,8 @@ def uniform(call: JsonObject) -> dict[str, Any]:
     A call that the vendor's own side answers, such as a web search, keeps its ``type`` and has that for a name. What has
     no name at all, or two, has an empty one.
     """
-    kind, inner = call.get("type"), _inside(call)
+    kind = call.get("type")
+    inner = _inside(call)
     found = [*names(call)]
     arguments: Any = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {})
     return {
@@ -238,10 +239,8 @@ class Taken(FrozenStruct):
         if isinstance(content, Sequence) and not isinstance(content, str):
             parts = [self._part(part) for part in content]
         else:
-            images, texts = (
-                [*map(Image, message.images)],
-                [message.content] if message.content or not message.images else [],
-            )
+            images = [*map(Image, message.images)]
+            texts = [message.content] if message.content or not message.images else []
             parts = [*images, *texts] if self.images_first else [*texts, *images]
         if message.role == "assistant" and written.get("tool_calls"):
             calls = written.pop("tool_calls")
@@ -250,10 +249,8 @@ class Taken(FrozenStruct):
                 *map(self._call, calls if isinstance(calls, list) else [calls]),
             ]
         elif message.role == "tool":
-            key, name = (
-                str(written.pop("tool_call_id", "")),
-                written.pop("name", "") or written.pop("tool_name", ""),
-            )
+            key = str(written.pop("tool_call_id", ""))
+            name = written.pop("name", "") or written.pop("tool_name", "")
             plain = isinstance(content, str) or all(
                 chat.text_of(part) and not chat.unread(part) for part in content or ()
             )
@@ -279,7 +276,8 @@ class Taken(FrozenStruct):
     def _part(self, part: JsonObject) -> Part:
         if self._is_one(part, self.own):
             return part
-        image, text = chat.image_of(part), chat.text_of(part)
+        image = chat.image_of(part)
+        text = chat.text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if not image and text is None:
             known = ", ".join(
@@ -291,13 +289,11 @@ class Taken(FrozenStruct):
             raise self._refusal(f"`{excerpt(more, 60)}` in a part `{kind}` of a chat message")
         inner = part.get("image_url")
         detail = inner.get("detail") if self.detailed and isinstance(inner, Mapping) else None
-        return (
-            text
-            if text is not None
-            else {"type": self.detailed, "image_url": image, "detail": detail}
-            if detail
-            else Image(image)
-        )
+        if text is not None:
+            return text
+        if detail:
+            return {"type": self.detailed, "image_url": image, "detail": detail}
+        return Image(image)
 
     def _call(self, call: Any) -> ToolCall:
         function = (
@@ -311,7 +307,8 @@ class Taken(FrozenStruct):
         )
         if more:
             raise self._refusal(f"`{excerpt(more, 60)}` in `tool_calls`")
-        name, arguments = function.get("name"), function.get("arguments") or {}
+        name = function.get("name")
+        arguments = function.get("arguments") or {}
         try:
             arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
         except (ValueError, RecursionError):

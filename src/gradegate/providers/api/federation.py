@@ -28,7 +28,8 @@ from gradegate.structs import FrozenStruct
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 JWT = "urn:ietf:params:oauth:token-type:jwt"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-ADDRESS, REQUESTS = "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+ADDRESS = "ACTIONS_ID_TOKEN_REQUEST_URL"
+REQUESTS = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 MOST_REPLY, MOST_TOKEN = 65_536, 16_384  # characters; a token has one or two thousand
 _REFUSALS = range(
     300, 500
@@ -72,7 +73,8 @@ class Federation(FrozenStruct):
             name: env.workflow(name).strip()
             for name in (*self.ids.values(), *self.optional.values())
         }
-        named, own = any(values[name] for name in self.ids.values()), self.own.serves(url)
+        named = any(values[name] for name in self.ids.values())
+        own = self.own.serves(url)
         if not needed and not (named and own):
             return None
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
@@ -108,7 +110,8 @@ class Federation(FrozenStruct):
         url = self.url
         for name in [name for name in fields if f"{{{name}}}" in url]:
             url = url.replace(f"{{{name}}}", quote(fields.pop(name), safe=""))
-        content, subject = {**self.grant, **fields}, {self.subject: ours}
+        content = {**self.grant, **fields}
+        subject = {self.subject: ours}
         headers = {**(FORM if self.form else {}), **self.headers}
         what = f"no token from {self.vendor} for GitHub's identity"
         answer = asked(client, "POST", url, what, headers=headers, body=content, secret=subject)
@@ -139,7 +142,8 @@ def check_identity(setting: Setting, otherwise: str) -> None:
 
 def identity_token(client: Client, env: Environment, audience: str) -> str:
     """GitHub's token for an audience. Raises ProviderError."""
-    address, ask = env.workflow(ADDRESS), env.workflow(REQUESTS)
+    address = env.workflow(ADDRESS)
+    ask = env.workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
     what = "no identity token from GitHub"
     answer = asked(
@@ -173,10 +177,12 @@ def asked(client: Client, method: str, url: str, what: str, **request: Any) -> R
 
 def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict[str, Any]:
     """The JSON object of a token endpoint. Raises ProviderError, in whose message none of the ``secrets`` is."""
-    problem, trouble = "", Trouble.MALFORMED
+    problem = ""
+    trouble = Trouble.MALFORMED
     content: Any = None
     if 300 <= answer.status < 400:
-        problem, trouble = "it redirects, which is not followed", Trouble.SETUP
+        problem = "it redirects, which is not followed"
+        trouble = Trouble.SETUP
     elif len(answer.body) > MOST_REPLY:
         problem = f"{len(answer.body):,} bytes, which is not a token"
     else:
@@ -213,7 +219,8 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict
 def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> Token:
     """The token of an OAuth answer, RFC 6749 section 5.1. Raises ProviderError."""
     content = read(answer, what, cure, secrets)
-    text, kind = content.get("access_token"), content.get("token_type", "Bearer")
+    text = content.get("access_token")
+    kind = content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {answer.host} answered without a bearer token")
     remember(text)
@@ -232,7 +239,8 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
 # files: what this one says is followed to Google's own hosts alone, and GitHub's token comes from the runner's own address.
 FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")
-STS, SCOPE = "https://sts.googleapis.com/v1/token", "https://www.googleapis.com/auth/cloud-platform"
+STS = "https://sts.googleapis.com/v1/token"
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 IMPERSONATE = "https://www.googleapis.com/auth/iam"
 _ACCESS = "urn:ietf:params:oauth:token-type:access_token"
 _ACCOUNT = re.compile(
@@ -259,10 +267,8 @@ class ExternalAccount(FrozenStruct):
         """Raises ProviderError."""
         ours = identity_token(client, env, self.ours)
         secrets = (ours, env.workflow(REQUESTS))
-        what, cure = (
-            "no token from Google for GitHub's identity",
-            f"check the pool's provider{claims(ours)}",
-        )
+        what = "no token from Google for GitHub's identity"
+        cure = f"check the pool's provider{claims(ours)}"
         asks = {
             "grant_type": EXCHANGE,
             "audience": self.audience,
@@ -276,10 +282,8 @@ class ExternalAccount(FrozenStruct):
         federated = granted(answer, what, cure, secrets)
         if not self.account:
             return federated
-        what, cure = (
-            "no token of the service account",
-            "grant the job's principal `roles/iam.workloadIdentityUser` on it",
-        )
+        what = "no token of the service account"
+        cure = "grant the job's principal `roles/iam.workloadIdentityUser` on it"
         body = {"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"}
         answer = asked(
             client,
@@ -333,7 +337,8 @@ def access_token(setting: Setting) -> Minted | str:
         raise _wrong(f"the file of {FILE} is not JSON", setting) from e
     if not isinstance(content, dict):
         raise _wrong(f"the file of {FILE} is not a JSON object", setting)
-    kind, source = content.get("type"), content.get("credential_source")
+    kind = content.get("type")
+    source = content.get("credential_source")
     if kind == "service_account":
         raise _wrong(
             f"{FILE} is a key of a service account, which gradegate never uses, because it would have to be stored",
@@ -345,17 +350,16 @@ def access_token(setting: Setting) -> Minted | str:
         or not isinstance(source.get("url"), str)
     ):
         raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setting)
-    audience, account = (
-        content.get("audience"),
-        content.get("service_account_impersonation_url") or "",
-    )
+    audience = content.get("audience")
+    account = content.get("service_account_impersonation_url") or ""
     if (
         content.get("token_url") != STS
         or not _AUDIENCE.fullmatch(str(audience))
         or not (account == "" or _ACCOUNT.fullmatch(str(account)))
     ):
         raise _wrong(f"{FILE} names an address for tokens that is not Google's", setting)
-    runner, named = host_at(setting.env.workflow(ADDRESS)), host_at(source["url"])
+    runner = host_at(setting.env.workflow(ADDRESS))
+    named = host_at(source["url"])
     if named is None or named != runner:
         raise _wrong(f"{FILE} takes GitHub's token from an address that is not this job's", setting)
     ours = parse_qs(urlsplit(source["url"]).query).get("audience", [f"https:{audience}"])[-1]

@@ -62,10 +62,13 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
 
 def place(setting: Setting, host_variable: str, variables: Sequence[str], own: str) -> str:
     """``apiHost`` or ``apiBaseUrl``, else the same by the variables of the environment, else the vendor's own. Raises ConfigError."""
-    config, env = setting.config, setting.env
-    host, base = config.get("apiHost"), config.get("apiBaseUrl")
+    config = setting.config
+    env = setting.env
+    host = config.get("apiHost")
+    base = config.get("apiBaseUrl")
     if not host and not base:
-        host, base = env.get(host_variable), env.address(*variables)
+        host = env.get(host_variable)
+        base = env.address(*variables)
     return base_url(setting, f"https://{host}/v1" if host else base or own)
 
 
@@ -155,7 +158,8 @@ def refusal(answer: Response) -> ProviderError:
         404: "no such model or address",
     }.get(answer.status, "")
     if 300 <= answer.status < 400:
-        setup, to = True, host_of(answer.headers.get("location", "")) or "another place"
+        setup = True
+        to = host_of(answer.headers.get("location", "")) or "another place"
         what = f"it redirects to {to}; gradegate does not follow redirects, so the key stays with its host"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
     said = words(body)
@@ -223,7 +227,8 @@ def token_usage(
     config: JsonObject, model: str, prompt: Any, completion: Any, seconds: float
 ) -> Usage:
     """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
-    read, wrote = count(prompt), count(completion)
+    read = count(prompt)
+    wrote = count(completion)
     known = rates(config, model)
     if known is None or not is_count(prompt) or not is_count(completion):
         return Usage(1, read, wrote, 0.0, 1, seconds)
@@ -235,8 +240,11 @@ class Model(Provider):
 
     def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
         self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.config
-        self.url, self._headers, self._model = url, headers, model
+        self._client = setting.client
+        self._config = setting.config
+        self.url = url
+        self._headers = headers
+        self._model = model
 
     @property
     def rates(self) -> tuple[float, float] | None:

@@ -149,7 +149,10 @@ class Label(Provider):
     replies_from = "file"
 
     def __init__(self, spec: ProviderSpec) -> None:
-        self.id, self.name, self.spec, self.origin = spec.id, spec.name, spec, spec.origin
+        self.id = spec.id
+        self.name = spec.name
+        self.spec = spec
+        self.origin = spec.origin
 
 
 class Setting(FrozenStruct):

@@ -24,7 +24,8 @@ class Ready(FrozenStruct):
 
 def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
     """The lines of ``ready``, each ``URL`` or ``URL SECONDS``. Raises ConfigError with every mistake."""
-    found, mistakes = [], []
+    found = []
+    mistakes = []
     for line in lines:
         url, _, rest = line.strip().partition(" ")
         seconds = amount(rest.strip()) if rest.strip() else SECONDS
@@ -58,7 +59,8 @@ def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
     """Wait for each in order: for any answer below 500, or 501. Gives why one is not there in time, or an empty string."""
     client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
     for ready in awaited:
-        deadline, last = time.monotonic() + ready.seconds, False
+        deadline = time.monotonic() + ready.seconds
+        last = False
         while True:
             left = deadline - time.monotonic()
             try:

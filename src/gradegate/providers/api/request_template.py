@@ -129,11 +129,9 @@ def _is_true(value: Any) -> bool:
     return bool(value) or isinstance(value, dict | list)
 
 
-JSON, FORM, TEXT = (
-    "application/json",
-    "application/x-www-form-urlencoded",
-    "text/plain; charset=utf-8",
-)
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+TEXT = "text/plain; charset=utf-8"
 _CLIMBS = re.compile(r"/\.\.?(?:/|$)")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 

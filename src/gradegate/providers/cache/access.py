@@ -56,11 +56,9 @@ def _objection(folder: Path, workspace: str, *, certain: bool) -> str:
     root = repository_of(folder)
     commit = head_of(root) if root else ""
     if root is None or not commit:
-        return (
-            _UNREAD
-            if certain and workspace and folder.is_relative_to(Path(workspace).resolve())
-            else ""
-        )
+        if certain and workspace and folder.is_relative_to(Path(workspace).resolve()):
+            return _UNREAD
+        return ""
     try:
         files = Vouched(root.resolve(), folders_of(root)[1] / "objects", commit, "")
         if files.holds(folder.relative_to(root.resolve()).parts):

@@ -24,7 +24,8 @@ from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.providers.cache.seals import OPEN, SCHEMA, Stored
 from gradegate.security.redaction import excerpt
 
-TARGET, GRADER = "target", "grader"
+TARGET = "target"
+GRADER = "grader"
 
 
 T = TypeVar("T")
@@ -176,7 +177,8 @@ class Question:
         """The reply holds what was asked for: a later run may have it."""
         for key, response in self._heard if self._occasion is not None else ():
             usage = json.dumps({"tokens": self._usage.tokens, "usd": self._usage.known_cost})
-            kind, model = response.headers.get("content-type", ""), ""
+            kind = response.headers.get("content-type", "")
+            model = ""
             with suppress(ValueError, RecursionError):
                 model = named_model(json.loads(response.body))
             stored = Stored(

@@ -82,7 +82,9 @@ def _told(
 @lru_cache(1024)
 def hkdf(secret: bytes, salt: bytes, info: bytes, length: int = 32) -> bytes:
     """So many bytes, at most 8,160, that follow from a secret: RFC 5869 with SHA-256."""
-    root, key, block = hmac.digest(salt, secret, "sha256"), b"", b""
+    root = hmac.digest(salt, secret, "sha256")
+    key = b""
+    block = b""
     for number in range(1, -(-length // 32) + 1):
         block = hmac.digest(root, block + info + bytes([number]), "sha256")
         key += block

@@ -82,10 +82,8 @@ class Store:
             if (found := self._reader.execute(_FIND, (key,)).fetchone()) is None:
                 return None
             number, *row = found
-            follows, self._last = (
-                self._last < number <= self._last + _AHEAD,
-                max(self._last, number),
-            )
+            follows = self._last < number <= self._last + _AHEAD
+            self._last = max(self._last, number)
             if len(self._ahead) > _AHEAD and follows:  # what nobody asked for
                 self._ahead = {}
             size = 0
@@ -145,7 +143,8 @@ class Store:
         if writable and not (
             os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
         ):
-            self.problem, writable = f"{self.path.name} cannot be written, and is only read", False
+            self.problem = f"{self.path.name} cannot be written, and is only read"
+            writable = False
         if writable:
             self._writer = _connected(self.path, "mode=rw")
             if _schema(self._writer) or _number(self._writer, "application_id"):
