@@ -116,9 +116,8 @@ class Factfulness(Grader):
     idk_penalty_weight: Annotated[Share, Field(strict=True)] = 0.25
     mode: Literal["knowledge", "grounded"] = "knowledge"
     no_claims: NoClaims = "error"
-    temperature: Annotated[Number, Field(strict=True, ge=0)] = (
-        1.0  # of the runs: at 0 they would all say the same
-    )
+    # Of the runs: at 0 they would all say the same
+    temperature: Annotated[Number, Field(strict=True, ge=0)] = 1.0
     language: str = ""
 
     def needs(self, variables: Mapping[str, Any]) -> str:
@@ -220,9 +219,8 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
         checkable = form.truth(item.get("checkable"))
         if checkable is None:
             raise Unreadable(f'"checkable" of claim {number} is not a boolean')
-        claims.append(
-            Claim(number, " ".join(text.split()), checkable)
-        )  # on one line, so that it cannot pass for several
+        # On one line, so that it cannot pass for several
+        claims.append(Claim(number, " ".join(text.split()), checkable))
     return tuple(claims)
 
 

@@ -58,9 +58,8 @@ class LlmRubric(Grader):
 
     value: Any = ""
     """The rubric, in plain words."""
-    threshold: float | None = (
-        None  # compared by the gate; here it makes a score without ``pass`` readable
-    )
+    # Compared by the gate; here it makes a score without ``pass`` readable
+    threshold: float | None = None
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

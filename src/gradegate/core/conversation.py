@@ -76,16 +76,13 @@ class Transcript(FrozenStruct):
     vars: Variables = {}
     usage: Usage = NO_USAGE  # what the target's answer costs whoever asks for it
     metadata: JsonObject = {}
-    spent: Usage | None = (
-        None  # what it cost now: less where it came from the cache. None: the same
-    )
-    tools: JsonObject | None = (
-        None  # those of the target by name, with the JSON Schemas of their parameters
-    )
+    # What it cost now: less where it came from the cache. None: the same
+    spent: Usage | None = None
+    # Those of the target by name, with the JSON Schemas of their parameters
+    tools: JsonObject | None = None
     target: str = ""  # who answered, by the name in reports
-    before: Any = (
-        None  # the last answer before the transforms of test and assertion, where there are any
-    )
+    # The last answer before the transforms of test and assertion, where there are any
+    before: Any = None
 
     @property
     def source(self) -> Any:
@@ -143,9 +140,8 @@ class Numbered(NamedTuple):
     turn: Turn
 
 
-Exchange = tuple[
-    Numbered, ...
-]  # at least one message of the user, and it ends with the assistant's
+# At least one message of the user, and it ends with the assistant's
+Exchange = tuple[Numbered, ...]
 Window = tuple[Exchange, ...]
 
 

@@ -60,9 +60,8 @@ class Kind(FrozenStruct):
 
     read: Callable[[str], Any] = str
     needs: str = ""
-    gather: Callable[[list[Any]], Any] | None = (
-        None  # of an option that may be repeated. Raises ConfigError
-    )
+    # Of an option that may be repeated. Raises ConfigError
+    gather: Callable[[list[Any]], Any] | None = None
     tell: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
     choices: tuple[str, ...] = ()
     about: str = ""  # a sentence for the Action

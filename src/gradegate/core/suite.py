@@ -78,9 +78,8 @@ class Suite(FrozenStruct):
     description: str = ""
     prompts: tuple[PromptSpec, ...] = ()
     targets: tuple[ProviderSpec, ...] = ()
-    others: tuple[
-        ProviderSpec, ...
-    ] = ()  # configured and not asked: a grader may name one by its id or label
+    # Configured and not asked: a grader may name one by its id or label
+    others: tuple[ProviderSpec, ...] = ()
     targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
@@ -94,9 +93,8 @@ class Suite(FrozenStruct):
     about: JsonObject = {}  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
-    mistakes: tuple[
-        Mistake, ...
-    ] = ()  # what could not be read; the rest is planned all the same, to find more
+    # What could not be read; the rest is planned all the same, to find more
+    mistakes: tuple[Mistake, ...] = ()
 
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""

@@ -32,9 +32,8 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 # A number with a unit or a decimal comma: "$5", "5 USD", "300 ms", "0,7".
-_AMOUNT = re.compile(
-    r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE
-)  # 1,000 may be a thousand, or one
+# 1,000 may be a thousand, or one
+_AMOUNT = re.compile(r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE)
 _SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?s")
 _LONGEST = 60  # characters of a value that is repeated
 
@@ -81,9 +80,8 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
     number = ".".join(filter(None, amount.groups())) if amount else ""
     if number and ("." not in number or need == _NUMBER[0]):
         cure = f"write {number}"
-    if (
-        name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value))
-    ):  # of `latency`, as promptfoo has it
+    # Of `latency`, as promptfoo has it
+    if name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value)):
         cure = f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
     meant = (
         as_share(value)

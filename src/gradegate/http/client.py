@@ -39,9 +39,8 @@ SIGN_IN_SECONDS = 10.0
 SIGN_IN_RETRIES = 2
 # The headers that are a provider's credential field, or what makes them for a request that is sent.
 Credential = Mapping[str, str] | Callable[[], Mapping[str, str]]
-Waits = Callable[
-    [Response], str
-]  # where to look for what a response has only begun; empty for one that has ended
+# Where to look for what a response has only begun; empty for one that has ended
+Waits = Callable[[Response], str]
 LONGEST_LOOK = 4.0  # seconds between two looks
 NOTHING: Mapping[str, str] = {}
 RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
@@ -54,9 +53,8 @@ TOO_MANY = 429
 BUSY_SECONDS = 60.0  # the window of most rate limits
 T = TypeVar("T")
 MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
-DEAD_AFTER = (
-    3  # calls in a row that failed after all retries: further calls to that host are tried once
-)
+# Calls in a row that failed after all retries: further calls to that host are tried once
+DEAD_AFTER = 3
 
 
 def passes(answer: Response) -> bool:
@@ -85,9 +83,8 @@ def wait(answer: Response | ProviderError, pause: float) -> float:
         if asked:
             return max(0.0, email.utils.parsedate_to_datetime(asked).timestamp() - time.time())
     overrun = isinstance(answer, Response) and answer.status == TOO_MANY
-    return (pause * 4 if overrun else pause) * random.uniform(
-        0.5, 1.0
-    )  # jitter, so that workers do not come back in step
+    # Jitter, so that workers do not come back in step
+    return (pause * 4 if overrun else pause) * random.uniform(0.5, 1.0)
 
 
 @dataclass(eq=False)
@@ -190,9 +187,8 @@ class Client:
             field = _under(own, credential())
         self.guard.check_field(url, headers, field)
         ask = replace(ask, headers={**field, **headers})
-        with (
-            self._free
-        ):  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
+        # Kept while it waits to ask again, so that a host which is overrun is asked by fewer
+        with self._free:
             deadline = time.monotonic() + (timeout or self.timeout)
             response = self._send(ask, deadline, question.model if question else None)
             if question:
@@ -316,9 +312,8 @@ def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
     from concurrent.futures import ThreadPoolExecutor  # with what it brings along, of a run alone
 
     with ThreadPoolExecutor(min(len(tasks), MOST) - 1) as threads:
-        others = [
-            threads.submit(copy_context().run, task) for task in tasks[1:]
-        ]  # where questions are asked is in the context
+        # Where questions are asked is in the context
+        others = [threads.submit(copy_context().run, task) for task in tasks[1:]]
         first = tasks[0]()  # the waiting thread does its share
     return [first, *(task.result() for task in others)]
 

@@ -63,9 +63,8 @@ class Connections:
                 f"{ask.host or 'the provider'} cannot be called: {e}", Trouble.SETUP
             ) from e
         except _FOREIGN as e:
-            error: BaseException = (
-                e  # the plainest words in the chain: `Connection refused` and not three class names
-            )
+            # The plainest words in the chain: `Connection refused` and not three class names
+            error: BaseException = e
             while (inner := error.__cause__ or error.__context__) is not None:
                 error = inner
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -124,9 +123,8 @@ class Connections:
             name: text for name, text in request.headers.items() if name.lower() != "content-length"
         }
         route = _Route(pool, str(request.method), adapter.request_url(request, proxies), fixed)
-        if (
-            len(self._routes) >= POOLS
-        ):  # as many as there are pools, so that no route leads to one that made room for others
+        # As many as there are pools, so that no route leads to one that made room for others
+        if len(self._routes) >= POOLS:
             self._routes.clear()
         self._routes[kind] = route
         return route

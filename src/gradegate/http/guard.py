@@ -13,9 +13,8 @@ from gradegate.structs import JsonObject
 
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
 FRAMING = "transfer-encoding"
-LEAST = (
-    16  # characters of a credential that is looked for; a shorter one may be a word of any answer
-)
+# Characters of a credential that is looked for; a shorter one may be a word of any answer
+LEAST = 16
 
 
 def addresses(url: str, headers: JsonObject) -> tuple[str, ...]:

@@ -20,10 +20,9 @@ from gradegate.structs import JsonObject
 
 VERSION = "2026-10-21"
 SAMPLING_VERSION = "2023-06-01"
-TOKENS, EXCHANGES = (
-    "oauth-2025-04-20",
-    "oidc-federation-2026-04-01",
-)  # betas that calls and exchanges name
+# The beta that calls and exchanges name, and the one that exchanges name besides.
+TOKENS = "oauth-2025-04-20"
+EXCHANGES = "oidc-federation-2026-04-01"
 _KEYS = ("ANTHROPIC_API_KEY",)
 _IDS = {
     "federation_rule_id": "ANTHROPIC_FEDERATION_RULE_ID",

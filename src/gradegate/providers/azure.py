@@ -23,9 +23,8 @@ from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 from gradegate.structs import JsonObject
 
-API_VERSION = (
-    "2024-10-21"  # the latest dated version that is not a preview; it has structured output
-)
+# The latest dated version that is not a preview; it has structured output
+API_VERSION = "2024-10-21"
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_URL")
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")

@@ -51,9 +51,8 @@ VENDOR = Vendor(
 )
 # Served by an API in OpenAI's form at another host, and not by Converse.
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
-_PLACES = (
-    "us us-gov eu apac au jp ca in sa global".split()
-)  # of inference profiles, before the model
+# Of inference profiles, before the model
+_PLACES = "us us-gov eu apac au jp ca in sa global".split()
 _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 _SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/sign-in.md)"
 

@@ -51,9 +51,8 @@ class _Model(Provider):
         self._config = setting.config
         model = need_model(setting, f"huggingface:{self.task}:MODEL")
         endpoint = self._config.get("apiEndpoint")
-        key = (
-            secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
-        )  # an endpoint of one's own may do without
+        # An endpoint of one's own may do without
+        key = secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
         self.url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
         self._headers = Headers(own_headers(self._config), bearer(key))
 

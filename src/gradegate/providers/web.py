@@ -115,9 +115,8 @@ class Web(Provider):
             ):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`"
                 base = self.url.removesuffix("/chat/completions")
-                if (
-                    base.endswith("/v1") or base != self.url
-                ):  # a server with OpenAI's API may have been meant
+                # A server with OpenAI's API may have been meant
+                if base.endswith("/v1") or base != self.url:
                     cure += f", or write openai:chat:MODEL with `apiBaseUrl: {base}`"
                 raise ConfigError.at(
                     f"every test would send `{setting.spec.name}` the same request", origin, cure
@@ -198,9 +197,8 @@ class Web(Provider):
             raise ProviderError(
                 f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP
             ) from e
-        if (
-            host_of(url) != self.host
-        ):  # a value at the end of the host's name would make it another's
+        # A value at the end of the host's name would make it another's
+        if host_of(url) != self.host:
             raise ProviderError(
                 f"the variables of the test turn {self.host} into another host", Trouble.SETUP
             )

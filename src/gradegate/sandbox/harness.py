@@ -26,11 +26,8 @@ ANSWERS = 4
 MOST = 16 * 1024 * 1024  # bytes of an answer
 LINES, LONGEST = 12, 2000  # of a traceback: its last lines, and characters
 _ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours a terminal
-_NO_FAULT = (
-    ImportError,
-    MemoryError,
-    RecursionError,
-)  # of code that cannot be loaded, or at a limit, whatever it is called with
+# Of code that cannot be loaded, or at a limit, whatever it is called with
+_NO_FAULT = (ImportError, MemoryError, RecursionError)
 _modules: dict[str, Any] = {}
 _called: list[Any] = []  # the function that the request called, once it does
 

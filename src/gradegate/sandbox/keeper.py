@@ -142,9 +142,8 @@ def _end(child: int, uid: int) -> None:
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
         if uid:
-            _as_user(
-                uid, lambda: os.kill(-1, signal.SIGKILL)
-            )  # all at once: none of them can be faster
+            # All at once: none of them can be faster
+            _as_user(uid, lambda: os.kill(-1, signal.SIGKILL))
         for process in _descendants() if LINUX else ():
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
@@ -173,9 +172,8 @@ def _clear(remove: Callable[..., None]) -> None:
         with contextlib.suppress(OSError):
             entries = list(os.scandir(folder))
         for entry in entries:
-            with contextlib.suppress(
-                OSError, RecursionError
-            ):  # of another, gone meanwhile, or too deep
+            # Of another, gone meanwhile, or too deep
+            with contextlib.suppress(OSError, RecursionError):
                 if entry.stat(follow_symlinks=False).st_uid == os.getuid():
                     remove(entry.path, ignore_errors=True)
                     os.unlink(entry.path)  # noqa: PTH108 - as the text that it is

@@ -24,9 +24,8 @@ _REFERENCE = re.compile(
 _LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
-_PARTS = re.compile(
-    r"""[^\s"']+|"([^"]*)"|'([^']*)'"""
-)  # as promptfoo takes a command apart, which is no shell
+# As promptfoo takes a command apart, which is no shell
+_PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")
 
 
 class File(FrozenStruct):
@@ -90,9 +89,8 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     words = set[str]()
     seen = {path}
     waiting = [path]
-    while (
-        waiting
-    ):  # with the modules beside it or the config that it imports, and those that these import
+    # With the modules beside it or the config that it imports, and those that these import
+    while waiting:
         content = workspace.read(str(waiting[0]), folder, origin)
         here = waiting.pop(0).parent
         digest.update(hashlib.sha256(content).digest())
@@ -180,12 +178,12 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
             continue
         path = (here / written).resolve()
         endings = (path.with_name(f"{path.name}{ending}") for ending in _MODULES)
-        others = (
-            path.with_suffix(ending) for ending in _MODULES
-        )  # TypeScript names what will be made of it
+        # TypeScript names what will be made of it
+        others = (path.with_suffix(ending) for ending in _MODULES)
+        # Whose `main` is a path, too
         below = (
             path / name for name in ("package.json", *(f"index{ending}" for ending in _MODULES))
-        )  # whose `main` is a path, too
+        )
         named = (path, *endings, *others) if path.name else ()
         yield from (
             it for it in dict.fromkeys((*named, *below)) if it.suffix in _MODULES and it.is_file()

@@ -44,9 +44,8 @@ class Failed(ValueError):
 
     def __init__(self, message: str, *, raised: bool = False) -> None:
         super().__init__(message)
-        self.raised = (
-            raised  # what it was called with made it raise, or return what is no plain data
-        )
+        # What it was called with made it raise, or return what is no plain data
+        self.raised = raised
 
     @property
     def line(self) -> str:
@@ -69,15 +68,13 @@ class _Desk(Struct):
     leave: Leave = NO_LEAVE
     seclusion: Seclusion | None = None
     waiting: dict[Place, list[Worker]] = field(default_factory=lambda: defaultdict(list))
-    started: Counter[Place] = field(
-        default_factory=Counter
-    )  # how many workers there are, those that are busy among them
+    # How many workers there are, those that are busy among them
+    started: Counter[Place] = field(default_factory=Counter)
     busy: set[Worker] = set()
     ended: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
-    starts: dict[
-        tuple[Path, Path], tuple[str, ...]
-    ] = {}  # files of JavaScript, with what starts them
+    # Files of JavaScript, with what starts them
+    starts: dict[tuple[Path, Path], tuple[str, ...]] = {}
 
     def take(self, place: Place, most: int) -> Worker:
         """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""

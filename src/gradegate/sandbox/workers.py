@@ -66,10 +66,9 @@ _BOOT = (
 )
 KEEPER_SECONDS = 20.0  # until a keeper has begun or ended
 _FRAME = re.compile(r"\s*\d+: 0x|-{5}")  # of the stack that a node without memory prints of itself
-LAST_LINES, LAST_CHARACTERS = (
-    6,
-    1000,
-)  # of what a process printed that ended by itself; fewer than a keeper keeps
+# Of what a process printed that ended by itself; fewer than a keeper keeps
+LAST_LINES = 6
+LAST_CHARACTERS = 1000
 # What a user of its own may take; off the Action the limits are those of whoever runs it.
 LIMITS = {
     "RLIMIT_DATA": 4096 * MIB,  # bytes of memory of one process
@@ -83,9 +82,8 @@ LIMITS = {
 class Post(FrozenStruct):
     """Where a worker works."""
 
-    start: tuple[
-        str, ...
-    ]  # an interpreter with its options, which takes the harness as its last argument
+    # An interpreter with its options, which takes the harness as its last argument
+    start: tuple[str, ...]
     harness: str
     folder: Path
     env: dict[str, str]  # what it sees of the environment
@@ -208,10 +206,8 @@ class Worker:
 
 _SERVE = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.sandbox.sandbox_worker import serve; serve(modules)"
 _NO_START = "the process to evaluate it in does not start"
-_LIBRARIES = (
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-)  # without them some builds of Python do not start
+# Without them some builds of Python do not start
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class Sandbox:

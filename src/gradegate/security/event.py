@@ -52,9 +52,8 @@ class Event:
     label: str = ""  # that was set, where the action is "labeled"
     author: Person = Person()  # who opened the pull request
     sender: Person = Person()  # who did what the event is about
-    updated: datetime | None = (
-        None  # when GitHub last changed the pull request before the event: never before its head
-    )
+    # When GitHub last changed the pull request before the event: never before its head
+    updated: datetime | None = None
     stage: Stage | None = None
     problem: str = ""  # why the event file could not be read
 

@@ -130,9 +130,8 @@ def refused(name: str, address: Address | None = None) -> bool:
         return True
     address = address or literal(plain)
     spelt = {_unwrapped(address)} if address else set()
-    if isinstance(
-        address, ipaddress.IPv6Address
-    ):  # however it carries one of version 4: there are many ways
+    # However it carries one of version 4: there are many ways
+    if isinstance(address, ipaddress.IPv6Address):
         spelt.add(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     return any(it in _METADATA or it.is_link_local for it in spelt)
 

@@ -37,9 +37,8 @@ _WORDS = _CONDITIONS.union(
     "arguments async break case catch class const continue debugger default export extends false finally function get import let null of "
     "set static super switch this true try var".split(),
 )
-_NAME_WORDS = frozenset(
-    "async await get let of set static yield".split()
-)  # words that can be names
+# Words that can be names
+_NAME_WORDS = frozenset("async await get let of set static yield".split())
 _RESERVED = _WORDS.difference(  # words with which no expression of a derived metric makes sense
     _NAME_WORDS, "arguments const false in instanceof null return true typeof void".split()
 )
@@ -69,9 +68,8 @@ def tokens(code: str) -> tuple[Token, ...]:
     before = ""
     opened: list[str] = []  # what stands before each open bracket
     patternless = 0  # up to where a slash begins no pattern: one that does not end in its line is looked for once
-    templates: list[
-        int
-    ] = []  # the depths at which the `}` of a template literal goes on with its text
+    # The depths at which the `}` of a template literal goes on with its text
+    templates: list[int] = []
     while skipped := _SKIPPED.match(code, place) or place < len(code):
         place = place if skipped is True else skipped.end()
         if place >= len(code):
@@ -332,10 +330,8 @@ def _languages(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
         if not cure or token.text in own or place not in brackets:
             continue
         end, arguments = brackets[place]
-        while _text(found, end - 1) == "undefined" and _text(found, end - 2) in (
-            "(",
-            ",",
-        ):  # the last of them are no arguments
+        # The last of them are no arguments
+        while _text(found, end - 1) == "undefined" and _text(found, end - 2) in ("(", ","):
             end = end - 2
             arguments = arguments - 1
         if arguments > most:

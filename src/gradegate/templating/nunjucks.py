@@ -111,9 +111,8 @@ def generate(tree: nodes.Template, variables: Variables, into: str = "") -> str:
     return "".join(parts)
 
 
-Part = tuple[
-    str, bool | None
-]  # with whether the template itself has it, or a value is it; None: it cannot be told what of it is whose
+# With whether the template itself has it, or a value is it; None: it cannot be told what of it is whose
+Part = tuple[str, bool | None]
 
 
 class _Made(str):
@@ -355,9 +354,8 @@ def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
     names = set[str]()
     outside = set[str]()
     _look(tree.body, set(), names)
-    first = next(
-        tree.find_all(nodes.TemplateData), None
-    )  # a chat is filled in value by value: a comment of one ends with it
+    # A chat is filled in value by value: a comment of one ends with it
+    first = next(tree.find_all(nodes.TemplateData), None)
     _look(
         tree.body,
         set(),

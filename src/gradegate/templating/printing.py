@@ -15,9 +15,8 @@ SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
 )
 _HALF = re.compile(r"[\ud800-\udfff]")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_EXPONENT = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+'
-)  # a text of JSON, or a number that Python writes with one
+# A text of JSON, or a number that Python writes with one
+_EXPONENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+')
 _BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
 
@@ -143,9 +142,8 @@ def _jsonable(value: Any) -> Any:
         given = number(value)
         if isinstance(given, int) or not math.isfinite(given):
             return given if isinstance(given, int) else None
-        return (
-            int(Decimal(repr(given))) if given.is_integer() and abs(given) < 1e21 else given
-        )  # without an exponent
+        # Without an exponent
+        return int(Decimal(repr(given))) if given.is_integer() and abs(given) < 1e21 else given
     if isinstance(value, Mapping):
         return {key: _jsonable(item) for key, item in value.items() if item is not UNDEFINED}
     if isinstance(value, list | tuple):

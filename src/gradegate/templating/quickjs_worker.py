@@ -26,10 +26,9 @@ def _source(name: str) -> str:
     return " ".join(line.partition("// ")[0].strip() for line in source.splitlines()).rstrip("; ")
 
 
-_PRELUDE, _CHECK = (
-    _source("prelude.js"),
-    _source("check.js"),
-)  # read before the worker gives up its rights
+# Read before the worker gives up its rights
+_PRELUDE = _source("prelude.js")
+_CHECK = _source("check.js")
 
 
 def _context(source: str) -> tuple[Any, Any]:

@@ -271,9 +271,8 @@ def _script(
         )
     script = Script(rule(code), parameters)
     _check(script.body, parameters, code)
-    if (
-        is_expression
-    ):  # whose own brackets must be balanced: `a) + (b` is an expression only in ours
+    # Whose own brackets must be balanced: `a) + (b` is an expression only in ours
+    if is_expression:
         _parsed(f"return {snippet.in_brackets(code, '[', ']')};", parameters, code)
     return script
 
@@ -370,9 +369,8 @@ def _value(said: Any) -> Any:
     kind = said["type"]
     text = said.get("text", "")
     name = said.get("name", "")
-    own = (
-        said.get("called") and name != "ReferenceError" and text != _TOO_DEEP
-    )  # nothing is said of a call where a limit was hit
+    # Nothing is said of a call where a limit was hit
+    own = said.get("called") and name != "ReferenceError" and text != _TOO_DEEP
     problem = Fault if own else ScriptError
     if kind == "thrown":
         words = (

@@ -40,12 +40,10 @@ class _Read:
     env_needs: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset()  # what stands in comments of HTML alone
     fill: _Fill | None = field(default=None, kw_only=True)
-    straight: tuple[tuple[str, bool], ...] = field(
-        default=(), kw_only=True
-    )  # of texts and names (True) alone, where it is made of these
-    wrong: str = field(
-        default="", kw_only=True
-    )  # why it cannot be read; kept, because to find out may have taken seconds
+    # Of texts and names (True) alone, where it is made of these
+    straight: tuple[tuple[str, bool], ...] = field(default=(), kw_only=True)
+    # Why it cannot be read; kept, because to find out may have taken seconds
+    wrong: str = field(default="", kw_only=True)
 
 
 def is_template(text: str) -> bool:
@@ -60,9 +58,8 @@ def render(source: str, variables: Variables, ours: bool = False, into: str = ""
     """
     if not is_template(source):
         return source
-    read = _read(
-        source, ours
-    )  # one that is part of gradegate is filled in here, as its loops are known to end
+    # One that is part of gradegate is filled in here, as its loops are known to end
+    read = _read(source, ours)
     if read.straight and not into:
         parts = [
             variables.get(text, UNDEFINED) if is_name else text for text, is_name in read.straight

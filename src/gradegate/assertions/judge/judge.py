@@ -29,10 +29,8 @@ from gradegate.structs import replace
 from gradegate.templating.template import TemplateError, printed
 
 T = TypeVar("T")
-FINISHED = (
-    "",
-    "stop",
-)  # the finish reasons of a reply that is whole; whoever names none has not cut it
+# The finish reasons of a reply that is whole; whoever names none has not cut it
+FINISHED = ("", "stop")
 CUT = "length"  # of one that was cut off at its limit of tokens
 # A form that the user wrote on the grader: what it asks for was asked for.
 OWN_FORMS = (
@@ -281,9 +279,8 @@ class Judge(Struct, frozen=True):
 
     def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
         provider = self.models["text"]
-        with Question(
-            provider, afresh=again
-        ) as asked:  # what was asked before is never answered from the cache
+        # What was asked before is never answered from the cache
+        with Question(provider, afresh=again) as asked:
             reply = provider.complete(request)
         spent = asked.booked(reply.usage)
         self.account.add(

@@ -33,9 +33,8 @@ class LastLine(FrozenStruct):
     among: str = ""
     count: int = 1
     meanings: Mapping[str, str] = {}  # of words that mean the same as others
-    options: Mapping[
-        str, str
-    ] = {}  # words by the lines of the user's prompt that offer them, as `option_lines` finds them
+    # Words by the lines of the user's prompt that offer them, as `option_lines` finds them
+    options: Mapping[str, str] = {}
 
     def read(self, text: str) -> tuple[JsonObject, bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""

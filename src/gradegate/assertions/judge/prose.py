@@ -149,9 +149,8 @@ _CLOSED_BY = ("</{}>", "[/{}]", "◁/{}▷", "<|end_of_thought|>")  # by the gro
 _CHANNEL = "<|channel|>"
 _FINAL = re.compile(r"final(?: ?<\|constrain\|>json)?<\|message\|>", re.IGNORECASE)
 _START = "<|start|>assistant"
-_ENDED = re.compile(
-    r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL
-)  # another channel, whole
+# Another channel, whole
+_ENDED = re.compile(r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL)
 _HARMONY_END = ("<|return|>", "<|end|>")
 _END_TOKENS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "</s>")  # of chat templates
 _FENCE = re.compile(r"(`{3,}|~{3,})(?:json|text)?\s*(.*?)\s*\1", re.DOTALL | re.IGNORECASE)

@@ -153,9 +153,8 @@ def _hold_size(reply: str) -> None:
 
 def _decoded(text: str) -> str:
     """A text as people see it, without the escapes of JSON and HTML: a judge that repeats it may write what they stand for."""
-    text = re.sub(
-        r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text.replace("\\/", "/")
-    )  # no sign has a longer number
+    # No sign has a longer number
+    text = re.sub(r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text.replace("\\/", "/"))
     return prose.seen(html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)))
 
 
@@ -174,9 +173,8 @@ def _in_form(
     """The grader's object, the form of the reply, and whether nothing stands beside the verdict. Raises Unreadable."""
     if not text:
         raise Unreadable("it is empty")
-    if (
-        form.texts and text[0] == "[" and _alone(text) is None
-    ):  # in place of the object: the list of texts, or the one text where the schema has one
+    # In place of the object: the list of texts, or the one text where the schema has one
+    if form.texts and text[0] == "[" and _alone(text) is None:
         texts = _lenient(text)
         is_one = (
             form.schema["properties"][form.texts]["type"] == "string"

@@ -35,10 +35,8 @@ from gradegate.structs import Struct, replace
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 NAMED = 5  # findings that a reason names; the evidence has all
-DOCUMENTS = (
-    "retrieval_context",
-    "context",
-)  # the variables of a test that hold documents, for `texts_of`
+# The variables of a test that hold documents, for `texts_of`
+DOCUMENTS = ("retrieval_context", "context")
 WindowSize = Annotated[Whole, Field(ge=1)]
 
 
@@ -50,9 +48,8 @@ class Measured(Struct, frozen=True):
     findings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     evidence: Mapping[str, Any] = {}
-    steps: tuple[
-        str, ...
-    ] = ()  # what ``verbose_mode`` shows; of a metric that has none, its evidence
+    # What ``verbose_mode`` shows; of a metric that has none, its evidence
+    steps: tuple[str, ...] = ()
     turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
 
 
@@ -124,9 +121,8 @@ class Metric(Grader):
         if self.include_reason == "llm":
             shown = f"{float(measured.score):.4g}"
             findings = list(measured.findings) or [measured.summary]
-            with suppress(
-                NoVerdict, ProviderError
-            ):  # the verdicts are known, and they give a reason too
+            # The verdicts are known, and they give a reason too
+            with suppress(NoVerdict, ProviderError):
                 parts = [
                     judge.ask(
                         "metric-reason", _REASON, step="reason", score=shown, findings=findings

@@ -23,11 +23,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # as APIs take names of functions
 _NAMESPACE = "functions."  # in which OpenAI shows its models the functions of the caller
 _BUNDLE = "multi_tool_use.parallel"
 _SHELLS = ("exec_command", "local_shell", "shell")
-_LINES = {
-    "cmd": " ",
-    "command": " ",
-    "commands": "; ",
-}  # arguments of a shell that hold what it runs
+# Arguments of a shell that hold what it runs
+_LINES = {"cmd": " ", "command": " ", "commands": "; "}
 UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or an empty list if no tool was called"
 ENDED = "the answer ended to call a tool, but contains no call"
 
@@ -179,9 +176,8 @@ def _step(name: str, text: str) -> Step:
     given: Any = text
     unread = ""
     try:
-        given = (
-            arguments(name, text) if text.strip() else {}
-        )  # so some vendors write that there are none
+        # So some vendors write that there are none
+        given = arguments(name, text) if text.strip() else {}
     except json.JSONDecodeError as e:
         unread = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
     except NoVerdict as e:

@@ -34,11 +34,8 @@ SENT = (
 OPTIONS = (*SENT, "effort", "output_format", "extra_body", "passthrough")
 MAX_TOKENS = 8192  # the API wants a limit; thinking counts towards it
 _SAMPLED = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4(-[0-6])?($|-\d{8}|-latest|@))")
-_READ = (
-    "input_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-)  # the first leaves out the others
+# The first leaves out the others
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 TAKEN = Taken(
     "Claude",
     (

@@ -39,31 +39,21 @@ _ALIASES = {
     "stop_sequences": "stopSequences",
     "topK": "top_k",
 }
-_GROUPS = (
-    "inferenceConfig",
-    "interfaceConfig",
-    "textGenerationConfig",
-)  # of Converse, and of single vendors' models
+# Of Converse, and of single vendors' models
+_GROUPS = ("inferenceConfig", "interfaceConfig", "textGenerationConfig")
 BESIDE = (
     "additionalModelResponseFieldPaths", "guardrailConfig", "outputConfig", "performanceConfig", "requestMetadata",
     "serviceTier", "toolConfig",
 )  # fmt: skip
-_MODELS = (
-    "thinking",
-    "reasoningConfig",
-    "reasoning_effort",
-    "anthropic_beta",
-)  # what single vendors' models take
+# What single vendors' models take
+_MODELS = ("thinking", "reasoningConfig", "reasoning_effort", "anthropic_beta")
 _GUARDRAIL = ("guardrailIdentifier", "guardrailVersion", "trace")
 OPTIONS = (
     *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
-_READ = (
-    "inputTokens",
-    "cacheReadInputTokens",
-    "cacheWriteInputTokens",
-)  # the first leaves out the others
+# The first leaves out the others
+_READ = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 _OWN = "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
 _TAKEN = Taken("Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False)
 
@@ -77,9 +67,8 @@ class Converse(Shape):
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
         flat = _flat(config)
-        reasons = (
-            members(config.get("reasoningConfig")).get("type") == "enabled"
-        )  # Nova takes no temperature then
+        # Nova takes no temperature then
+        reasons = members(config.get("reasoningConfig")).get("type") == "enabled"
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
         super().__init__(flat, heats=not reasons and not thinks, insists=thinks)
         self._nova_reasons = reasons

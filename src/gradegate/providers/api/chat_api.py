@@ -18,14 +18,10 @@ WORDS = {
     "content_filter": "content_filter content_filtered refusal safety blocklist prohibited_content recitation spii language "
     "image_safety image_prohibited_content image_recitation model_armor escalation guardrail_intervened",
 }
-WHOLE = (
-    "",
-    "stop",
-    "tool_calls",
-)  # of answers that came to their end, and of those of which nobody says
-_JOINED = re.compile(
-    r"[- ]|(?<=[a-z])(?=[A-Z])"
-)  # what may stand for the underscore between two words
+# Of answers that came to their end, and of those of which nobody says
+WHOLE = ("", "stop", "tool_calls")
+# What may stand for the underscore between two words
+_JOINED = re.compile(r"[- ]|(?<=[a-z])(?=[A-Z])")
 
 
 def _plain(word: str) -> str:
@@ -157,9 +153,8 @@ class Shape:
         A form counts as refused only when the same question without it is answered.
         """
         body = self.body(request)
-        is_set = any(
-            _collide(form, body) for form, _ in self.forms(_SOME)
-        )  # the config itself says in which form
+        # The config itself says in which form
+        is_set = any(_collide(form, body) for form, _ in self.forms(_SOME))
         forms: list[Form] = []
         if request.schema is not None and not is_set:
             exact = _exact(request.schema)

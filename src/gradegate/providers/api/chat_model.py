@@ -116,9 +116,8 @@ class ChatModel(Model):
         try:
             response, seconds = self._post({**self._beside, **body})
         except ProviderError as e:
-            if (
-                e.trouble is Trouble.REFUSED
-            ):  # a filter in front of the model declined: that is its answer
+            # A filter in front of the model declined: that is its answer
+            if e.trouble is Trouble.REFUSED:
                 return Reply(str(e), Usage(1, unpriced=1), "content_filter", refused=True)
             raise
         usage = self._usage(response, seconds)

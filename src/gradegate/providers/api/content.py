@@ -113,9 +113,8 @@ def _is_call(value: Any) -> bool:
 
 def declared(config: JsonObject) -> dict[str, Any] | None:
     """The functions that ``tools`` and ``functions`` name, with the JSON Schemas of their parameters; None where neither is written."""
-    inside = config.get(
-        "toolConfig"
-    )  # where Bedrock's Converse has them, and Gemini which of them may be called
+    # Where Bedrock's Converse has them, and Gemini which of them may be called
+    inside = config.get("toolConfig")
     beside = [inside["tools"]] if isinstance(inside, Mapping) and inside.get("tools") else []
     written = [*(config[key] for key in DECLARING if config.get(key)), *beside]
     if not written:
@@ -175,9 +174,8 @@ class ToolResult(FrozenStruct):
     content: str
 
 
-Part = (
-    str | ToolCall | ToolResult | JsonObject
-)  # a text, an Image, a call, its result, or a part of the vendor's own
+# A text, an Image, a call, its result, or a part of the vendor's own
+Part = str | ToolCall | ToolResult | JsonObject
 Parts = list[Part]
 
 

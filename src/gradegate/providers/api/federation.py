@@ -31,18 +31,13 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ADDRESS = "ACTIONS_ID_TOKEN_REQUEST_URL"
 REQUESTS = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 MOST_REPLY, MOST_TOKEN = 65_536, 16_384  # characters; a token has one or two thousand
-_REFUSALS = range(
-    300, 500
-)  # that the next request would meet, too; 408 and 429 pass, as the client knows
+# That the next request would meet, too; 408 and 429 pass, as the client knows
+_REFUSALS = range(300, 500)
 _PASSING = (408, 425, 429)
 _TOKEN = re.compile(rf"[\x21-\x7e]{{8,{MOST_TOKEN}}}")
 _ID = re.compile(r"[\w.:@/+-]{1,300}", re.ASCII)
-_CLAIMS = (
-    "sub",
-    "aud",
-    "environment",
-    "job_workflow_ref",
-)  # what rules of vendors look at, and no secret
+# What rules of vendors look at, and no secret
+_CLAIMS = ("sub", "aud", "environment", "job_workflow_ref")
 
 
 class Federation(FrozenStruct):
@@ -258,9 +253,8 @@ class ExternalAccount(FrozenStruct):
 
     audience: str  # of the federated token: the provider of a pool
     ours: str  # of GitHub's token
-    account: str = (
-        ""  # where a token of a service account comes from; empty where the federated one is used
-    )
+    # Where a token of a service account comes from; empty where the federated one is used
+    account: str = ""
     seconds: int = 3600
 
     def mint(self, client: Client, env: Environment) -> Token:

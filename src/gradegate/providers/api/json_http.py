@@ -134,9 +134,8 @@ def post_any(
     if not 200 <= answer.status < 300:
         raise refusal(answer)
     content = answer.json()
-    if isinstance(content, dict) and content.get(
-        "error"
-    ):  # some gateways answer 200 with an error inside
+    # Some gateways answer 200 with an error inside
+    if isinstance(content, dict) and content.get("error"):
         raise ProviderError(f"{answer.host}: {words(content)}", status=answer.status)
     return content, answer.seconds
 
@@ -163,9 +162,8 @@ def refusal(answer: Response) -> ProviderError:
         what = f"it redirects to {to}; gradegate does not follow redirects, so the key stays with its host"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
     said = words(body)
-    other = (
-        Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
-    )  # this very request is not taken: others may be
+    # This very request is not taken: others may be
+    other = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
     trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else other
     return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
 

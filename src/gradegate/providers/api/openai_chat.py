@@ -34,11 +34,8 @@ SENT = tuple(
 )
 # These models take no temperature, and `max_completion_tokens` in place of `max_tokens`.
 _REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
-_TEXTS = (
-    "text",
-    "output_text",
-    None,
-)  # parts of a message that are text; a part of the type `thinking` is not
+# Parts of a message that are text; a part of the type `thinking` is not
+_TEXTS = ("text", "output_text", None)
 
 
 def reasons(model: str) -> bool:
@@ -198,9 +195,8 @@ class Responses(Shape):
                 **options.get("reasoning", {}),
             }
         text = {**picked(config, ("verbosity",)), **options.get("text", {})}
-        if written := config.get(
-            "response_format"
-        ):  # of Chat Completions: the schema is one level higher here
+        # Of Chat Completions: the schema is one level higher here
+        if written := config.get("response_format"):
             inner = members(written).get("json_schema")
             text["format"] = (
                 {"type": "json_schema", **inner} if isinstance(inner, Mapping) else written

@@ -216,9 +216,8 @@ _KINDS = [
     for pattern in entry["patterns"].split()
 ]
 _RED, _MEDIA, _VECTORS = (tuple(_UNKNOWN["special"][kind]) for kind in ("red", "media", "vectors"))
-ADALINE: Mapping[str, str] = _UNKNOWN[
-    "adaline"
-]  # options of its gateway, as most vendors name them
+# Options of its gateway, as most vendors name them
+ADALINE: Mapping[str, str] = _UNKNOWN["adaline"]
 _VENDORS: Mapping[str, str] = _UNKNOWN["vendors"]  # names under which people look for a vendor
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
@@ -275,9 +274,8 @@ def _known(provider_id: str) -> tuple[str, str] | None:
     served = split_id(provider_id)
     if served is None and first in _FAMILIES:
         return _RED if provider_id.startswith("promptfoo:redteam") else _FAMILIES[first]
-    if (
-        served[0] != first if served else not _forms(first)
-    ):  # it is served, or nobody knows the vendor
+    # It is served, or nobody knows the vendor
+    if served[0] != first if served else not _forms(first):
         return None
     if first in _MEDIA_VENDORS and any(
         fnmatchcase(kind, pattern) for pattern in _UNKNOWN["media_models"]
@@ -320,9 +318,8 @@ def nearest(provider_id: str) -> str:
     owner, slash, model = provider_id.partition("/")
     if slash and model and not colon and PROVIDERS.find(owner.lower()):
         return f"write {owner.lower()}:{model}, or openrouter:{provider_id}"
-    tagged = (
-        _TAG.fullmatch(rest) is not None
-    )  # `llama3.2:3b` is a model of Ollama's, and no vendor's
+    # `llama3.2:3b` is a model of Ollama's, and no vendor's
+    tagged = _TAG.fullmatch(rest) is not None
     name = _model(provider_id) or _model(rest)
     vendors = (
         {known.split(":")[0] for known in PROVIDERS.names()}

@@ -17,9 +17,8 @@ def remembered(settings: Settings) -> Replies | None:
     """The cache, opened; None where none is asked for."""
     if not settings.cache:
         return None
-    folder = Path(
-        os.path.normpath(settings.cwd.resolve() / settings.cache)
-    )  # whose own links nobody has followed
+    # Whose own links nobody has followed
+    folder = Path(os.path.normpath(settings.cwd.resolve() / settings.cache))
     objection = _objection(
         folder, settings.environment.workspace, certain=settings.environment.on_github
     )

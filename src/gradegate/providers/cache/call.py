@@ -71,9 +71,8 @@ class Occasion:
 
 
 _OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
-occasion = (
-    _OCCASION.get
-)  # where questions of this thread are asked; None where no reply is looked up or kept
+# Where questions of this thread are asked; None where no reply is looked up or kept
+occasion = _OCCASION.get
 
 
 class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
@@ -196,9 +195,8 @@ class Question:
 def named_model(content: Any) -> str:
     """The model that a response names; an empty string where it names none."""
     named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
-    return (
-        excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""
-    )  # half a sign is no text
+    # Half a sign is no text
+    return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""
 
 
 def paid(usage: Usage) -> None:
