@@ -20,14 +20,14 @@ class ContextualPrecision(metric.Expecting):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         sources = metric.retrieved(transcript)
-        told: dict[str, Any] = {
-            "question": sources.question,
-            "expected": self.expected(transcript.vars),
-            "documents": [*sources.documents],
-        }
-        form = verdicts.listed(count=len(sources.documents))
         judgements = judge.ask(
-            "contextual-precision", form, step="verdicts", images=sources.images, **told
+            "contextual-precision",
+            verdicts.listed(count=len(sources.documents)),
+            step="verdicts",
+            images=sources.images,
+            question=sources.question,
+            expected=self.expected(transcript.vars),
+            documents=[*sources.documents],
         )
         helps = [judgement.verdict == "yes" for judgement in judgements]
         shares = [Fraction(sum(helps[:rank]), rank) for rank, hit in enumerate(helps, 1) if hit]

@@ -65,18 +65,21 @@ class GEval(Grader):
         def ask(number: int) -> tuple[float, str, tuple[str, ...]]:
             criterion = criteria[number]
             place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
-            told: dict[str, Any] = {
-                "criteria": criterion,
-                "maxScore": str(BEST),
-                "input": transcript.prompt,
-                "output": transcript.output,
-            }
             try:
                 steps = tuple(self.evaluation_steps) or judge.ask_once(
                     "g-eval-steps", verdicts.items("steps"), step="steps", criteria=criterion
                 )
                 listed = "\n- ".join(("", *steps)).lstrip("\n")
-                judgement = judge.ask("g-eval", SCORE, step="evaluate", steps=listed, **told)
+                judgement = judge.ask(
+                    "g-eval",
+                    SCORE,
+                    step="evaluate",
+                    steps=listed,
+                    criteria=criterion,
+                    maxScore=str(BEST),
+                    input=transcript.prompt,
+                    output=transcript.output,
+                )
             except NoVerdict as e:
                 raise NoVerdict(f"{place}{e}", e.replies) from e
             return judgement.verdict, judgement.reason, steps

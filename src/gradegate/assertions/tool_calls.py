@@ -66,8 +66,8 @@ class IsValidToolCall(Grader):
 def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
     """Why calls are not of the known tools with the arguments that these take. One request checks the arguments of all."""
     given = ", ".join(islice(known, MOST)) + (", ..." if len(known) > MOST else "") or "no function"
-    faults: list[str] = []
-    checked: list[tuple[str, Any]] = []
+    faults = []
+    checked = []
     for call in called:
         name, text = named(call)
         if name not in known or call.get("type") != "function":

@@ -89,7 +89,7 @@ class TopicAdherence(CountingMetric):
         )
         asked = [(exchange, text) for exchange, texts in found.items() for text in texts]
         judgements = ask_each(judge, "topic-verdict", _VERDICT, asked, of_both)
-        rows: list[dict[str, Any]] = [
+        rows = [
             {
                 "turn": exchange[-1].number,
                 "question": text,

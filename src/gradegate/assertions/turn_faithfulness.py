@@ -161,7 +161,7 @@ class TurnFaithfulness(FaithfulnessMetric):
                 f"  claim: {claim} -> {judgement.verdict}: {judgement.reason}"
                 for claim, judgement in held.pairs
             ]
-        evidence: dict[str, Any] = {
+        evidence = {
             name: [
                 {"turn": it.turn, "claim": it.claim, "reason": it.judgement.reason}
                 for it in failures

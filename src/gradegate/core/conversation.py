@@ -117,7 +117,7 @@ def told(items: Any) -> tuple[Turn, ...]:
     """The turns of ``_conversation``: a list of ``{input, output}``, oldest first. Raises ValueError for anything else."""
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise ValueError("it is a list of `{input, output}`")
-    turns: list[Turn] = []
+    turns = []
     for number, item in enumerate(items, 1):
         if (
             not isinstance(item, Mapping)

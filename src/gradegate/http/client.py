@@ -348,7 +348,7 @@ def send(
     ask = partial(client.send, method, url, headers=headers.plain, body=body, waits=waits)
     if token is None:
         return ask(credential=headers.credential)
-    taken: list[str] = []
+    taken = []
 
     def sign() -> Mapping[str, str]:
         taken.append(token.take())

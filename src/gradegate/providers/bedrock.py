@@ -147,9 +147,7 @@ class KnowledgeBase(Model):
         inference = {
             ours: config[name] for name, ours in names.items() if config.get(name) is not None
         }
-        generation: dict[str, Any] = (
-            {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
-        )
+        generation = {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
         if (most := config.get("top_k")) is not None:
             nova = re.search(r"(^|[/.])amazon\.nova-", self._arn)
             command = re.search(r"(^|[/.])cohere\.command-r", self._arn)

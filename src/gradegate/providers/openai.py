@@ -117,7 +117,7 @@ class OpenAiModeration(Model):
         results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result")
-        flags: list[str] = []
+        flags = []
         for result in results:
             categories = result.get("categories") if isinstance(result, Mapping) else None
             # `illicit` is null for models that do not know it

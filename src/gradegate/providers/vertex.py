@@ -96,7 +96,7 @@ class Vertex(ChatModel):
         given = members(config.get("modelArmor"))
         names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
         armor = {name: given[other] for other, name in names.items() if given.get(other)}
-        beside: JsonObject = (
+        beside = (
             {"anthropic_version": version}
             if claude
             else {"modelArmorConfig": armor}

@@ -154,7 +154,7 @@ def _inline(request: dict[str, Any]) -> Any:
         body = "\n".join(indent + line for line in code.split("\n"))
     else:
         body = f"    return {code}"
-    names: dict[str, Any] = {"json": json, "__name__": "assertion"}
+    names = {"json": json, "__name__": "assertion"}
     exec(compile(f"def main(output, context):\n{body}\n", "<assertion>", "exec"), names)  # noqa: S102 - what it is for
     return _ran(names["main"], request["args"])
 

@@ -168,7 +168,7 @@ def _clear(remove: Callable[..., None]) -> None:
     """Remove what this user left where everybody may write, as far as that is quickly done."""
     signal.alarm(CLEARED)  # and this process ends
     for folder in SHARED:
-        entries: list[os.DirEntry[str]] = []
+        entries = []
         with contextlib.suppress(OSError):
             entries = list(os.scandir(folder))
         for entry in entries:

@@ -232,7 +232,7 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
     ``options`` are those of ``ask``, and ``python`` and ``env`` of the place. ``more`` is what the harness of JavaScript
     is told besides. Raises Failed.
     """
-    file: File = program.file
+    file = program.file
     place = Place(
         file.folder,
         role,

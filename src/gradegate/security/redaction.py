@@ -189,7 +189,7 @@ class Traces(FrozenStruct):
         if not depth and not self._in(_bones(text)):
             return
         # Where each character came from
-        places: list[Span] = [(place, place + 1) for place in range(len(text))]
+        places = [(place, place + 1) for place in range(len(text))]
         for _ in range(depth):
             pieces = list(_pieces(text))
             text = "".join(piece for piece, *_ in pieces)

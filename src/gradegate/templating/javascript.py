@@ -62,11 +62,11 @@ class Token(NamedTuple):
 @lru_cache(maxsize=1)  # a program is looked at for one thing after another
 def tokens(code: str) -> tuple[Token, ...]:
     """All words and signs of a program, which is supposed to be right; of one that is not, something."""
-    found: list[Token] = []
+    found = []
     place = 0
     depth = 0
     before = ""
-    opened: list[str] = []  # what stands before each open bracket
+    opened = []  # what stands before each open bracket
     patternless = 0  # up to where a slash begins no pattern: one that does not end in its line is looked for once
     # The depths at which the `}` of a template literal goes on with its text
     templates: list[int] = []
@@ -372,7 +372,7 @@ def _free(found: Sequence[Token]) -> dict[str, int]:
 
 def _brackets(found: Sequence[Token]) -> dict[int, tuple[int, int]]:
     """Of each round bracket that opens: where it closes, and how many arguments stand in it."""
-    opened: list[list[int]] = []
+    opened = []
     brackets = {}
     for number, token in enumerate(found):
         if token.text in ("(", "[", "{"):

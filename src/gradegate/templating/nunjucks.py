@@ -363,7 +363,7 @@ def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
         comments=first is not None and first.data.lstrip().startswith(("[", "{", "- role:")),
     )
     # What the template tests or gives a default for.
-    guards: list[Any] = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
+    guards = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
     guards += tree.find_all((nodes.Or, nodes.And, nodes.Test))
     guards += (node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d"))
     tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}

@@ -70,7 +70,7 @@ def _reversed(score: float) -> float:
 
 def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
     """The grade of an assertion that could not be judged. ``not-`` does not touch it."""
-    evidence: dict[str, Any] = {}
+    evidence = {}
     if isinstance(cause, NoVerdict) and cause.replies:
         evidence["replies"] = list(cause.replies)
     plain = isinstance(cause, str | NoVerdict | ProviderError)

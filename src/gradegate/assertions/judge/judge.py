@@ -249,7 +249,7 @@ class Judge(Struct, frozen=True):
             return replies_of.constrained(reply.text, form)
         provider = self.models["text"]
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
-        config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
+        config = provider.spec.config if provider.spec else {}
         own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
         neutral = (
             replies_of.NEUTRAL

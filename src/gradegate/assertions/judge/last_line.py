@@ -204,7 +204,7 @@ def as_option(line: str) -> str:
 
 def option_lines(prompts: Iterable[str], words: Sequence[str]) -> dict[str, str]:
     """The lines of prompts that offer one of these words, such as `(A) It is a subset`, each with its word."""
-    options: dict[str, str] = {}
+    options = {}
     for line in (line for prompt in prompts for line in prompt.splitlines()):
         offer = _OPTION.match(as_option(line))
         if offer and offer[1] in words:
@@ -229,7 +229,7 @@ def marked_lines(
     words = "|".join(map(re.escape, marks))
     last = re.compile(rf"[*_]{{0,3}}\[({words})\][*_]{{0,3}}\.?", re.IGNORECASE)
     another = re.compile(rf"\[[^\[\]]*(?:{words})", re.IGNORECASE)
-    pairs: list[tuple[str, str]] = []
+    pairs = []
     for line in _filled(text):
         start = line.rfind("[")
         start = len(line[:start].rstrip("*_")) if start > 0 else 0

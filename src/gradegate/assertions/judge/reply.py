@@ -71,7 +71,7 @@ class Keys(Struct, frozen=True):
     def check(self, value: Any, schema: Mapping[str, Any]) -> None:
         """Raise Unreadable for a key that is neither of ``schema`` nor neutral, at every depth that the schema has."""
         if isinstance(value, dict):
-            properties: Mapping[str, Any] = schema.get("properties", {})
+            properties = schema.get("properties", {})
             for key, inner in value.items():
                 if key in self.neutral:
                     continue

@@ -90,7 +90,7 @@ def verdicts_by_id(
     found: Object, ids: Collection[int], words: Mapping[str, str]
 ) -> Mapping[int, Judgement[str]]:
     """``{"verdicts": [{"id", "reason", "verdict"}]}``, each id exactly once. Raises Unreadable."""
-    by_id: dict[int, Judgement[str]] = {}
+    by_id = {}
     for item in form.table(found, "verdicts"):
         number = form.number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:

@@ -61,9 +61,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     untold = transcript.metadata.get(UNTOLD)
     if untold:
         raise NoVerdict(str(untold))
-    told: list[Any] = [
-        turn.metadata.get(CALLS) for turn in transcript.turns if turn.role == "assistant"
-    ]
+    told = [turn.metadata.get(CALLS) for turn in transcript.turns if turn.role == "assistant"]
     lists = [item for item in told if isinstance(item, list)] or [
         it for it in (transcript.metadata.get(CALLS),) if isinstance(it, list)
     ]

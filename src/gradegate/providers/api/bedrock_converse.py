@@ -191,7 +191,7 @@ def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
         )
     if not tools or word == "none":  # Converse has no word for none
         return
-    chosen: JsonObject = (
+    chosen = (
         {"tool": {"name": name}}
         if name
         else {"any": {}}
@@ -245,5 +245,5 @@ def _image(image: str) -> JsonObject:
             Trouble.SETUP,
         )
     kind = encoded[0].removeprefix("image/") if encoded else address.rpartition(".")[2].lower()
-    source: JsonObject = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
+    source = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
     return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": source}}

@@ -167,7 +167,7 @@ class Embeddings(Model):
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
-        found: list[list[float]] = []
+        found = []
         usage = Usage()
         for start in range(0, len(texts), self.most):
             batch = texts[start : start + self.most]
