@@ -5,9 +5,7 @@ evades scores 0. That is answer relevance of RAGAS (https://arxiv.org/abs/2309.1
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answer-relevance/, ``src/matchers/rag.ts``.
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from gradegate.assertions.grading.evaluator import (
     Asks,
@@ -27,8 +25,9 @@ from gradegate.assertions.judge.last_line import single_line
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import lacks_query
+from gradegate.core.conversation import Variables
 from gradegate.core.numbers import EPSILON
-from gradegate.structs import Struct
+from gradegate.structs import JsonObject, Struct
 
 QUESTIONS = 3
 
@@ -43,7 +42,7 @@ class Question(Struct, frozen=True):
     evades: bool
 
 
-def _read(item: Mapping[str, Any], *, is_our_prompt: bool) -> Question:
+def _read(item: JsonObject, *, is_our_prompt: bool) -> Question:
     question = item.get("question")
     if not isinstance(question, str) or not any(map(str.isalnum, question)):
         raise Unreadable("`question` is not a text")
@@ -72,7 +71,7 @@ class AnswerRelevance(Grader):
 
     language: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """A ``query`` that is there must hold something; without one the prompt is taken."""
         return lacks_query(variables) if isinstance(variables.get("query"), str) else ""
 

@@ -5,8 +5,7 @@ Score: the share of the expected answer's sentences that can be attributed to th
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-recall/, ``src/matchers/rag.ts``.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
@@ -15,6 +14,7 @@ from gradegate.assertions.judge.last_line import marked_lines
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader, Quotations, units
+from gradegate.core.conversation import Variables
 from gradegate.core.numbers import many
 from gradegate.structs import replace
 
@@ -50,7 +50,7 @@ class ContextRecall(ContextGrader):
     value: str
     """The expected answer."""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         return context.lacks(variables, self.context_transform)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

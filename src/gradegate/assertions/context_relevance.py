@@ -6,7 +6,6 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import form
@@ -21,7 +20,7 @@ from gradegate.structs import replace
 NOTHING = "Insufficient Information"
 
 
-def _some_of(texts: Sequence[str]) -> dict[str, Any]:
+def _some_of(texts: Sequence[str]) -> Object:
     return {"type": "array", "items": {**TEXT, "enum": [*texts]}, "minItems": 1}
 
 

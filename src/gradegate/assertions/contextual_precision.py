@@ -5,7 +5,6 @@ https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/conte
 """
 
 from fractions import Fraction
-from typing import Any
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts

@@ -36,7 +36,7 @@ class ConversationalGEval(Metric):
         return "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        told = shown("conversation", numbered(transcript))
+        conversation = shown("conversation", numbered(transcript))
         steps = tuple(self.evaluation_steps) or judge.ask_once(
             "conversational-g-eval-steps",
             verdicts.items("steps"),
@@ -46,8 +46,15 @@ class ConversationalGEval(Metric):
         context = [
             (name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)
         ]
-        told |= {"criteria": self.value, "steps": list(steps), "known": context}
-        judgement = judge.ask("conversational-g-eval", _SCORE, step="evaluate", **told)
+        judgement = judge.ask(
+            "conversational-g-eval",
+            _SCORE,
+            step="evaluate",
+            criteria=self.value,
+            steps=list(steps),
+            known=context,
+            **conversation,
+        )
         score = exact(judgement.verdict) / BEST
         mark = f"{judgement.verdict:g} of {BEST}"
         return Measured(

@@ -9,7 +9,7 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -31,6 +31,7 @@ from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.assertions.metrics.conversation import clipped
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
+from gradegate.core.conversation import Variables
 from gradegate.core.field_types import Number, Share
 from gradegate.core.numbers import exact
 from gradegate.structs import replace
@@ -120,7 +121,7 @@ class Factfulness(Grader):
     temperature: Annotated[Number, Field(strict=True, ge=0)] = 1.0
     language: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         if self._source(variables):
             return ""
         return "there is no source; give `value`, or the variable `input` or `context`"
@@ -165,7 +166,7 @@ class Factfulness(Grader):
             )
         return Verdict(float(share), None, _summary(judged), _evidence(claims, judged))
 
-    def _source(self, variables: Mapping[str, Any]) -> str:
+    def _source(self, variables: Variables) -> str:
         for source in (self.value, variables.get("input"), variables.get("context")):
             text = "\n\n".join(map(str, source)) if isinstance(source, list | tuple) else source
             if isinstance(text, str) and text.strip():
@@ -242,10 +243,10 @@ def _summary(judged: Sequence[VotedClaim]) -> str:
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
 
 
-def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> dict[str, Any]:
+def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> Object:
     """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
 
-    def details(*standings: Standing) -> list[dict[str, Any]]:
+    def details(*standings: Standing) -> list[Object]:
         among = [voted for voted in judged if voted.standing in standings]
         return [
             {

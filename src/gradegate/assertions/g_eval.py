@@ -5,9 +5,8 @@ Score: the model's mark from 0 to 10, over 10; of several criteria the mean. The
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/g-eval/, ``src/matchers/llmGrading.ts``.
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
@@ -23,6 +22,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.judge.last_line import LastLine
+from gradegate.core.conversation import Variables
 from gradegate.core.numbers import mean
 
 BEST = 10
@@ -43,7 +43,7 @@ class GEval(Grader):
     """The steps by which the answer is scored; without them, a model works them out from the criteria, once in a run."""
     language: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """Criteria or steps; steps belong to one criterion."""
         if not self._criteria and not self.evaluation_steps:
             return "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"

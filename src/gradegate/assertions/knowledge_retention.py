@@ -4,8 +4,6 @@ Score: the share of the assistant's messages that forget nothing, among those wi
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
 
-from typing import Any
-
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
 from gradegate.assertions.metrics.conversation import (
@@ -18,7 +16,7 @@ from gradegate.assertions.metrics.conversation import (
     with_marks,
 )
 from gradegate.core.conversation import Turn
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 
 _FACTS = verdicts.texts("facts")
 _VERDICT = verdicts.single()
@@ -71,5 +69,5 @@ class KnowledgeRetention(CountingMetric):
         return replace(measured, evidence={**measured.evidence, "facts": facts})
 
 
-def _message(turn: Turn) -> dict[str, Any]:
+def _message(turn: Turn) -> JsonObject:
     return {"images": turn.images, "message": with_marks(turn)}

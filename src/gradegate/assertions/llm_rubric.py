@@ -33,7 +33,7 @@ _BELOW_1 = {**_NUMBER, "enum": _STEPS[:-1]}
 _POINTS = {"anyOf": [_ABOVE_0, {"type": "integer", "minimum": 1}]}
 
 
-def _schema(passed: Object, score: Object) -> dict[str, Any]:
+def _schema(passed: Object, score: Object) -> Object:
     return shape(reason={"type": "string"}, **{"pass": passed}, score=score)
 
 

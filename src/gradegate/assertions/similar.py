@@ -5,7 +5,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/similar/, ``src/ma
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 

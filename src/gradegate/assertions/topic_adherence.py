@@ -8,9 +8,8 @@ topic, answered), declined (off topic, not answered). Score: (helped + declined)
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -26,9 +25,9 @@ from gradegate.assertions.metrics.conversation import (
     texts_of,
 )
 from gradegate.assertions.metrics.units import NoUnitsError
-from gradegate.core.conversation import Exchange
+from gradegate.core.conversation import Exchange, Variables
 from gradegate.core.field_types import listed, stripped
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 
 WORDS = ("helped", "withheld", "strayed", "declined")
 _WRONG = {
@@ -64,11 +63,11 @@ class TopicAdherence(CountingMetric):
     relevant_topics: _Topics = Field(default_factory=list)
     mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         missing = "there are no topics; give them as `value`, or as the variable `relevant_topics`"
         return "" if self._topics(variables) else missing
 
-    def _topics(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
+    def _topics(self, variables: Variables) -> tuple[str, ...]:
         return tuple(self.value or self.relevant_topics) or texts_of(
             variables, "relevant_topics", "reference_topics"
         )
@@ -76,12 +75,12 @@ class TopicAdherence(CountingMetric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         topics = self._topics(transcript.vars)
 
-        def of_user(exchange: Exchange) -> dict[str, Any]:
+        def of_user(exchange: Exchange) -> JsonObject:
             return shown(
                 "exchange", [numbered for numbered in exchange if numbered.turn.role == "user"]
             )
 
-        def of_both(asked: tuple[Exchange, str]) -> dict[str, Any]:
+        def of_both(asked: tuple[Exchange, str]) -> JsonObject:
             return {"topics": list(topics), "question": asked[1], **shown("exchange", asked[0])}
 
         found = ask_each(

@@ -208,7 +208,7 @@ class _Arguments(_Tool):
         expected = self._kept(self.expected) if _is_map(self.expected) else self.expected
         return _same(actual, expected) if self.mode == "exact" else _holds(actual, expected)
 
-    def _kept(self, arguments: JsonObject) -> dict[str, Any]:
+    def _kept(self, arguments: JsonObject) -> JsonObject:
         patterns = [entry for entry in self.ignore if set(entry) & set("*?")]
         ignored = {
             key

@@ -6,7 +6,7 @@ Score: the mean over windows of the share of claims that hold; each exchange end
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
@@ -27,7 +27,7 @@ from gradegate.assertions.metrics.conversation import (
     texts_of,
 )
 from gradegate.assertions.metrics.units import NoUnitsError
-from gradegate.core.conversation import Numbered, Turn, Window, flat, unanswered, windows
+from gradegate.core.conversation import Numbered, Turn, Variables, Window, flat, unanswered, windows
 from gradegate.core.numbers import mean
 from gradegate.structs import replace
 
@@ -61,7 +61,7 @@ class TurnFaithfulness(FaithfulnessMetric):
     window_size: WindowSize = 10
     overlap: Literal["deepeval", "last"] = "deepeval"
 
-    def needs_turns(self, turns: Sequence[Turn], variables: Mapping[str, Any]) -> str:
+    def needs_turns(self, turns: Sequence[Turn], variables: Variables) -> str:
         """Documents: of an answer, of any turn with ``overlap: last``, or found by ``contextTransform``."""
         heard = [turn for turn in turns if turn.role == "assistant" or self.overlap == "last"]
         there = any(turn.retrieval_context for turn in heard) or texts_of(variables, *DOCUMENTS)

@@ -7,7 +7,6 @@ exchanges and calls have to name).
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from gradegate.http.client import Headers
 from gradegate.providers.api.anthropic_messages import OPTIONS, SAMPLING, Messages
@@ -69,7 +68,7 @@ class Anthropic(ChatModel):
         headers = Headers(plain, {"x-api-key": key} if key else {}, token)
         super().__init__(setting, Messages(model, config), url, headers, model, {"model": model})
 
-    def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
+    def _post(self, body: JsonObject) -> tuple[JsonObject, float]:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
         own = own_headers(self._config)
         return post(

@@ -59,7 +59,7 @@ class GoogleEmbeddings(Embeddings):
         model = need_model(setting, "google:embedding:MODEL").removeprefix("models/")
         super().__init__(setting, *_place(setting, model, "batchEmbedContents"), model)
 
-    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _body(self, texts: Sequence[str]) -> JsonObject:
         more = {**picked(self._config, _EMBEDDING), **(self._config.get("passthrough") or {})}
         model = f"models/{self._model}"
         return {

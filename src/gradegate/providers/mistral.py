@@ -6,7 +6,6 @@ type ``thinking``.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
@@ -16,6 +15,7 @@ from gradegate.providers.api.openai_chat import Completions
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
+from gradegate.structs import JsonObject
 
 _VENDOR = Vendor(
     ("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL")
@@ -28,8 +28,8 @@ SENT = tuple(
 
 
 class _Completions(Completions):
-    def body(self, request: Request) -> dict[str, Any]:
-        body = super().body(request)
+    def body(self, request: Request) -> JsonObject:
+        body = dict(super().body(request))
         if "seed" in body:
             body["random_seed"] = body.pop("seed")
         return body

@@ -54,7 +54,7 @@ class OllamaChat(Shape):
         """The schema itself."""
         return (({"format": schema}, "schema"),)
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
         options = picked(self.config, OPTIONS)
         if self.config.get("max_tokens") is not None:
@@ -134,7 +134,7 @@ class OllamaEmbeddings(Embeddings):
         model = need_model(setting, "ollama:embeddings:MODEL")
         super().__init__(setting, *_place(setting, "embed"), model)
 
-    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _body(self, texts: Sequence[str]) -> JsonObject:
         options = {**(self._config.get("options") or {}), **picked(self._config, OPTIONS)}
         return {**({"options": options} if options else {}), **super()._body(texts)}
 

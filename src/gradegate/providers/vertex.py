@@ -8,7 +8,6 @@ their order are those of promptfoo (https://www.promptfoo.dev/docs/providers/ver
 
 import re
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from gradegate.core.conversation import Request
@@ -127,7 +126,7 @@ class VertexMessages(Messages):
         )
         super().__init__(model, {**heat, **renamed, **config})
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """With ``systemInstruction`` where the messages have no system's own."""
         body = super().body(request)
         told = self.config.get("systemInstruction")

@@ -320,7 +320,7 @@ def ask(place: Place, request: JsonObject, seconds: float | None = None, workers
         worker = desk.take(place, workers or desk.leave.calls)
     except (Died, Impossible) as e:
         raise Failed(str(e)) from e
-    answer: dict[str, Any] | None = None
+    answer: JsonObject | None = None
     try:
         answer = worker.ask(dict(request), min(seconds or desk.leave.seconds, desk.leave.seconds))
     except (Died, RecursionError) as e:

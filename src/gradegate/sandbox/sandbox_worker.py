@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from gradegate.files.limits import MEMORY, SECONDS
 from gradegate.sandbox.rights import limit, wall_in
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 _LONGEST = 2000  # characters of what is said of a failure
 
@@ -75,5 +76,5 @@ def answer(request: bytes) -> bytes:
     return _encoded(said, started)
 
 
-def _encoded(said: dict[str, Any], started: float) -> bytes:
+def _encoded(said: JsonObject, started: float) -> bytes:
     return json.dumps({**said, "seconds": time.process_time() - started}).encode()

@@ -12,12 +12,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
 from gradegate.sandbox.rights import hide
 from gradegate.security.redaction import ending
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 
 class Died(ValueError):
@@ -142,7 +141,7 @@ class Worker:
             self._keeper.stdin.write(json.dumps(task).encode() + b"\n")
             self._keeper.stdin.flush()
 
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def ask(self, request: JsonObject, seconds: float) -> JsonObject:
         """The answer to a request. Raises Died, after which the worker can only be ended."""
         content = json.dumps(request, default=str, ensure_ascii=False).encode(
             "utf-8", "backslashreplace"

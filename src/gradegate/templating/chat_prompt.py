@@ -20,7 +20,7 @@ TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
-def structure(text: str) -> list[Any] | dict[str, Any] | None:
+def structure(text: str) -> list[Any] | JsonObject | None:
     """The JSON of a prompt, or the messages of its ``- role:`` YAML; None for any other text."""
     start = text.lstrip().removeprefix("\ufeff").lstrip()  # a byte order mark is no part of it
     try:

@@ -78,7 +78,7 @@ def kind(value: Any) -> str:
     return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
 
 
-def _evidence(value: JsonObject) -> dict[str, Any]:
+def _evidence(value: JsonObject) -> JsonObject:
     parts = value.get("componentResults")
     scores = value.get("namedScores")
     evidence = dict[str, Any]()
@@ -120,7 +120,7 @@ def _finite(number: float, what: str) -> float:
     return score
 
 
-def _camel(value: JsonObject) -> dict[str, Any]:
+def _camel(value: JsonObject) -> JsonObject:
     mapped = {
         _SNAKE.get(name, name) if _SNAKE.get(name) not in value else name: item
         for name, item in value.items()
@@ -133,7 +133,7 @@ def _camel(value: JsonObject) -> dict[str, Any]:
     return mapped
 
 
-def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> dict[str, Any]:
+def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> JsonObject:
     """``prompt``, ``vars``, ``test``, ``provider``, ``providerResponse``, ``metadata`` and, where there is one, ``config``.
 
     ``test`` is what the test says of itself: description, metadata, threshold.
@@ -164,6 +164,6 @@ def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> d
     }
 
 
-def told(metadata: JsonObject) -> dict[str, Any]:
+def told(metadata: JsonObject) -> JsonObject:
     """What the target returned beside the answer, without what gradegate notes there."""
     return {name: value for name, value in metadata.items() if name not in (IS_DATA, RAW)}

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
 from gradegate.core.numbers import exact, reached, scores

@@ -16,7 +16,7 @@ from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
-from gradegate.core.conversation import Message, Reply, Request
+from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
@@ -25,7 +25,7 @@ from gradegate.providers.api.chat_api import REFUSALS
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import Occasion, Question, apart, at, occasion
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import TemplateError, printed
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class Judge(Struct, frozen=True):
 
     models: Mapping[str, Provider] = {}
     rubric: Rubric = field(default_factory=Rubric)
-    vars: Mapping[str, Any] = {}
+    vars: JsonObject = {}
     account: Account = field(default_factory=Account)
     grader_retries: int = 1
     language: str = ""
@@ -122,7 +122,7 @@ class Judge(Struct, frozen=True):
         form: Form[T],
         *,
         step: str = "",
-        options: Mapping[str, Any] | None = None,
+        options: JsonObject | None = None,
         images: tuple[str, ...] = (),
         **variables: Any,
     ) -> T:
@@ -261,7 +261,7 @@ class Judge(Struct, frozen=True):
             reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form)))
         )
 
-    def messages(self, prompt: str, step: str, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+    def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         """A prompt with its variables filled in. Raises NoVerdict."""
         written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}

@@ -19,7 +19,7 @@ from gradegate.assertions.judge.prose import peeled, reasons, unfenced
 from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.documents import TwiceError, unique
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating import lenient_json as jsonobjects
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Keys(Struct, frozen=True):
     neutral: frozenset[str] = NEUTRAL
     asked: tuple[str, ...] = ()
 
-    def check(self, value: Any, schema: Mapping[str, Any]) -> None:
+    def check(self, value: Any, schema: JsonObject) -> None:
         """Raise Unreadable for a key that is neither of ``schema`` nor neutral, at every depth that the schema has."""
         if isinstance(value, dict):
             properties = schema.get("properties", {})
@@ -158,7 +158,7 @@ def _decoded(text: str) -> str:
     return prose.seen(html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)))
 
 
-def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
+def _keys(schema: JsonObject) -> Iterator[str]:
     """The keys of an object and of the objects in it."""
     for key, inner in schema.get("properties", {}).items():
         yield key
@@ -167,9 +167,7 @@ def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
         yield from _keys(schema["items"])
 
 
-def _in_form(
-    text: str, form: Form[T], beside: Circumstances
-) -> tuple[Mapping[str, Any], Way, bool]:
+def _in_form(text: str, form: Form[T], beside: Circumstances) -> tuple[JsonObject, Way, bool]:
     """The grader's object, the form of the reply, and whether nothing stands beside the verdict. Raises Unreadable."""
     if not text:
         raise Unreadable("it is empty")
@@ -249,7 +247,7 @@ def _lenient(text: str) -> Any:
         raise Unreadable(known) from None
 
 
-def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:
+def _check(value: Any, schema: JsonObject, place: str) -> None:
     """Raise OffSchema where a value is not of one of our schemas: types, keys, words, and finite numbers."""
     kind = schema["type"]
     of_type = isinstance(value, _TYPES[kind]) and isinstance(value, bool) is (kind == "boolean")

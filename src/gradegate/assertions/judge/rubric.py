@@ -174,7 +174,7 @@ def _wrong(written: str) -> str:
 
 def list_of(
     key: str, item: JsonObject, count: int | None = None, each: Sequence[JsonObject] = ()
-) -> dict[str, Any]:
+) -> JsonObject:
     """JSON Schema of an object that holds a list of such items, of exactly ``count`` where that is known.
 
     ``each`` is the schema of every single item, in order, for the servers that take one.
@@ -187,7 +187,7 @@ def list_of(
     return shape(**{key: listed})
 
 
-def shape(**properties: JsonObject) -> dict[str, Any]:
+def shape(**properties: JsonObject) -> JsonObject:
     """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
     return {
         "type": "object",

@@ -77,7 +77,7 @@ def _in_order(found: Object, count: int, words: Mapping[str, str]) -> tuple[Judg
     return tuple(by_id[number] for number in range(1, count + 1))
 
 
-def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> dict[str, Any]:
+def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> Object:
     """JSON Schema of one verdict for each of these ids."""
 
     def item(*ids: int) -> Object:
@@ -169,11 +169,11 @@ def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
     return Judgement(words[word], form.words(item.get("reason")))
 
 
-def _schema(words: Mapping[str, str]) -> dict[str, Any]:
+def _schema(words: Mapping[str, str]) -> Object:
     return shape(**_properties(words))
 
 
-def _properties(words: Mapping[str, str]) -> dict[str, Any]:
+def _properties(words: Mapping[str, str]) -> Object:
     return {"reason": TEXT, "verdict": {**TEXT, "enum": _asked_for(words)}}
 
 

@@ -26,11 +26,11 @@ from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
 from gradegate.assertions.metrics.units import NoClaims, NoUnitsError, verdict_without_units
-from gradegate.core.conversation import Exchange, Image, Numbered, Turn, exchanges
+from gradegate.core.conversation import Exchange, Image, Numbered, Turn, Variables, exchanges
 from gradegate.core.field_types import Number, Whole
 from gradegate.errors import ProviderError
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import JsonObject, Struct, replace
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -47,7 +47,7 @@ class Measured(Struct, frozen=True):
     summary: str
     findings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    evidence: Mapping[str, Any] = {}
+    evidence: JsonObject = {}
     # What ``verbose_mode`` shows; of a metric that has none, its evidence
     steps: tuple[str, ...] = ()
     turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
@@ -138,7 +138,7 @@ class Metric(Grader):
         )
 
 
-def _read_reason(item: Mapping[str, Any]) -> str:
+def _read_reason(item: JsonObject) -> str:
     reason = form.words(item.get("reason"))
     if not reason:
         raise Unreadable("`reason` is not a text")
@@ -188,7 +188,7 @@ def _with_documents(transcript: Transcript, transform: ContextTransform | None) 
     return replace(transcript, turns=tuple(turns))
 
 
-def texts_of(variables: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+def texts_of(variables: Variables, *names: str) -> tuple[str, ...]:
     """The texts of the first of these variables that has any: a text, or a list of texts, the blank ones left out."""
     for name in names:
         value = variables.get(name)
@@ -224,7 +224,7 @@ def script(turns: Iterable[Numbered]) -> str:
     )
 
 
-def shown(name: str, turns: Sequence[Numbered]) -> dict[str, Any]:
+def shown(name: str, turns: Sequence[Numbered]) -> JsonObject:
     """Turns as the variable ``name`` of a prompt, with their images."""
     return {name: script(turns), "images": images_in(turn for _, turn in turns)}
 
@@ -356,13 +356,13 @@ class Expecting(Metric):
     value: str = ""
     """The expected answer; without it the variable `expected_output`."""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """An expected answer."""
         missing = (
             "there is no expected answer; give it as `value` or as the variable `expected_output`"
         )
         return "" if self.expected(variables) else missing
 
-    def expected(self, variables: Mapping[str, Any]) -> str:
+    def expected(self, variables: Variables) -> str:
         """The expected answer; empty when there is none."""
         return self.value.strip() or str(variables.get("expected_output") or "").strip()

@@ -68,7 +68,7 @@ class Messages(Shape):
             "schema",
         ), (called, "tool")
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """Without the model, which Bedrock and Vertex name in the URL."""
         config = self.config
         system, rest = TAKEN.split(request.messages)

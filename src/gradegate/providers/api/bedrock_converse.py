@@ -91,7 +91,7 @@ class Converse(Shape):
             ({"toolConfig": called}, "tool"),
         )
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """Without the temperature. Raises ProviderError for an image that is only named."""
         system, rest = _TAKEN.split(request.messages)
         options = {**self.config, **_flat(request.options)}
@@ -162,7 +162,7 @@ class Converse(Shape):
         return total(usage, *_READ), usage.get("outputTokens")
 
 
-def _flat(config: JsonObject) -> dict[str, Any]:
+def _flat(config: JsonObject) -> JsonObject:
     """The options under Converse's names, those of groups beside the others; what has Converse's own name wins."""
     groups = [config[name] for name in _GROUPS if isinstance(config.get(name), Mapping)]
     flat: dict[str, Any] = {}

@@ -85,7 +85,7 @@ class ModelOutput(FrozenStruct):
 # What joins a body to ask for JSON, and what the answer is where the endpoint keeps to it: "schema", JSON of the schema; "tool", the
 # input of our own tool; empty where the schema is not sent.
 Form = tuple[JsonObject, str]
-Send = Callable[[dict[str, Any], str], Reply]
+Send = Callable[[JsonObject, str], Reply]
 _PLAIN: Form = ({}, "")
 _SOME: Any = "any schema"  # in place of one: what a request asks for beside it is what counts
 REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand
@@ -226,7 +226,7 @@ class Shape:
                 return place, value
         return (), None
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The body of a request, without what names the model where the URL does."""
         raise NotImplementedError
 
@@ -261,7 +261,7 @@ def data_of(image: str) -> tuple[str, str] | None:
     return (match[1].lower(), "".join(match[2].split())) if match else None
 
 
-def joined(*parts: JsonObject) -> dict[str, Any]:
+def joined(*parts: JsonObject) -> JsonObject:
     """The parts in one; later ones win, and objects under the same key are joined in turn."""
     whole: dict[str, Any] = {}
     for part in parts:

@@ -178,7 +178,7 @@ class Embeddings(Model):
             usage = usage + spent
         return found, usage
 
-    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _body(self, texts: Sequence[str]) -> JsonObject:
         options = {**picked(self._config, self.sent), **(self._config.get("passthrough") or {})}
         return {"model": self._model, "input": list(texts), **options}
 

@@ -29,7 +29,7 @@ DECLARING = ("tools", "functions")  # keys of a provider's config that name what
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
 
 
-def uniform(call: JsonObject) -> dict[str, Any]:
+def uniform(call: JsonObject) -> JsonObject:
     """``{"id", "type": "function", "function": {"name", "arguments"}}``, where the arguments are JSON text.
 
     A call that the vendor's own side answers, such as a web search, keeps its ``type`` and has that for a name. What has
@@ -70,7 +70,7 @@ def names(call: Any) -> set[str]:
     }
 
 
-def written(text: str) -> list[dict[str, Any]] | None:
+def written(text: str) -> list[JsonObject] | None:
     """The calls that an answer consists of where its whole text is their JSON; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
@@ -80,7 +80,7 @@ def written(text: str) -> list[dict[str, Any]] | None:
         return None
 
 
-def told(value: Any) -> list[dict[str, Any]] | None:
+def told(value: Any) -> list[JsonObject] | None:
     """The calls of a JSON value: a list of them, one, or a message that holds them; None for anything else."""
     if isinstance(value, Mapping):
         vendors = (
@@ -111,7 +111,7 @@ def _is_call(value: Any) -> bool:
 # --- the tools that may be called -------------------------------------------------------------------------------
 
 
-def declared(config: JsonObject) -> dict[str, Any] | None:
+def declared(config: JsonObject) -> JsonObject | None:
     """The functions that ``tools`` and ``functions`` name, with the JSON Schemas of their parameters; None where neither is written."""
     # Where Bedrock's Converse has them, and Gemini which of them may be called
     inside = config.get("toolConfig")

@@ -23,7 +23,7 @@ from gradegate.providers.api.provider import Setting
 from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import Vendor, host_at
 from gradegate.security.redaction import excerpt, redactor, remember
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 JWT = "urn:ietf:params:oauth:token-type:jwt"
@@ -170,7 +170,7 @@ def asked(client: Client, method: str, url: str, what: str, **request: Any) -> R
         raise ProviderError(f"{what}: {e}", e.trouble) from e
 
 
-def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict[str, Any]:
+def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> JsonObject:
     """The JSON object of a token endpoint. Raises ProviderError, in whose message none of the ``secrets`` is."""
     problem = ""
     trouble = Trouble.MALFORMED

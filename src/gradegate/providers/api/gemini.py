@@ -55,7 +55,7 @@ class Gemini(Shape):
             "",
         )
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The whole body."""
         system, rest = _TAKEN.split(request.messages)
         beside = picked(self.config, BESIDE)

@@ -118,7 +118,7 @@ def one_text(request: Request) -> str:
 
 def post(
     client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
-) -> tuple[dict[str, Any], float]:
+) -> tuple[JsonObject, float]:
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body, waits)
     if not isinstance(content, dict):
@@ -253,7 +253,7 @@ class Model(Provider):
         """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
         return ""
 
-    def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
+    def _post(self, body: JsonObject) -> tuple[JsonObject, float]:
         try:
             return post(self._client, self.url, self._headers, body, self._waits)
         except ProviderError as e:

@@ -70,7 +70,7 @@ class Completions(Shape):
         whole = {"response_format": {"type": "json_schema", "json_schema": named}}
         return (whole, "schema"), ({"response_format": {"type": "json_object"}}, "")
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         options = {**self._options, **request.options}
         options.pop("temperature", None)  # sent where the model takes any
@@ -182,7 +182,7 @@ class Responses(Shape):
             "",
         )
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         config = self.config
         options = picked(config, RESPONSES_SENT)
