@@ -8,6 +8,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answe
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
+    WRITTEN_AS_SCORE,
     Asks,
     Grader,
     Judge,
@@ -16,7 +17,6 @@ from gradegate.assertions.grading.evaluator import (
     Transcript,
     Unreadable,
     Verdict,
-    Written,
     assertion,
 )
 from gradegate.assertions.judge import form
@@ -67,7 +67,7 @@ class AnswerRelevance(Grader):
 
     scoring = Scoring(0.5, share=False, tolerance=EPSILON)
     asks = Asks(("text", "embedding"), questions=QUESTIONS)
-    written = Written(csv_threshold=0.75)
+    written = WRITTEN_AS_SCORE
 
     language: str = ""
 

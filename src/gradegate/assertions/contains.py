@@ -16,6 +16,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
     options,
+    pass_or_fail,
 )
 from gradegate.templating.template import show
 
@@ -46,10 +47,8 @@ class Contains(_Folding):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         holds = self.fold(self.value) in self.fold(transcript.output)
-        return Verdict(
-            float(holds),
-            holds,
-            f'the answer {"holds" if holds else "does not hold"} "{self.value}"',
+        return pass_or_fail(
+            holds, f'the answer {"holds" if holds else "does not hold"} "{self.value}"'
         )
 
 
@@ -103,7 +102,7 @@ class ContainsAny(_Folding):
             reason = "the answer holds " + ("every text" if self.every else "one of the texts")
         else:
             reason = "the answer does not hold " + ", ".join(f'"{text}"' for text in missing)
-        return Verdict(float(passed), passed, reason, {"missing": missing})
+        return pass_or_fail(passed, reason, missing=missing)
 
 
 @assertion("contains-all")

@@ -8,7 +8,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conve
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grader,
     Judge,
     NoVerdict,
@@ -30,7 +30,7 @@ class ConversationRelevance(Grader):
     """Every answer in a conversation fits the messages before it."""
 
     scoring = Scoring(0.5)
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
 
     windowSize: WindowSize = 5  # noqa: N815  # the key in the config
     language: str = ""

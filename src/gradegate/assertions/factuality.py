@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grader,
     Judge,
     Scoring,
@@ -45,7 +45,7 @@ class Factuality(Grader):
     """A model compares the facts of the answer with a reference answer (categories A to E)."""
 
     scoring = Scoring(above_zero=True, share=False)
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
 
     value: str
     """The reference answer."""

@@ -17,6 +17,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
     options,
+    pass_or_fail,
 )
 from gradegate.errors import ConfigError
 from gradegate.files import documents as document
@@ -62,11 +63,9 @@ class IsJson(_WithSchema):
         try:
             value = json.loads(transcript.output, parse_constant=jsonobjects.no_number)
         except (ValueError, RecursionError) as e:
-            return Verdict(0.0, False, f"the answer is not JSON: {fault(e, transcript.output)}")
+            return pass_or_fail(False, f"the answer is not JSON: {fault(e, transcript.output)}")
         problem = self._problem(value)
-        return Verdict(
-            float(not problem), not problem, problem or "the answer is JSON that fits the schema"
-        )
+        return pass_or_fail(not problem, problem or "the answer is JSON that fits the schema")
 
 
 @assertion("contains-json")
@@ -82,5 +81,5 @@ class ContainsJson(_WithSchema):
                 )
             problem = self._problem(item.value)
             if not problem:
-                return Verdict(1.0, True, "the answer contains JSON that fits the schema")
-        return Verdict(0.0, False, problem)
+                return pass_or_fail(True, "the answer contains JSON that fits the schema")
+        return pass_or_fail(False, problem)

@@ -9,14 +9,15 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import (
+    WRITTEN_AS_SCORE,
     Grader,
     Judge,
     NoVerdict,
     Scoring,
     Transcript,
     Verdict,
-    Written,
     assertion,
+    pass_or_fail,
 )
 from gradegate.core.field_types import Bounds, beyond
 
@@ -43,9 +44,7 @@ class WordCount(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         count = len(transcript.output.split())
         limit = beyond(count, self.value.min, self.value.max)
-        return Verdict(
-            float(not limit), not limit, f"the answer has {count} words{limit}", {"count": count}
-        )
+        return pass_or_fail(not limit, f"the answer has {count} words{limit}", count=count)
 
 
 @assertion("levenshtein")
@@ -53,7 +52,7 @@ class Levenshtein(Grader):
     """The answer becomes a text by at most so many insertions, deletions and replacements of a character."""
 
     scoring = Scoring(decides=True, most=True, share=False)
-    written = Written(csv_threshold=0.75)
+    written = WRITTEN_AS_SCORE
 
     value: str
     """The text that the answer is compared with."""
@@ -63,11 +62,9 @@ class Levenshtein(Grader):
         most = int(self.threshold)
         distance = _distance(transcript.output, self.value, most)
         passed = distance <= most
-        said = f"{distance}" if distance <= most else f"more than {most}"
-        return Verdict(
-            float(passed),
-            passed,
-            f"the distance is {said}, and at most {self.threshold:g} is asked for",
+        said = distance if passed else f"more than {most}"
+        return pass_or_fail(
+            passed, f"the distance is {said}, and at most {self.threshold:g} is asked for"
         )
 
 
@@ -108,4 +105,4 @@ class FinishReason(Grader):
         if not isinstance(reason, str) or not reason:
             raise NoVerdict("the answer does not say why it ended")
         same = reason.lower() == self.value.strip().lower()
-        return Verdict(float(same), same, f'the answer ended with "{reason}"')
+        return pass_or_fail(same, f'the answer ended with "{reason}"')

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grader,
     Judge,
     Scoring,
@@ -53,7 +53,7 @@ class LlmRubric(Grader):
     """A model grades the answer against a rubric that you write in plain words."""
 
     scoring = Scoring(share=False)  # a rubric may count points
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
     written = Written(value_or_prompt=True, keeps_blanks=True)
 
     value: Any = ""

@@ -19,6 +19,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
     options,
+    pass_or_fail,
 )
 from gradegate.core.field_types import parted
 from gradegate.files.documents import WrongError, fault
@@ -107,7 +108,7 @@ class IsXml(_OfXml):
         try:
             reader.read(transcript.output)
         except (expat.ExpatError, ValueError) as e:
-            return Verdict(0.0, False, f"the answer is not XML: {fault(e, transcript.output)}")
+            return pass_or_fail(False, f"the answer is not XML: {fault(e, transcript.output)}")
         return _found(reader.missing)
 
 
@@ -141,15 +142,13 @@ class ContainsXml(_OfXml):
                 break
         if found:
             return _found([path.split(".") for path in missing])
-        return Verdict(0.0, False, "the answer contains no XML")
+        return pass_or_fail(False, "the answer contains no XML")
 
 
 def _found(missing: Iterable[Sequence[str]]) -> Verdict:
     names = ", ".join(sorted(".".join(path) for path in missing))
-    return Verdict(
-        float(not names),
-        not names,
-        f"missing elements: {names}" if names else "the XML is well-formed",
+    return pass_or_fail(
+        not names, f"missing elements: {names}" if names else "the XML is well-formed"
     )
 
 
@@ -181,8 +180,4 @@ class ContainsHtml(Grader):
             )
         except ValueError as e:
             raise NoVerdict(f"HTML cannot be looked for in the answer: {e}") from e
-        return Verdict(
-            float(signs >= 2),
-            signs >= 2,
-            f"the answer has {signs} signs of HTML, and two are enough",
-        )
+        return pass_or_fail(signs >= 2, f"the answer has {signs} signs of HTML, and two are enough")

@@ -14,12 +14,12 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import (
+    WRITTEN_AS_SCORE,
     Grader,
     Judge,
     Scoring,
     Transcript,
     Verdict,
-    Written,
     assertion,
     options,
 )
@@ -149,7 +149,7 @@ class RougeN(Grader):
     """The answer and a reference have tokens in common (ROUGE-1, F1)."""
 
     scoring = Scoring(0.75)
-    written = Written(csv_threshold=0.75)
+    written = WRITTEN_AS_SCORE
 
     value: str
     """The reference."""

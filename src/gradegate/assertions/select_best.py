@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grade,
     Grader,
     Judge,
@@ -33,7 +33,7 @@ LABELS = ("answer", "output", "index", "choice")
 class SelectBest(Grader):
     """A model picks the best of all outputs of a test; that one passes, the others fail."""
 
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
     compares = "outputs"
 
     value: str

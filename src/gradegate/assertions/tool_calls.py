@@ -23,6 +23,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     Written,
     assertion,
+    pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
 from gradegate.core.field_types import parted, stripped
@@ -52,15 +53,11 @@ class IsValidToolCall(Grader):
             raise NoVerdict("the target's config has no `tools` to check the calls against")
         called = calls(transcript)
         if not called:
-            return Verdict(0.0, False, "the answer calls no tool")
+            return pass_or_fail(False, "the answer calls no tool")
         faults = _faults(called, known)
         names = ", ".join(named(call)[0] for call in called)
-        return Verdict(
-            float(not faults),
-            not faults,
-            "; ".join(faults) or f"valid calls: {names}",
-            {"calls": [*called]},
-        )
+        reason = "; ".join(faults) or f"valid calls: {names}"
+        return pass_or_fail(not faults, reason, calls=[*called])
 
 
 def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:

@@ -24,6 +24,7 @@ from gradegate.assertions.grading.evaluator import (
     Transcript,
     Verdict,
     assertion,
+    pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import KINDS, Step, matches, steps
 from gradegate.core.field_types import Bounds, Count, beyond, listed
@@ -90,12 +91,10 @@ _Used = Annotated[
 
 
 def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
-    evidence = {"steps": [{"step": str(step), "arguments": step.arguments} for step in called]}
-    return Verdict(
-        float(passed),
+    return pass_or_fail(
         passed,
         f"{reason}; called: {', '.join(map(str, called)) or 'none'}",
-        evidence,
+        steps=[{"step": str(step), "arguments": step.arguments} for step in called],
     )
 
 

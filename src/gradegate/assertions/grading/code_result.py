@@ -8,7 +8,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import NoVerdict, Scoring, Transcript, Verdict
+from gradegate.assertions.grading.evaluator import (
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    pass_or_fail,
+)
 from gradegate.core.conversation import IS_DATA, RAW
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
@@ -25,7 +31,7 @@ def verdict(value: Any, nothing: str = "it returns nothing: add `return`") -> Ve
     if value is None:
         raise NoVerdict(nothing)
     if isinstance(value, bool):
-        return Verdict(float(value), value, f"returned {str(value).lower()}")
+        return pass_or_fail(value, f"returned {str(value).lower()}")
     if isinstance(value, int | float):
         return Verdict(_finite(value, "the number"), None, f"returned {value:g}")
     if not isinstance(value, Mapping):

@@ -6,7 +6,7 @@ What every grader names is imported from here.
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
 
@@ -92,6 +92,9 @@ class Asks(FrozenStruct):
     skips_shared_prompt: bool = False
 
 
+ASKS_TEXT = Asks(("text",))
+
+
 class Written(FrozenStruct):
     """How configs write an assertion, where that is not the common way."""
 
@@ -105,6 +108,9 @@ class Written(FrozenStruct):
     runs_code: bool = False  # its value is code of the repository, which runs only by leave
     empty_value: bool = False  # an empty value may be meant, where the config writes one
     own_config: bool = False  # `config` is for code of the repository: it is given whole, and so is what the test says of itself
+
+
+WRITTEN_AS_SCORE = Written(csv_threshold=0.75)  # the threshold of most scores in promptfoo
 
 
 class Grader:
@@ -165,10 +171,15 @@ class Grader:
         raise NotImplementedError
 
 
+def pass_or_fail(passed: bool, reason: str, **evidence: Any) -> Verdict:
+    """The verdict of a grader that decides by itself, without a score between 0 and 1."""
+    return Verdict(float(passed), passed, reason, evidence)
+
+
 def verdicts_on(count: int, best: int, reason: str, evidence: JsonObject) -> Sequence[Verdict]:
     """One for each of so many outputs: the ``best`` passes, the others fail; -1 for none."""
     return [
-        Verdict(float(number == best), number == best, reason, {**evidence, "this output": number})
+        pass_or_fail(number == best, reason, **evidence, **{"this output": number})
         for number in range(count)
     ]
 

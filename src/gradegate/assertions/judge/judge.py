@@ -108,7 +108,7 @@ class Judge(Struct, frozen=True):
 
     models: Mapping[str, Provider] = {}
     rubric: Rubric = field(default_factory=Rubric)
-    vars: JsonObject = {}
+    vars: Variables = {}
     account: Account = field(default_factory=Account)
     grader_retries: int = 1
     language: str = ""

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
+    WRITTEN_AS_SCORE,
     Grader,
     NoVerdict,
     Scoring,
     Transcript,
     Unreadable,
     Verdict,
-    Written,
     options,
 )
 from gradegate.assertions.judge.prose import stripped
@@ -159,8 +159,8 @@ class ContextGrader(Grader):
     """Base of the graders that hold something against the context."""
 
     scoring = Scoring(0.5)
-    asks = Asks(("text",))
-    written = Written(csv_threshold=0.75)
+    asks = ASKS_TEXT
+    written = WRITTEN_AS_SCORE
 
     _: KW_ONLY
     context_transform: ContextTransformOption | None = None
