@@ -8,17 +8,16 @@ from fractions import Fraction
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics import conversation as metric
-from gradegate.assertions.metrics.conversation import Measured, share_of_yes
+from gradegate.assertions.metrics.conversation import Expecting, Measured, retrieved, share_of_yes
 from gradegate.structs import replace
 
 
 @assertion("contextual-precision")
-class ContextualPrecision(metric.Expecting):
+class ContextualPrecision(Expecting):
     """The retrieved documents that help to answer come before those that do not."""
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        sources = metric.retrieved(transcript)
+        sources = retrieved(transcript)
         judgements = judge.ask(
             "contextual-precision",
             verdicts.listed(count=len(sources.documents)),

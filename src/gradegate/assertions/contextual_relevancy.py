@@ -6,9 +6,14 @@ https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/conte
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics import conversation as metric
 from gradegate.assertions.metrics.context import units
-from gradegate.assertions.metrics.conversation import Measured, Metric, ask_once, share_of_yes
+from gradegate.assertions.metrics.conversation import (
+    Measured,
+    Metric,
+    ask_once,
+    retrieved,
+    share_of_yes,
+)
 
 
 @assertion("contextual-relevancy")
@@ -16,7 +21,7 @@ class ContextualRelevancy(Metric):
     """The sentences of the retrieved documents have to do with the question."""
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        sources = metric.retrieved(transcript)
+        sources = retrieved(transcript)
         sentences = {document: units(document) for document in sources.documents}
         asked = ask_once(
             judge,

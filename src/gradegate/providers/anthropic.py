@@ -6,8 +6,6 @@ https://platform.claude.com/docs/en/manage-claude/wif-reference (the exchange) a
 exchanges and calls have to name).
 """
 
-from collections.abc import Mapping
-
 from gradegate.http.client import Headers
 from gradegate.providers.api.anthropic_messages import OPTIONS, SAMPLING, Messages
 from gradegate.providers.api.chat_model import CHAT, ChatModel
@@ -48,7 +46,7 @@ class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
     options = (*OPTIONS, *CHAT, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
-    values: Mapping[str, str] = {"temperature": "number 0 1"}
+    values = {"temperature": "number 0 1"}
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:

@@ -7,17 +7,12 @@ OpenAI's own below ``/openai/v1`` and takes the deployment as model. A blocked p
 https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, third case, as ``azure-identity`` 1.27 does it.
 """
 
-from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.http.client import Headers
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import Federation
-from gradegate.providers.api.json_http import (
-    ACCESS,
-    base_url,
-    own_headers,
-)
+from gradegate.providers.api.json_http import ACCESS, Model, base_url, own_headers
 from gradegate.providers.api.openai_chat import SENT, Completions, reasons
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
@@ -49,16 +44,23 @@ FEDERATION = Federation(
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 
 
-@PROVIDERS.register("azure:chat", "azureopenai:chat")
-class AzureChat(ChatModel):
-    """A deployed chat model."""
+class _Deployment(Model):
+    """What an id of a deployment says, which is not the name of the model behind it."""
 
-    siblings: Mapping[str, str] = {
-        "embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"
-    }
-    options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
     in_id = ("deployment_id",)  # what the id says, where it says it
     vendor = _VENDOR
+
+    def _priced_as(self, response: JsonObject) -> str:
+        """``modelName`` of the config, else the model that the answer names."""
+        return str(self._config.get("modelName") or response.get("model") or "")
+
+
+@PROVIDERS.register("azure:chat", "azureopenai:chat")
+class AzureChat(_Deployment, ChatModel):
+    """A deployed chat model."""
+
+    siblings = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
+    options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
 
     def __init__(self, setting: Setting) -> None:
         config = setting.config
@@ -77,29 +79,20 @@ class AzureChat(ChatModel):
             deployment,
         )
 
-    def _priced_as(self, response: JsonObject) -> str:
-        """The model behind a deployment, whose name says nothing: ``modelName`` of the config, else the answer's."""
-        return str(self._config.get("modelName") or response.get("model") or "")
-
 
 @PROVIDERS.register(
     "azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding"
 )
-class AzureEmbeddings(Embeddings):
+class AzureEmbeddings(_Deployment, Embeddings):
     """A deployed embedding model."""
 
     options = (*Embeddings.options, *_OPTIONS)
-    in_id = ("deployment_id",)  # what the id says, where it says it
-    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
         super().__init__(
             setting, _url(setting, deployment, "embeddings"), _headers(setting), deployment
         )
-
-    def _priced_as(self, response: JsonObject) -> str:
-        return str(self._config.get("modelName") or response.get("model") or "")
 
 
 def _deployment(setting: Setting) -> str:

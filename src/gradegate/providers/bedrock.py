@@ -8,7 +8,6 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.md. Ids, options a
 
 import json
 import re
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -65,8 +64,8 @@ class Bedrock(ChatModel):
         *OPTIONS, *CHAT, "model", "region", "endpoint", "apiKey", "apiKeyEnvar",
         "accessKeyId", "secretAccessKey", "sessionToken", "headers",
     )  # fmt: skip
-    values: Mapping[str, str] = {"temperature": "number 0 1"}
-    unsupported: Mapping[str, str] = {
+    values = {"temperature": "number 0 1"}
+    unsupported = {
         "profile": f"leave it out: there are no profiles on GitHub; {_SIGN_IN}",
         "apiBaseUrl": "write `endpoint`, as promptfoo does",
         "apiHost": "write `endpoint`, as promptfoo does",
@@ -112,7 +111,7 @@ class KnowledgeBase(Model):
         "knowledgeBaseId", "modelArn", "numberOfResults", "temperature", "max_tokens", "top_p", "top_k", "region", "accessKeyId",
         "secretAccessKey", "sessionToken",
     )  # fmt: skip
-    unsupported: Mapping[str, str] = {
+    unsupported = {
         **Bedrock.unsupported,
         "apiKey": f"a knowledge base takes no key of Bedrock: {_SIGN_IN}",
     }

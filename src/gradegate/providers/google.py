@@ -4,7 +4,7 @@ API: https://ai.google.dev/api/generate-content and https://ai.google.dev/api/em
 request for up to 100 texts); the key goes in the header ``x-goog-api-key``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -36,7 +36,7 @@ _EMBEDDING = ("taskType", "outputDimensionality", "title")
 class Google(ChatModel):
     """A model at ``{base}/models/{model}:generateContent``."""
 
-    siblings: Mapping[str, str] = {"embedding": "google:embedding:gemini-embedding-001"}
+    siblings = {"embedding": "google:embedding:gemini-embedding-001"}
     options = (*OPTIONS, *ACCESS, *CHAT, "apiVersion")
     vendor = _VENDOR
 

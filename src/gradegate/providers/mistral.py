@@ -5,8 +5,6 @@ API: https://docs.mistral.ai/api, as in the types of the ``mistralai`` package 3
 type ``thinking``.
 """
 
-from collections.abc import Mapping
-
 from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
@@ -39,7 +37,7 @@ class _Completions(Completions):
 class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
-    siblings: Mapping[str, str] = {"embedding": "mistral:embedding:mistral-embed"}
+    siblings = {"embedding": "mistral:embedding:mistral-embed"}
     options = (*SENT, *ACCESS, *CHAT)
     vendor = _VENDOR
 

@@ -6,7 +6,7 @@ that was asked and never at one that a reply names. Ids, the input and the categ
 (https://www.promptfoo.dev/docs/providers/replicate/).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
@@ -40,7 +40,7 @@ class Replicate(Model):
 
     options = (*_OURS, *_INPUT)
     open = True
-    siblings: Mapping[str, str] = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
+    siblings = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
     vendor = Vendor(_KEYS, ("api.replicate.com",))
     rates = None
 

@@ -7,7 +7,6 @@ their order are those of promptfoo (https://www.promptfoo.dev/docs/providers/ver
 """
 
 import re
-from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.core.conversation import Request
@@ -58,7 +57,7 @@ class Vertex(ChatModel):
             )
         )
     )  # fmt: skip
-    unsupported: Mapping[str, str] = dict.fromkeys(
+    unsupported = dict.fromkeys(
         ("credentials", "keyFilename", "googleAuthOptions", "scopes"), _SIGN_IN
     )
     vendor = VENDOR

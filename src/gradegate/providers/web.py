@@ -53,9 +53,8 @@ class Web(Provider):
         "transformResponse",
         "responseParser",
     )
-    unsupported: Mapping[
-        str, str
-    ] = {  # what promptfoo can do and gradegate does not: the key, and what to do instead
+    # What promptfoo can do and gradegate does not: the key, and what to do instead.
+    unsupported = {
         "request": "write it as `url`, `method`, `headers` and `body`",
         "requestTransform": "promptfoo calls it `transformRequest`",
         "sessionParser": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",

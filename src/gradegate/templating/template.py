@@ -118,15 +118,18 @@ _read_long = lru_cache(maxsize=64)(_looked_at)
 
 def render_values(value: Any, variables: Variables) -> Any:
     """Fill every string in a nested value. Raises TemplateError."""
-    return _filled(value, partial(render, variables=variables))
+    return change_texts(value, partial(render, variables=variables))
 
 
-def _filled(value: Any, fill: Callable[[str], str]) -> Any:
+def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
+    """A nested value with every string in it changed."""
     if isinstance(value, str):
-        return fill(value)
+        return change(value)
     if isinstance(value, Mapping):
-        return {key: _filled(item, fill) for key, item in value.items()}
-    return [_filled(item, fill) for item in value] if isinstance(value, list | tuple) else value
+        return {key: change_texts(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [change_texts(item, change) for item in value]
+    return value
 
 
 def uses(source: str, ours: bool = False) -> frozenset[str]:
@@ -160,7 +163,7 @@ def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
     """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
-    return _filled(
+    return change_texts(
         value, lambda text: render(text, {"env": env}) if uses(text) <= {"env"} else text
     )
 

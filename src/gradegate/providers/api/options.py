@@ -217,8 +217,8 @@ _KINDS = [
 ]
 _RED, _MEDIA, _VECTORS = (tuple(_UNKNOWN["special"][kind]) for kind in ("red", "media", "vectors"))
 # Options of its gateway, as most vendors name them
-ADALINE: Mapping[str, str] = _UNKNOWN["adaline"]
-_VENDORS: Mapping[str, str] = _UNKNOWN["vendors"]  # names under which people look for a vendor
+ADALINE = _UNKNOWN["adaline"]
+_VENDORS = _UNKNOWN["vendors"]  # names under which people look for a vendor
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 

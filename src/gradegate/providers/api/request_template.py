@@ -16,7 +16,7 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating.javascript import is_function
 from gradegate.templating.script import Script, ScriptError, mentions, of_response
-from gradegate.templating.template import render
+from gradegate.templating.template import change_texts, render
 
 # Members of an answer that say more about an error, and are not an answer.
 _ABOUT_ERRORS = frozenset(
@@ -205,18 +205,8 @@ def _filled(template: Any, variables: Variables) -> Any:
                 return json.loads(render(written, variables, into="json"))
         return text
 
-    return _changed(template, fill)
+    return change_texts(template, fill)
 
 
 def _encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _changed(value: Any, change: Any) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {key: _changed(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_changed(item, change) for item in value]
-    return value
