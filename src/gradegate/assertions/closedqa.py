@@ -14,9 +14,9 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
     pass_or_fail,
 )
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 
-FORM = verdicts.single(line=verdicts.YES_NO_LINE)
+FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
 
 
 @assertion("model-graded-closedqa")

@@ -9,7 +9,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.assertions.judge.rubric import list_of, shape
@@ -34,7 +34,7 @@ def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
             raise Unreadable("it judges a statement twice")
         return tuple(judgement.verdict == "yes" for judgement in judgements)
 
-    counted = verdicts.listed(count=count)
+    counted = verdict_forms.listed(count=count)
 
     def item(statement: Object) -> Object:
         return shape(statement=statement, reason=TEXT, verdict={**TEXT, "enum": ["yes", "no"]})
@@ -59,7 +59,7 @@ class ContextFaithfulness(ContextGrader):
         question = transcript.vars["query"]
         answer = transcript.output
         judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
-        form = verdicts.items("statements", least=0)
+        form = verdict_forms.items("statements", least=0)
         statements = [
             *judge.ask(
                 "context-faithfulness-statements",

@@ -8,7 +8,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import marked_lines
 from gradegate.assertions.judge.verdict_forms import Judgement
@@ -23,7 +23,7 @@ MARKS = {"attributed": "yes", "not attributed": "no"}
 
 def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[tuple[Judgement[str], ...]]:
     """A verdict on each sentence by its number; for a prompt of the user's also a line with its mark for each."""
-    numbered = verdicts.numbered(MARKS, len(sentences))
+    numbered = verdict_forms.numbered(MARKS, len(sentences))
     if is_our_prompt:
         return numbered
     quotations = Quotations("\n".join(sentences), sentences)

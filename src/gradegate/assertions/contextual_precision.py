@@ -7,7 +7,7 @@ https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/conte
 from fractions import Fraction
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import Expecting, Measured, retrieved, share_of_yes
 from gradegate.structs import replace
 
@@ -20,7 +20,7 @@ class ContextualPrecision(Expecting):
         sources = retrieved(transcript)
         judgements = judge.ask(
             "contextual-precision",
-            verdicts.listed(count=len(sources.documents)),
+            verdict_forms.listed(count=len(sources.documents)),
             step="verdicts",
             images=sources.images,
             question=sources.question,

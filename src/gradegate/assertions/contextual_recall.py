@@ -5,7 +5,7 @@ https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextu
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.context import units
 from gradegate.assertions.metrics.conversation import Expecting, Measured, retrieved, share_of_yes
 
@@ -20,7 +20,7 @@ class ContextualRecall(Expecting):
         sentences = units(expected)
         judgements = judge.ask(
             "contextual-recall",
-            verdicts.numbered(verdicts.YES_NO, len(sentences)),
+            verdict_forms.numbered(verdict_forms.YES_NO, len(sentences)),
             step="verdicts",
             images=sources.images,
             expected=expected,

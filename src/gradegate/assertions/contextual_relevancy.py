@@ -5,7 +5,7 @@ https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/conte
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.context import units
 from gradegate.assertions.metrics.conversation import (
     Measured,
@@ -28,7 +28,7 @@ class ContextualRelevancy(Metric):
             sources.documents,
             lambda document: judge.ask(
                 "contextual-relevancy",
-                verdicts.numbered(verdicts.YES_NO, len(sentences[document])),
+                verdict_forms.numbered(verdict_forms.YES_NO, len(sentences[document])),
                 step="verdicts",
                 document=document,
                 sentences=sentences[document],

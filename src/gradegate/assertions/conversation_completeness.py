@@ -5,7 +5,7 @@ https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
@@ -16,8 +16,8 @@ from gradegate.assertions.metrics.conversation import (
 )
 from gradegate.structs import replace
 
-_INTENTIONS = verdicts.texts("intentions")
-_VERDICT = verdicts.single()
+_INTENTIONS = verdict_forms.texts("intentions")
+_VERDICT = verdict_forms.single()
 
 
 @assertion("conversation-completeness")

@@ -17,12 +17,12 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import WindowSize
 from gradegate.core.conversation import CONVERSATION, exchanges, flat, told, windows
 from gradegate.structs import replace
 
-FORM = verdicts.single(line=verdicts.YES_NO_LINE)
+FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
 
 
 @assertion("conversation-relevance")

@@ -8,14 +8,14 @@ Score: the model's mark from 0 to 10, over 10; it works out the steps where only
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import Measured, Metric, numbered, shown
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import exact
 from gradegate.structs import replace
 
 BEST = 10
-_SCORE = verdicts.score(BEST)
+_SCORE = verdict_forms.score(BEST)
 _KNOWN = ("scenario", "expected_outcome", "chatbot_role")
 
 
@@ -39,7 +39,7 @@ class ConversationalGEval(Metric):
         conversation = shown("conversation", numbered(transcript))
         steps = tuple(self.evaluation_steps) or judge.ask_once(
             "conversational-g-eval-steps",
-            verdicts.items("steps"),
+            verdict_forms.items("steps"),
             step="steps",
             criteria=self.value,
         )

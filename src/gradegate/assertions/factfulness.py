@@ -24,8 +24,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import form
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import form, verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
@@ -178,8 +177,8 @@ class Factfulness(Grader):
     ) -> dict[int, _Votes]:
         """The votes by claim, from knowledge alone or with a source; ``before`` is how many runs there were already."""
         ids = [claim.id for claim in claims]
-        schema = verdicts.verdicts_schema(ids, WORDS)
-        read = Form(schema, partial(verdicts.verdicts_by_id, ids=ids, words=WORDS))
+        schema = verdict_forms.verdicts_schema(ids, WORDS)
+        read = Form(schema, partial(verdict_forms.verdicts_by_id, ids=ids, words=WORDS))
 
         def ask(number: int) -> Mapping[int, Judgement[str]]:
             # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.

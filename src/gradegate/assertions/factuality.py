@@ -17,7 +17,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 
 CATEGORIES = {
     "A": ("subset", "the answer is a subset of the reference and consistent with it"),
@@ -26,7 +26,7 @@ CATEGORIES = {
     "D": ("disagree", "answer and reference contradict each other"),
     "E": ("differButFactual", "answer and reference differ in nothing that matters"),
 }
-FORM = verdicts.chosen("category", tuple(CATEGORIES))
+FORM = verdict_forms.chosen("category", tuple(CATEGORIES))
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))

@@ -20,14 +20,14 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import mean
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
-SCORE = verdicts.score(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
+SCORE = verdict_forms.score(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
 
 
 @assertion("g-eval")
@@ -67,7 +67,7 @@ class GEval(Grader):
             place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
             try:
                 steps = tuple(self.evaluation_steps) or judge.ask_once(
-                    "g-eval-steps", verdicts.items("steps"), step="steps", criteria=criterion
+                    "g-eval-steps", verdict_forms.items("steps"), step="steps", criteria=criterion
                 )
                 listed = "\n- ".join(("", *steps)).lstrip("\n")
                 judgement = judge.ask(

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.conversation import (
     Measured,
@@ -28,7 +28,7 @@ from gradegate.core.numbers import exact
 from gradegate.structs import replace
 
 BEST = 10
-_MARK = verdicts.score(BEST)
+_MARK = verdict_forms.score(BEST)
 _PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}
 
 

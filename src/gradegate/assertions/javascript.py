@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.assertions.grading import code_result as program_objects
+from gradegate.assertions.grading import code_result
 from gradegate.assertions.grading.code_result import situation
 from gradegate.assertions.grading.evaluator import (
     Grader,
@@ -30,7 +30,7 @@ from gradegate.templating.script import Fault, ScriptError, Vain, mentions, of_a
 class JavaScript(Grader):
     """JavaScript of the config decides: a boolean, a number, or `{pass, score, reason}`."""
 
-    scoring = program_objects.SCORING
+    scoring = code_result.SCORING
     written = Written(own_config=True)
 
     value: Any
@@ -56,11 +56,11 @@ class JavaScript(Grader):
         )
         try:
             found = of_assertion(self.value).call(transcript.answer, told)
-            verdict = program_objects.verdict(
+            verdict = code_result.verdict(
                 found.value, f"it gives {found.type}: add `return`, or compare with it"
             )
         except (Fault, NoVerdict) as e:
-            return program_objects.broken(f"the JavaScript fails on the answer: {e}")
+            return code_result.broken(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript returned no verdict: {e}") from e
         logged = {"console": list(found.lines)} if found.lines else {}

@@ -5,7 +5,7 @@ https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowle
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
@@ -18,8 +18,8 @@ from gradegate.assertions.metrics.conversation import (
 from gradegate.core.conversation import Turn
 from gradegate.structs import JsonObject, replace
 
-_FACTS = verdicts.texts("facts")
-_VERDICT = verdicts.single()
+_FACTS = verdict_forms.texts("facts")
+_VERDICT = verdict_forms.single()
 _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and the answer
 
 

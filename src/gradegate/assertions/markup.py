@@ -23,7 +23,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.core.field_types import parted
 from gradegate.files.documents import WrongError, fault
-from gradegate.templating import regex as patterns
+from gradegate.templating import regex
 
 MOST = 8 * 1024 * 1024  # characters that are read while XML is looked for
 DEEPEST = 10_000  # elements within one another
@@ -173,9 +173,9 @@ class ContainsHtml(Grader):
         """Score 1 or 0: two signs of HTML are enough, such as a known tag, or an opening and a closing one."""
         try:
             signs = sum(
-                weight for pattern, weight in _SIGNS if patterns.search(pattern, transcript.output)
+                weight for pattern, weight in _SIGNS if regex.search(pattern, transcript.output)
             )
-            signs += patterns.search(_OPENING, transcript.output) + patterns.search(
+            signs += regex.search(_OPENING, transcript.output) + regex.search(
                 _CLOSING, transcript.output
             )
         except ValueError as e:

@@ -5,7 +5,7 @@ https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adhere
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     Measured,
     Metric,
@@ -41,7 +41,7 @@ class RoleAdherence(Metric):
             **shown("conversation", turns),
         }
         judgements = judge.ask(
-            "role-adherence", verdicts.listed(count=len(spoken)), step="verdicts", **told
+            "role-adherence", verdict_forms.listed(count=len(spoken)), step="verdicts", **told
         )
         pairs = zip(spoken, judgements, strict=True)
         return share_of_yes(

@@ -19,7 +19,7 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
     pass_or_fail,
 )
-from gradegate.templating import regex as patterns
+from gradegate.templating import regex
 from gradegate.templating.template import show
 
 
@@ -81,12 +81,12 @@ class Regex(Grader):
     @field_validator("value")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        patterns.check(value)
+        regex.check(value)
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         try:
-            matches = patterns.search(self.value, transcript.output, javascript=True)
+            matches = regex.search(self.value, transcript.output, javascript=True)
         except ValueError as e:
             raise NoVerdict(
                 f"the regular expression cannot be used on the answer: {e}; simplify it"

@@ -27,12 +27,11 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
 from gradegate.core.field_types import parted, stripped
-from gradegate.files import documents as document
+from gradegate.files import documents
 from gradegate.files.documents import fault
 from gradegate.providers.api.content import declared
 from gradegate.structs import JsonObject
-from gradegate.templating import json_schema as schemas
-from gradegate.templating import lenient_json as jsonobjects
+from gradegate.templating import json_schema, lenient_json
 
 MOST = 20  # faults and names of tools that a reason says
 
@@ -76,8 +75,8 @@ def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
             faults.append(f"the arguments of `{name}` are not JSON: {fault(e, text)}")
     names = dict.fromkeys(name for name, _ in checked)
     try:
-        breaches = schemas.breaches(
-            {name: document.to_json(known[name]) for name in names}, checked
+        breaches = json_schema.breaches(
+            {name: documents.to_json(known[name]) for name in names}, checked
         )
     except ValueError as e:
         shown = "`, `".join(islice(names, MOST))
@@ -136,7 +135,7 @@ def _in_text(text: str) -> Iterator[str]:
             for item in whole
             if isinstance(item, Mapping) and isinstance(item.get("name"), str)
         )
-    for value, start, end in jsonobjects.find(text):
+    for value, start, end in lenient_json.find(text):
         before, after = start - 1, end  # of what is beside it on its lines
         while before >= 0 and text[before] in " \t\r[,":
             before -= 1

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
@@ -41,8 +41,8 @@ _MODES = {
     "recall": (("helped",), ("helped", "withheld")),
     "f1": (("helped", "helped"), ("helped", "helped", "strayed", "withheld")),
 }
-_QUESTIONS = verdicts.texts("questions")
-_VERDICT = verdicts.single(dict(zip(WORDS, WORDS, strict=True)))
+_QUESTIONS = verdict_forms.texts("questions")
+_VERDICT = verdict_forms.single(dict(zip(WORDS, WORDS, strict=True)))
 _Topics = Annotated[
     list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)
 ]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
-from gradegate.providers.api import openai_chat as completions
+from gradegate.providers.api import openai_chat
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.json_http import Model, need_model, own_headers, place
@@ -49,7 +49,7 @@ class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
     siblings = SIBLINGS
-    options = (*completions.SENT, *ACCESS, *CHAT)
+    options = (*openai_chat.SENT, *ACCESS, *CHAT)
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -68,7 +68,7 @@ class OpenAiResponses(ChatModel):
 
     siblings = SIBLINGS
     options = (
-        *completions.RESPONSES_SENT,
+        *openai_chat.RESPONSES_SENT,
         *ACCESS,
         *CHAT,
         "max_tokens",

@@ -17,11 +17,11 @@ from gradegate.files.documents import to_json
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.prices import is_number
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
-from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox import repository_code
 from gradegate.sandbox.program import argv, command_digest
 from gradegate.sandbox.repository_code import ANSWERS, Failed, Place, check, program
 from gradegate.security.redaction import excerpt
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 
 _LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
 _METADATA = 200_000  # characters: reports keep them
@@ -60,7 +60,7 @@ class _Code(Provider):
         # The variables that the config gives the code: literals, and what the workflow named.
         spec = setting.spec
         env = setting.env
-        named = pool.leave().named
+        named = repository_code.leave().named
         given = {
             name: text
             for name, text in env.literals.items()
@@ -83,7 +83,11 @@ class _Code(Provider):
             for said in request.messages
         ]
         alone = len(request.messages) == 1
-        prompt = request.prompt if request.prompt and (alone or chat.parse(request.prompt)) else ""
+        prompt = (
+            request.prompt
+            if request.prompt and (alone or chat_prompt.parse(request.prompt))
+            else ""
+        )
         prompt = prompt or (request.messages[0].content if alone else to_json(written))
         context = {
             "vars": request.vars,
@@ -199,10 +203,10 @@ class File(_Code):
             "workers": self._workers,
         }
         if self._program.file.is_python:
-            return pool.call(self._program, arguments, "target", default, **about)
+            return repository_code.call(self._program, arguments, "target", default, **about)
         prompt, options, *context = arguments
         more = {"kind": "provide", "options": options}
-        return pool.call(
+        return repository_code.call(
             self._program, [prompt, *context], "target", _METHODS[default], more=more, **about
         )
 
@@ -223,14 +227,14 @@ class Command(_Code):
         self.code = command_digest(self._words, setting.workspace, setting.folder, spec.origin)
         super().__init__(setting)
         self._place = Place(setting.folder, "target", spec.id, env=self._env)
-        self._workers = self._workers or max(pool.leave().calls, CONCURRENCY)
+        self._workers = self._workers or max(repository_code.leave().calls, CONCURRENCY)
 
     def _asked(self, arguments: list[Any]) -> Any:
         words = [
             *self._words,
             *(part if isinstance(part, str) else to_json(part) for part in arguments),
         ]
-        output = pool.ask(
+        output = repository_code.ask(
             self._place, {"kind": "command", "argv": words}, self._seconds, self._workers
         )
         return {"output": output}

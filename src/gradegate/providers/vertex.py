@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
-from gradegate.providers.api import anthropic_messages as messages
-from gradegate.providers.api import gemini
+from gradegate.providers.api import anthropic_messages, gemini
 from gradegate.providers.api.anthropic_messages import Messages
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, ChatModel
@@ -52,7 +51,7 @@ class Vertex(ChatModel):
     options = tuple(
         dict.fromkeys(
             (
-                *gemini.OPTIONS, *messages.OPTIONS, *ACCESS, *CHAT, "region", "projectId", "publisher", "apiVersion",
+                *gemini.OPTIONS, *anthropic_messages.OPTIONS, *ACCESS, *CHAT, "region", "projectId", "publisher", "apiVersion",
                 "expressMode", "anthropic_version", "anthropicVersion", "modelArmor",
             )
         )

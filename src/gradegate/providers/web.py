@@ -16,7 +16,7 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import strings, to_json
 from gradegate.http.exchange import Response
-from gradegate.providers.api import request_template as httpreply
+from gradegate.providers.api import request_template
 from gradegate.providers.api.json_http import base_url, host_of, labels, refusal, vector, words
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
 from gradegate.providers.api.request_template import (
@@ -189,9 +189,9 @@ class Web(Provider):
         variables = {"messages": messages, **given, "prompt": made, "env": self._env}
         whole = made if isinstance(made, Mapping) else None
         try:
-            url = httpreply.address(self._parts.url, self._parts.query, variables)
+            url = request_template.address(self._parts.url, self._parts.query, variables)
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
-            body, kind = httpreply.body(self._parts.body, headers, variables, whole)
+            body, kind = request_template.body(self._parts.body, headers, variables, whole)
         except (TemplateError, ValueError) as e:
             raise ProviderError(
                 f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP

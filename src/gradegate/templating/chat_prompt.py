@@ -7,7 +7,7 @@ from typing import Any
 
 from gradegate.core.conversation import Message
 from gradegate.errors import ConfigError
-from gradegate.files import documents as document
+from gradegate.files import documents
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
@@ -28,7 +28,7 @@ def structure(text: str) -> list[Any] | JsonObject | None:
             parsed = json.loads(start)
             return parsed if isinstance(parsed, list | dict) else None
         listed = (
-            document.read(text.encode("utf-8", "replace"), "chat")
+            documents.read(text.encode("utf-8", "replace"), "chat")
             if start.startswith("- role:")
             else None
         )

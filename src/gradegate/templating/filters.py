@@ -8,7 +8,7 @@ from functools import cmp_to_key
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.templating import printing as js
+from gradegate.templating import printing
 from gradegate.templating.printing import (
     UNDEFINED,
     is_nothing,
@@ -58,8 +58,8 @@ def _size(value: Any, otherwise: int) -> int:
 def _sum(values: Any, attribute: Any = None, start: Any = 0) -> Any:
     total: Any = 0
     for item in _list(values):
-        total = js.add(total, member(item, attribute) if is_true(attribute) else item)
-    return js.add(start, total)
+        total = printing.add(total, member(item, attribute) if is_true(attribute) else item)
+    return printing.add(start, total)
 
 
 def _join(values: Any, by: Any = "", attribute: Any = None) -> str:
@@ -83,8 +83,8 @@ def _sort(
     def compared(left: Any, right: Any) -> int:
         order = (
             -1
-            if js.SIGNS["<"](key(left), key(right))
-            else int(js.SIGNS[">"](key(left), key(right)))
+            if printing.SIGNS["<"](key(left), key(right))
+            else int(printing.SIGNS[">"](key(left), key(right)))
         )
         return -order if is_true(reverse) else order
 
@@ -119,7 +119,7 @@ def _replace(value: Any, old: Any, new: Any = UNDEFINED, most: Any = UNDEFINED) 
 
 def _trim(value: Any) -> str:
     if isinstance(value, str):
-        return value.strip(js.SPACE)
+        return value.strip(printing.SPACE)
     raise TypeError("the filter is for texts; `~ ''` makes one of a value")
 
 
@@ -183,7 +183,9 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "capitalize": _capitalize,
     "d": _default,
     "default": _default,
-    "dump": lambda value, spaces=None: value if value is UNDEFINED else js.dump(value, spaces),
+    "dump": lambda value, spaces=None: (
+        value if value is UNDEFINED else printing.dump(value, spaces)
+    ),
     "first": lambda value: member(_items(value), 0),
     "float": _leading(float, r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))"),
     "indent": _indent,

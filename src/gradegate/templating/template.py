@@ -18,8 +18,7 @@ from gradegate.core.provider_spec import Verbatim
 from gradegate.files.limits import MAX_CHARACTERS, MAX_SOURCE, MAX_TOKENS
 from gradegate.sandbox.evaluate import Charged, Exceeded, Refused, Spent, evaluate
 from gradegate.structs import JsonObject
-from gradegate.templating import chat_prompt as chat
-from gradegate.templating import nunjucks as engine
+from gradegate.templating import chat_prompt, nunjucks
 from gradegate.templating.nunjucks import TemplateError
 from gradegate.templating.printing import UNDEFINED, printed, prints_json, show
 
@@ -97,11 +96,11 @@ def _looked_at(source: str, ours: bool) -> _Read:
     asked = list[Iterable[str]]()
     try:
         with Charged():
-            tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
+            tree = None if nunjucks.has_more_tokens(source, MAX_TOKENS) else nunjucks.parse(source)
             if tree is not None and (ours or is_plain(tree)):
-                asked = [*engine.asked_by(tree)]
-                fill = partial(engine.generate, tree)
-                straight = engine.straight(tree)
+                asked = [*nunjucks.asked_by(tree)]
+                fill = partial(nunjucks.generate, tree)
+                straight = nunjucks.straight(tree)
         asked = asked or evaluate("gradegate.templating.nunjucks:asked", source)
     except Spent as e:
         raise TemplateError(str(e)) from e
@@ -243,7 +242,7 @@ def fill(source: str, variables: Variables) -> str:
 
 
 # Of prompts, which are the same few for all cases.
-_structure = lru_cache(maxsize=64)(chat.structure)
+_structure = lru_cache(maxsize=64)(chat_prompt.structure)
 is_unchanged = lru_cache(maxsize=64)(stays)
 
 
@@ -286,4 +285,4 @@ def asked_by(text: str) -> list[str]:
     if len(text) > _FEW:
         return list(evaluate("gradegate.templating.nunjucks:mentioned", text))
     with Charged():
-        return engine.mentioned(text)
+        return nunjucks.mentioned(text)

@@ -9,14 +9,14 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, options
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.conversation import CountingMetric, clipped, split
 from gradegate.core.field_types import Whole
 from gradegate.structs import replace
 
-_TRUTHS = verdicts.texts("truths")
-_CLAIMS = verdicts.texts("claims")
+_TRUTHS = verdict_forms.texts("truths")
+_CLAIMS = verdict_forms.texts("claims")
 
 
 class ClaimSource(NamedTuple):
@@ -93,7 +93,7 @@ class FaithfulnessMetric(CountingMetric):
         """One verdict for each claim; no claim, no call."""
         if not claims:
             return HeldClaims((), truths)
-        form = verdicts.listed(verdicts.YES_NO_IDK, count=len(claims))
+        form = verdict_forms.listed(verdict_forms.YES_NO_IDK, count=len(claims))
         judgements = judge.ask(
             "faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths)
         )

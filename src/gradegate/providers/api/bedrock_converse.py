@@ -25,7 +25,7 @@ from gradegate.providers.api.chat_api import (
 )
 from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
 from gradegate.structs import JsonObject
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 
 INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
 _ALIASES = {
@@ -232,7 +232,7 @@ def _block(part: Part) -> JsonObject:
             return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments}}
         case ToolResult():
             return {"toolResult": {"toolUseId": part.id, "content": [{"text": part.content}]}}
-    encoded = chat.image_of(part)  # which may be a data URI in place of the base64 text
+    encoded = chat_prompt.image_of(part)  # which may be a data URI in place of the base64 text
     return {**part, "image": {**part["image"], **_image(encoded)["image"]}} if encoded else part
 
 

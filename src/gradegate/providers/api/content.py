@@ -15,7 +15,7 @@ from gradegate.core.conversation import Image, Message
 from gradegate.errors import ProviderError, Trouble
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 
 CALLS = "tool_calls"  # where the metadata of a turn has them
 UNTOLD = "tool_calls_untold"  # where that of an answer says why it is not known which there were
@@ -250,7 +250,7 @@ class Taken(FrozenStruct):
             key = str(written.pop("tool_call_id", ""))
             name = written.pop("name", "") or written.pop("tool_name", "")
             plain = isinstance(content, str) or all(
-                chat.text_of(part) and not chat.unread(part) for part in content or ()
+                chat_prompt.text_of(part) and not chat_prompt.unread(part) for part in content or ()
             )
             if not (key or name) or message.images or not plain:
                 raise self._refusal("a `tool` message without a `tool_call_id` and a text")
@@ -274,15 +274,15 @@ class Taken(FrozenStruct):
     def _part(self, part: JsonObject) -> Part:
         if self._is_one(part, self.own):
             return part
-        image = chat.image_of(part)
-        text = chat.text_of(part)
+        image = chat_prompt.image_of(part)
+        text = chat_prompt.text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if not image and text is None:
             known = ", ".join(
                 f"`{kind}`" for kind in dict.fromkeys(("text", "image_url", *self.own))
             )
             raise self._refusal(f"a part `{kind}` of a chat message, but {known} and `tool_calls`")
-        more = chat.unread(part, bool(self.detailed))
+        more = chat_prompt.unread(part, bool(self.detailed))
         if more:
             raise self._refusal(f"`{excerpt(more, 60)}` in a part `{kind}` of a chat message")
         inner = part.get("image_url")
@@ -300,7 +300,7 @@ class Taken(FrozenStruct):
             else None
         )
         function = function if isinstance(function, Mapping) else {}
-        more = function and chat.beyond(
+        more = function and chat_prompt.beyond(
             call, {"id": None, "type": None, "function": {"name": None, "arguments": None}}
         )
         if more:

@@ -17,7 +17,7 @@ from gradegate.providers.api.prices import is_number, rates
 from gradegate.providers.api.provider import Provider, Setting, secret
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 
 # The key, the model or the address is wrong: the same answer comes to every call.
 SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
@@ -110,7 +110,7 @@ def own_headers(config: JsonObject) -> dict[str, str]:
 def one_text(request: Request) -> str:
     """A question for an API that takes no messages: the prompt as it is written, else all messages as JSON."""
     alone = len(request.messages) == 1
-    if request.prompt and (alone or chat.parse(request.prompt)):
+    if request.prompt and (alone or chat_prompt.parse(request.prompt)):
         return request.prompt
     said = [{"role": message.role, "content": message.content} for message in request.messages]
     return said[0]["content"] if alone else json.dumps(said, ensure_ascii=False)
