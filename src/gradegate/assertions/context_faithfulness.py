@@ -13,7 +13,6 @@ from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.assertions.judge.rubric import list_of, shape
-from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
@@ -37,10 +36,14 @@ def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
     counted = verdict_forms.listed(count=count)
 
     def item(statement: Object) -> Object:
-        return shape(statement=statement, reason=TEXT, verdict={**TEXT, "enum": ["yes", "no"]})
+        return shape(
+            statement=statement,
+            reason=verdict_forms.TEXT,
+            verdict={**verdict_forms.TEXT, "enum": ["yes", "no"]},
+        )
 
-    each = [item({**TEXT, "enum": [statement]}) for statement in statements]
-    schema = list_of("verdicts", item(TEXT), count, each)
+    each = [item({**verdict_forms.TEXT, "enum": [statement]}) for statement in statements]
+    schema = list_of("verdicts", item(verdict_forms.TEXT), count, each)
     return Form(
         schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
     )

@@ -11,7 +11,6 @@ from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import marked_lines
-from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader, Quotations, units
 from gradegate.core.conversation import Variables
@@ -21,7 +20,9 @@ from gradegate.structs import replace
 MARKS = {"attributed": "yes", "not attributed": "no"}
 
 
-def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[tuple[Judgement[str], ...]]:
+def _form(
+    sentences: Sequence[str], *, is_our_prompt: bool
+) -> Form[tuple[verdict_forms.Judgement[str], ...]]:
     """A verdict on each sentence by its number; for a prompt of the user's also a line with its mark for each."""
     numbered = verdict_forms.numbered(MARKS, len(sentences))
     if is_our_prompt:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.conversation import (
     Measured,
     Metric,
@@ -68,7 +67,7 @@ class GoalAccuracy(Metric):
         )
         steps = [*_PROMPTS] if self.way else ["goal"]
 
-        def ask(question: tuple[_Task, str]) -> Judgement[float]:
+        def ask(question: tuple[_Task, str]) -> verdict_forms.Judgement[float]:
             task, step = question
             return judge.ask(
                 _PROMPTS[step], _MARK, step=step, goal=task.goal, **shown("work", task.turns)

@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import field_validator
 
 from gradegate.assertions.grading import code_result
-from gradegate.assertions.grading.code_result import situation
 from gradegate.assertions.grading.evaluator import (
     Grader,
     Judge,
@@ -52,7 +51,9 @@ class JavaScript(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
         told = (
-            situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
+            code_result.situation(transcript, self.test, self.config)
+            if mentions(self.value, "context")
+            else {}
         )
         try:
             found = of_assertion(self.value).call(transcript.answer, told)

@@ -21,7 +21,6 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.errors import ConfigError
 from gradegate.files import documents
-from gradegate.files.documents import fault
 from gradegate.templating import json_schema, lenient_json
 
 MOST = 1000  # objects of one answer that are checked
@@ -66,7 +65,9 @@ class IsJson(_WithSchema):
         try:
             value = json.loads(transcript.output, parse_constant=lenient_json.no_number)
         except (ValueError, RecursionError) as e:
-            return pass_or_fail(False, f"the answer is not JSON: {fault(e, transcript.output)}")
+            return pass_or_fail(
+                False, f"the answer is not JSON: {documents.fault(e, transcript.output)}"
+            )
         problem = self._problem(value)
         return pass_or_fail(not problem, problem or "the answer is JSON that fits the schema")
 

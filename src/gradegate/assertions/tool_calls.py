@@ -28,7 +28,6 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
 from gradegate.core.field_types import parted, stripped
 from gradegate.files import documents
-from gradegate.files.documents import fault
 from gradegate.providers.api.content import declared
 from gradegate.structs import JsonObject
 from gradegate.templating import json_schema, lenient_json
@@ -72,7 +71,7 @@ def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
         try:
             checked.append((name, arguments(name, text)))
         except json.JSONDecodeError as e:
-            faults.append(f"the arguments of `{name}` are not JSON: {fault(e, text)}")
+            faults.append(f"the arguments of `{name}` are not JSON: {documents.fault(e, text)}")
     names = dict.fromkeys(name for name, _ in checked)
     try:
         breaches = json_schema.breaches(

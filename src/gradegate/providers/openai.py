@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
-from gradegate.providers.api import openai_chat
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.json_http import Model, need_model, own_headers, place
-from gradegate.providers.api.openai_chat import Completions, Responses
+from gradegate.providers.api.openai_chat import RESPONSES_SENT, SENT, Completions, Responses
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
 
@@ -49,7 +48,7 @@ class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
     siblings = SIBLINGS
-    options = (*openai_chat.SENT, *ACCESS, *CHAT)
+    options = (*SENT, *ACCESS, *CHAT)
     vendor = VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -68,7 +67,7 @@ class OpenAiResponses(ChatModel):
 
     siblings = SIBLINGS
     options = (
-        *openai_chat.RESPONSES_SENT,
+        *RESPONSES_SENT,
         *ACCESS,
         *CHAT,
         "max_tokens",

@@ -12,11 +12,9 @@ from urllib.parse import quote
 from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import anthropic_messages, gemini
-from gradegate.providers.api.anthropic_messages import Messages
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import ACCESS_TOKENS, FILE, access_token, strayed
-from gradegate.providers.api.gemini import Gemini
 from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model, own_headers
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.hosts import Vendor
@@ -100,14 +98,14 @@ class Vertex(ChatModel):
             if armor
             else {}
         )
-        shape = VertexMessages(model, config) if claude else Gemini(config)
+        shape = VertexMessages(model, config) if claude else gemini.Gemini(config)
         super().__init__(setting, shape, url, headers, model, beside)
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model.partition("@")[0]
 
 
-class VertexMessages(Messages):
+class VertexMessages(anthropic_messages.Messages):
     """Messages to Claude under the names that promptfoo takes for Gemini, too."""
 
     def __init__(self, model: str, config: JsonObject) -> None:

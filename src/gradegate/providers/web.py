@@ -19,11 +19,6 @@ from gradegate.http.exchange import Response
 from gradegate.providers.api import request_template
 from gradegate.providers.api.json_http import base_url, host_of, labels, refusal, vector, words
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
-from gradegate.providers.api.request_template import (
-    error_in,
-    is_broken_json,
-    read_response_transform,
-)
 from gradegate.security.redaction import ending
 from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import ScriptError, of_request
@@ -120,7 +115,7 @@ class Web(Provider):
                 raise ConfigError.at(
                     f"every test would send `{setting.spec.name}` the same request", origin, cure
                 )
-            self._response = read_response_transform(
+            self._response = request_template.read_response_transform(
                 config.get("transformResponse") or config.get("responseParser")
             )
             written = config.get("transformRequest")
@@ -210,12 +205,12 @@ class Web(Provider):
         is_json = "json" in answer.headers.get("content-type", "").lower()
         if not text.strip() or (is_json and text.strip() == "null"):
             raise ProviderError(f"{answer.host} answered with an empty body")
-        error = error_in(text)
+        error = request_template.error_in(text)
         if error is not None:
             raise ProviderError(
                 f"{answer.host} answered with an error: {words(error)}", status=answer.status
             )
-        if is_json and is_broken_json(text):
+        if is_json and request_template.is_broken_json(text):
             what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
             raise ProviderError(what)
         return text, answer

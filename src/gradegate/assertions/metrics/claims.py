@@ -10,7 +10,6 @@ from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, options
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.conversation import CountingMetric, clipped, split
 from gradegate.core.field_types import Whole
 from gradegate.structs import replace
@@ -30,7 +29,7 @@ class ClaimSource(NamedTuple):
 class HeldClaims(NamedTuple):
     """Claims with a verdict on each, and the truths that they were held against."""
 
-    pairs: tuple[tuple[str, Judgement[str]], ...]
+    pairs: tuple[tuple[str, verdict_forms.Judgement[str]], ...]
     truths: tuple[str, ...]
 
 
@@ -100,7 +99,7 @@ class FaithfulnessMetric(CountingMetric):
         return HeldClaims(tuple(zip(claims, judgements, strict=True)), truths)
 
 
-def described(claim: str, judgement: Judgement[str]) -> str:
+def described(claim: str, judgement: verdict_forms.Judgement[str]) -> str:
     """A claim that does not hold, for a reason: which, and what it is contradicted by."""
     what = "is contradicted" if judgement.verdict == "no" else "cannot be verified"
     return f'"{clipped(claim)}" {what}' + (
