@@ -27,7 +27,7 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.assertions.judge import form, verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import list_of, shape
-from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
+from gradegate.assertions.judge.verdict_forms import TEXT, Judgement, Judgements
 from gradegate.assertions.metrics.conversation import clipped
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.core.conversation import Variables
@@ -38,7 +38,6 @@ from gradegate.structs import replace
 WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all
 _CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
-_Votes = tuple[Judgement[str], ...]  # one of each run
 
 
 class Standing(enum.Enum):
@@ -69,12 +68,12 @@ class Claim(NamedTuple):
 
 
 class VotedClaim(NamedTuple):
-    """A checkable claim with its id and its votes; ``second`` where every run of the first phase said idk: then they count."""
+    """A checkable claim with its id and its votes, one of each run; ``second`` where every run of the first phase said idk: then they count."""
 
     id: int
     claim: str
-    first: _Votes
-    second: _Votes = ()
+    first: Judgements
+    second: Judgements = ()
 
     @property
     def standing(self) -> Standing:
@@ -174,7 +173,7 @@ class Factfulness(Grader):
 
     def _votes(
         self, judge: Judge, claims: list[Claim], source: str | None, before: int
-    ) -> dict[int, _Votes]:
+    ) -> dict[int, Judgements]:
         """The votes by claim, from knowledge alone or with a source; ``before`` is how many runs there were already."""
         ids = [claim.id for claim in claims]
         schema = verdict_forms.verdicts_schema(ids, WORDS)

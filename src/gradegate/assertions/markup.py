@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 from xml.parsers import expat
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from gradegate.assertions.grading.evaluator import (
     Grader,
@@ -21,7 +21,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
     pass_or_fail,
 )
-from gradegate.core.field_types import parted
+from gradegate.core.field_types import FilledText, parted
 from gradegate.files.documents import WrongError, fault
 from gradegate.templating import regex
 
@@ -36,7 +36,7 @@ def _elements(value: Any) -> Any:
     return parted(value)
 
 
-_Elements = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_elements)]
+_Elements = Annotated[list[FilledText], BeforeValidator(_elements)]
 
 
 class _Whole(Exception):

@@ -26,7 +26,7 @@ from gradegate.assertions.grading.evaluator import (
     pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
-from gradegate.core.field_types import parted, stripped
+from gradegate.core.field_types import FilledText, parted, stripped
 from gradegate.files import documents
 from gradegate.providers.api.content import declared
 from gradegate.structs import JsonObject
@@ -91,7 +91,7 @@ def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
 
 
 _Names = Annotated[
-    list[Annotated[str, Field(min_length=1)]],
+    list[FilledText],
     BeforeValidator(stripped),
     BeforeValidator(parted),
     Field(min_length=1),

@@ -26,7 +26,7 @@ from gradegate.assertions.metrics.conversation import (
 )
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Exchange, Variables
-from gradegate.core.field_types import listed, stripped
+from gradegate.core.field_types import FilledText, listed, stripped
 from gradegate.structs import JsonObject, replace
 
 WORDS = ("helped", "withheld", "strayed", "declined")
@@ -43,9 +43,7 @@ _MODES = {
 }
 _QUESTIONS = verdict_forms.texts("questions")
 _VERDICT = verdict_forms.single(dict(zip(WORDS, WORDS, strict=True)))
-_Topics = Annotated[
-    list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)
-]
+_Topics = Annotated[list[FilledText], BeforeValidator(stripped), BeforeValidator(listed)]
 
 
 @assertion("topic-adherence")

@@ -27,7 +27,7 @@ from gradegate.assertions.grading.evaluator import (
     pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import KINDS, Step, matches, steps
-from gradegate.core.field_types import Bounds, Count, beyond, listed
+from gradegate.core.field_types import Bounds, Count, FilledText, beyond, listed
 from gradegate.structs import JsonObject, replace
 
 
@@ -81,9 +81,7 @@ class _Counted(_Tool):
 _Wanted = Annotated[
     _Tool, BeforeValidator(lambda value: {"pattern": value} if isinstance(value, str) else value)
 ]
-_Texts = Annotated[
-    list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed), Field(min_length=1)
-]
+_Texts = Annotated[list[FilledText], BeforeValidator(listed), Field(min_length=1)]
 _Used = Annotated[
     Annotated[_Counted, Tag("object")] | Annotated[_Texts, Tag("list")],
     Discriminator(lambda value: "object" if isinstance(value, Mapping | _Counted) else "list"),
@@ -182,9 +180,7 @@ class _Arguments(_Tool):
     arguments: Any = None
     mode: Literal["partial", "exact"] = "partial"
     defaults: dict[str, Any] = Field(default_factory=dict)
-    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed)] = Field(
-        default_factory=list
-    )
+    ignore: Annotated[list[FilledText], BeforeValidator(listed)] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _expects(self) -> Self:

@@ -90,12 +90,15 @@ class Transcript(FrozenStruct):
         return self.answer if self.before is None else self.before
 
     @property
+    def answers(self) -> tuple[Turn, ...]:
+        """The assistant's messages."""
+        return tuple(turn for turn in self.turns if turn.role == "assistant")
+
+    @property
     def output(self) -> str:
         """The last assistant message."""
-        for turn in reversed(self.turns):
-            if turn.role == "assistant":
-                return turn.content
-        return ""
+        answers = self.answers
+        return answers[-1].content if answers else ""
 
     @property
     def answer(self) -> Any:

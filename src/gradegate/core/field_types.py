@@ -20,6 +20,7 @@ def _no_bool(value: Any) -> Any:
 Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Whole = Annotated[int, BeforeValidator(_no_bool)]
+FilledText = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
 

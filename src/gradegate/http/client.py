@@ -204,7 +204,7 @@ class Client:
         started = time.monotonic()
         seconds = response.seconds
         pause = self.first_pause / 2
-        while 200 <= response.status < 300 and (url := waits(response)):
+        while response.is_success and (url := waits(response)):
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
                 raise ProviderError(
                     f"{ask.host} redirects to another host, which gradegate does not call",
@@ -240,7 +240,7 @@ class Client:
             self.budget.take(model)  # each try is a request that may cost
             deadline += time.monotonic() - asked
             answer = self._try(ask, deadline)
-            if not isinstance(answer, Response) or not 200 <= answer.status < 300:
+            if not isinstance(answer, Response) or not answer.is_success:
                 self.budget.spend(NO_USAGE, model=model)
             if isinstance(answer, Response) and not passes(answer):
                 self._dead[host] = 0
@@ -357,6 +357,6 @@ def send(
     answer = ask(credential=sign)
     if taken and answer.status == 401 and token.refused(taken[-1]):
         answer = ask(credential=sign)
-    if taken and 200 <= answer.status < 300:
+    if taken and answer.is_success:
         token.accepted(taken[-1])
     return answer

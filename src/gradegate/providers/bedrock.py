@@ -175,7 +175,7 @@ class KnowledgeBase(Model):
             body=content,
             credential=sign,
         )
-        if not 200 <= answer.status < 300:
+        if not answer.is_success:
             raise refusal(answer)
         response = members(answer.json())
         usage = Usage(1, unpriced=1, seconds=answer.seconds)

@@ -198,7 +198,7 @@ class Web(Provider):
             )
         headers = {**({"Content-Type": kind} if kind else {}), **headers}
         answer = self._client.send(self._method, url, headers=headers, body=body)
-        if not 200 <= answer.status < 300:
+        if not answer.is_success:
             raise refusal(answer)
         # The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error.
         text = answer.body.decode("utf-8", "replace")

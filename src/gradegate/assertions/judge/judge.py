@@ -201,19 +201,19 @@ class Judge(Struct, frozen=True):
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
-        with Question(self.models["embedding"]) as asked:
-            vectors, usage = self.models["embedding"].embed(texts)
+        model = self.models["embedding"]
+        with Question(model) as asked:
+            vectors, usage = model.embed(texts)
         self.account.add(asked.booked(usage))
-        name = self.models["embedding"].name
         if len(vectors) != len(texts):
             raise ProviderError(
-                f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
+                f"{model.name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
                 Trouble.MALFORMED,
             )
         if len({len(vector) for vector in vectors}) > 1:
             lengths = ", ".join(str(len(vector)) for vector in vectors)
             raise ProviderError(
-                f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED
+                f"{model.name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED
             )
         asked.keep()
         return vectors

@@ -216,7 +216,7 @@ def resolve(transcript: Transcript, transform: ContextTransform | None) -> Conte
         written = transcript.vars.get("context")
         if written is not None:
             return _texts(written, "the variable `context`")
-        answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+        answers = transcript.answers
         return _texts(
             list(answers[-1].retrieval_context) or None if answers else None,
             "the `retrieval_context` of the answer",

@@ -332,7 +332,7 @@ class Retrieved(NamedTuple):
 
 def retrieved(transcript: Transcript) -> Retrieved:
     """What was retrieved for the last answer. Raises NoVerdict when that is nothing."""
-    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+    answers = transcript.answers
     documents, images = split(answers[-1].retrieval_context if answers else ())
     if not documents and not images:  # a conversation may have them among its variables
         documents = texts_of(transcript.vars, *DOCUMENTS)

@@ -61,7 +61,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     untold = transcript.metadata.get(UNTOLD)
     if untold:
         raise NoVerdict(str(untold))
-    told = [turn.metadata.get(CALLS) for turn in transcript.turns if turn.role == "assistant"]
+    told = [turn.metadata.get(CALLS) for turn in transcript.answers]
     lists = [item for item in told if isinstance(item, list)] or [
         it for it in (transcript.metadata.get(CALLS),) if isinstance(it, list)
     ]
@@ -80,7 +80,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
 
 def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
     """The turns, those of the assistant with the calls that they tell below their text; where none are told, as they are."""
-    lone = len([turn for turn in transcript.turns if turn.role == "assistant"]) == 1
+    lone = len(transcript.answers) == 1
 
     def shown(turn: Turn) -> Turn:
         told = turn.metadata.get(CALLS) or (transcript.metadata.get(CALLS) if lone else None)

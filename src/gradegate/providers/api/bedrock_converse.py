@@ -21,7 +21,6 @@ from gradegate.providers.api.chat_api import (
     objects,
     picked,
     text_of,
-    total,
 )
 from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
 from gradegate.structs import JsonObject
@@ -52,8 +51,6 @@ OPTIONS = (
     *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
-# The first leaves out the others
-_READ = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 _OWN = "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
 _TAKEN = Taken("Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False)
 
@@ -62,6 +59,12 @@ class Converse(Shape):
     """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
 
     finished = ("end_turn", "stop_sequence")
+    prompt_counts = (
+        "inputTokens",
+        "cacheReadInputTokens",
+        "cacheWriteInputTokens",
+    )  # the first leaves out the others
+    answer_count = "outputTokens"
     takes_bounds = False
 
     def __init__(self, model: str, config: JsonObject) -> None:
@@ -155,11 +158,6 @@ class Converse(Shape):
         ]
         finish = self.ended(response.get("stopReason"), calls)
         return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls)
-
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them; what went through a cache is apart."""
-        usage = members(response.get("usage"))
-        return total(usage, *_READ), usage.get("outputTokens")
 
 
 def _flat(config: JsonObject) -> JsonObject:

@@ -117,6 +117,9 @@ class Shape:
     own = False
     # Where in a body the limit of the answer's tokens may stand, best first.
     limit_places: tuple[Place, ...] = (("max_tokens",),)
+    # The names of the counts of tokens in `usage`; what a cache read or wrote may have counts of its own.
+    prompt_counts: ClassVar[tuple[str, ...]] = ("prompt_tokens",)
+    answer_count = "completion_tokens"
     required_limit: ClassVar[int | None] = None  # of an API that takes no request without one
 
     def __init__(
@@ -240,7 +243,8 @@ class Shape:
 
     def tokens(self, response: JsonObject) -> tuple[Any, Any]:
         """The tokens of prompt and answer as a response counts them; None where it does not."""
-        raise NotImplementedError
+        usage = members(response.get("usage"))
+        return total(usage, *self.prompt_counts), usage.get(self.answer_count)
 
     def ended(self, word: Any, calls: Any = ()) -> str:
         """Why an answer ended, by the vendor's ``word``; one that calls tools of the caller's has not come to its end."""

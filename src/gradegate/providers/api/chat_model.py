@@ -1,6 +1,5 @@
 """A chat model behind HTTP: a shape says what is asked and answered, the provider where, who asks and what it costs."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
@@ -32,7 +31,7 @@ from gradegate.providers.api.json_http import (
     vector,
 )
 from gradegate.providers.api.openai_chat import SENT, Completions
-from gradegate.providers.api.prices import PRICES
+from gradegate.providers.api.prices import PRICES, is_number
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.providers.cache.call import named_model, paid
 from gradegate.security.hosts import Vendor
@@ -333,13 +332,9 @@ class CompatibleChat(ChatModel):
             else None
         )
         cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
-        fine = (
-            isinstance(cost, int | float)
-            and not isinstance(cost, bool)
-            and math.isfinite(cost)
-            and cost >= 0
-        )
-        return replace(usage, cost=float(cost), unpriced=0) if fine else usage
+        if is_number(cost) and cost >= 0:
+            return replace(usage, cost=float(cost), unpriced=0)
+        return usage
 
 
 class CompatibleEmbeddings(Embeddings):

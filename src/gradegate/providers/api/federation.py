@@ -185,7 +185,7 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> Json
             content = answer.json()
         except ProviderError:
             problem = "something that is not JSON"
-    if not 200 <= answer.status < 300:
+    if not answer.is_success:
         lasting = answer.status in _REFUSALS and answer.status not in _PASSING
         trouble = Trouble.SETUP if lasting else Trouble.STATUS
         # The words of an error, as OAuth and as APIs write them.

@@ -131,7 +131,7 @@ def post_any(
 ) -> tuple[Any, float]:
     """As ``post``, for an API that answers with any JSON. Raises ProviderError."""
     answer = send(client, url, headers, body, waits)
-    if not 200 <= answer.status < 300:
+    if not answer.is_success:
         raise refusal(answer)
     content = answer.json()
     # Some gateways answer 200 with an error inside

@@ -123,11 +123,6 @@ class Completions(Shape):
             raise NoOutput("without a message")
         return ModelOutput(text or "", finish, finish == "content_filter", calls)
 
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them."""
-        usage = members(response.get("usage"))
-        return usage.get("prompt_tokens"), usage.get("completion_tokens")
-
     def _finish(self, choice: JsonObject, calls: Sequence[JsonObject]) -> str:
         """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was none, and errors of a choice."""
         finish = self.ended(choice.get("finish_reason"), calls)
@@ -169,6 +164,8 @@ class Responses(Shape):
 
     finished = ("completed",)
     limit_places = (("max_output_tokens",),)
+    prompt_counts = ("input_tokens",)
+    answer_count = "output_tokens"
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
@@ -251,11 +248,6 @@ class Responses(Shape):
             )
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
         return ModelOutput(text, finish, finish == "content_filter", calls)
-
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them."""
-        usage = members(response.get("usage"))
-        return usage.get("input_tokens"), usage.get("output_tokens")
 
 
 def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:

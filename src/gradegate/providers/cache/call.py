@@ -144,7 +144,7 @@ class Question:
 
     def heard(self, response: Response) -> None:
         """Remember the response to the last request, until it is known whether it holds what was asked for."""
-        whole = 200 <= response.status < 300
+        whole = response.is_success
         self._unpaid += whole
         if self._occasion is not None and whole:
             self._heard.append((self._key, response))
