@@ -40,7 +40,7 @@ class Classifier(Grader):
         )
         if wrong is not None:
             raise ProviderError(
-                f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1",
+                f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1"
             )
         chosen = max(labels, key=labels.__getitem__) if self.value is None else self.value
         scores = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())

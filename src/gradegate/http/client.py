@@ -207,7 +207,7 @@ class Client:
         while response.is_success and (url := waits(response)):
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
                 raise ProviderError(
-                    f"{ask.host} redirects to another host, which gradegate does not call",
+                    f"{ask.host} redirects to another host, which gradegate does not call"
                 )
             if time.monotonic() + pause >= deadline:
                 raise ProviderError(

@@ -102,7 +102,7 @@ class _Code(Provider):
         metadata = said.get("metadata")
         if metadata and len(to_json(metadata)) > _METADATA:
             raise ProviderError(
-                f"{self.name} returned more than {_METADATA:,} characters of metadata",
+                f"{self.name} returned more than {_METADATA:,} characters of metadata"
             )
         kept = {str(name): value for name, value in members(metadata).items() if name not in _OWN}
         kept |= {} if isinstance(output, str) else {IS_DATA: True}
@@ -172,7 +172,7 @@ class File(_Code):
             vector, spent = self._called("call_embedding_api", text, "embedding")
             if not isinstance(vector, list) or not all(is_number(part) for part in vector):
                 raise ProviderError(
-                    f"{self.name} returned an `embedding` that is not a list of numbers",
+                    f"{self.name} returned an `embedding` that is not a list of numbers"
                 )
             vectors.append([float(part) for part in vector])
             usage += spent

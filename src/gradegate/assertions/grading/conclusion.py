@@ -8,9 +8,7 @@ from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
 from gradegate.core.numbers import exact, reached, scores
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
-from gradegate.results.case_outcome import (
-    conclude_case,
-)
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome, Verdict
 from gradegate.structs import replace
 

@@ -9,14 +9,7 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import options
-from gradegate.providers.api.chat_api import (
-    TOOL,
-    NoOutput,
-    Shape,
-    members,
-    objects,
-    picked,
-)
+from gradegate.providers.api.chat_api import TOOL, NoOutput, Shape, members, objects, picked
 from gradegate.providers.api.content import CALLS, UNTOLD, uniform
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (

@@ -298,7 +298,7 @@ class ExternalAccount(FrozenStruct):
             ).total_seconds()
         except (ValueError, TypeError) as e:
             raise ProviderError(
-                f"no token of the service account: {answer.host} does not say when it ends",
+                f"no token of the service account: {answer.host} does not say when it ends"
             ) from e
         told = {"access_token": content.get("accessToken"), "expires_in": left}
         return granted(

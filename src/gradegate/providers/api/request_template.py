@@ -89,9 +89,7 @@ def _parsed(text: str) -> Any:
 
 def _shown(output: Any, metadata: JsonObject, host: str) -> tuple[str, JsonObject]:
     if isinstance(output, float) and not math.isfinite(output):
-        raise ProviderError(
-            f"transformResponse gives no value for the answer of {host}: {output}",
-        )
+        raise ProviderError(f"transformResponse gives no value for the answer of {host}: {output}")
     metadata = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     if isinstance(output, str):
         return output, metadata
