@@ -27,14 +27,16 @@ class ConversationCompleteness(CountingMetric):
     asks = replace(CountingMetric.asks, steps=("intentions", "verdicts", "reason"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        told = shown("conversation", numbered(transcript))
-        intentions = judge.ask("completeness-intentions", _INTENTIONS, step="intentions", **told)
+        conversation = shown("conversation", numbered(transcript))
+        intentions = judge.ask(
+            "completeness-intentions", _INTENTIONS, step="intentions", **conversation
+        )
         judgements = ask_each(
             judge,
             "completeness-verdict",
             _VERDICT,
             intentions,
-            lambda text: {"intention": text, **told},
+            lambda text: {"intention": text, **conversation},
         )
         rows = [
             {

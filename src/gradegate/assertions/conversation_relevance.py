@@ -54,12 +54,22 @@ class ConversationRelevance(Grader):
                 for window in messages
             )
         )
-        judged = [(window[-1][-1].number, it) for window, it in zip(cut, judgements, strict=True)]
-        rows = [
-            {"turn": number, "verdict": it.verdict, "reason": it.reason} for number, it in judged
+        judged = [
+            (window[-1][-1].number, judgement)
+            for window, judgement in zip(cut, judgements, strict=True)
         ]
-        lost = {number: it.reason for number, it in judged if it.verdict == "no"}
-        held = len(cut) - len(lost)
-        why = [f"turn {number}: {reason}" for number, reason in lost.items()]
-        reason = "; not ".join([f"{held} of {len(cut)} answers are relevant", *why[:5]])
-        return Verdict(held / len(cut), None, reason, {"verdicts": rows}, turns=tuple(lost))
+        rows = [
+            {"turn": number, "verdict": judgement.verdict, "reason": judgement.reason}
+            for number, judgement in judged
+        ]
+        reasons = {
+            number: judgement.reason for number, judgement in judged if judgement.verdict == "no"
+        }
+        relevant_count = len(cut) - len(reasons)
+        failures = [f"turn {number}: {reason}" for number, reason in reasons.items()]
+        reason = "; not ".join(
+            [f"{relevant_count} of {len(cut)} answers are relevant", *failures[:5]]
+        )
+        return Verdict(
+            relevant_count / len(cut), None, reason, {"verdicts": rows}, turns=tuple(reasons)
+        )

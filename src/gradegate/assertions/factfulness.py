@@ -83,11 +83,11 @@ class VotedClaim(NamedTuple):
     @property
     def reason(self) -> str:
         """The words of the first run that voted for the outcome; of a tie, those of both sides."""
-        here = self.standing
-        words = {vote.verdict: vote.reason for vote in reversed(self.second or self.first)}
-        if here is Standing.TIE:
-            return f"true: {words['true']}; false: {words['false']}"
-        return words["idk" if here is Standing.UNKNOWN else here.value]
+        outcome = self.standing
+        reasons = {vote.verdict: vote.reason for vote in reversed(self.second or self.first)}
+        if outcome is Standing.TIE:
+            return f"true: {reasons['true']}; false: {reasons['false']}"
+        return reasons["idk" if outcome is Standing.UNKNOWN else outcome.value]
 
 
 def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fraction | None:
@@ -144,15 +144,19 @@ class Factfulness(Grader):
         if not checkable:
             what = f"nothing in the answer can be checked ({len(claims)} claims)"
             return verdict_without_units(what, self.no_claims, _evidence(claims, []))
-        shown = source if self.mode == "grounded" else None
-        first = self._votes(judge, checkable, shown, 0)
-        left = [
+        visible_source = source if self.mode == "grounded" else None
+        first = self._votes(judge, checkable, visible_source, 0)
+        unknown_claims = [
             claim
             for claim in checkable
             if standing(vote.verdict for vote in first[claim.id]) is Standing.UNKNOWN
         ]
         # What the source says has been seen already when it was shown to the first runs.
-        second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
+        second = (
+            self._votes(judge, unknown_claims, source, self.n_runs)
+            if unknown_claims and visible_source is None
+            else {}
+        )
         judged = [
             VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ()))
             for claim in checkable
@@ -228,15 +232,15 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
 
 def _summary(judged: Sequence[VotedClaim]) -> str:
     """How many claims are true, and the first of those that are not."""
-    counts = {which: sum(voted.standing is which for voted in judged) for which in Standing}
+    counts = {outcome: sum(voted.standing is outcome for voted in judged) for outcome in Standing}
     parts = [f"{counts[Standing.TRUE]} of {len(judged)} checkable claims are true"]
     words = ((Standing.FALSE, "false"), (Standing.TIE, "tied"), (Standing.UNKNOWN, "unknown"))
-    parts[0] += "".join(f", {counts[which]} {word}" for which, word in words if counts[which])
-    bad = [voted for which, _ in words for voted in judged if voted.standing is which]
+    parts[0] += "".join(f", {counts[outcome]} {word}" for outcome, word in words if counts[outcome])
+    bad = [voted for outcome, _ in words for voted in judged if voted.standing is outcome]
     parts += [
-        f'{it.standing.value}: "{clipped(it.claim)}"'
-        + (f" ({clipped(it.reason)})" if it.reason else "")
-        for it in bad[:NAMED]
+        f'{voted_claim.standing.value}: "{clipped(voted_claim.claim)}"'
+        + (f" ({clipped(voted_claim.reason)})" if voted_claim.reason else "")
+        for voted_claim in bad[:NAMED]
     ]
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
 
@@ -245,14 +249,14 @@ def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> Object:
     """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
 
     def details(*standings: Standing) -> list[Object]:
-        among = [voted for voted in judged if voted.standing in standings]
+        claims_of_standing = [voted for voted in judged if voted.standing in standings]
         return [
             {
-                "claim": it.claim,
-                "reason": it.reason,
-                **({"tie": True} if it.standing is Standing.TIE else {}),
+                "claim": voted_claim.claim,
+                "reason": voted_claim.reason,
+                **({"tie": True} if voted_claim.standing is Standing.TIE else {}),
             }
-            for it in among
+            for voted_claim in claims_of_standing
         ]
 
     return {

@@ -93,9 +93,9 @@ class GoalAccuracy(Metric):
             sum(means, Fraction(0)) / len(means),
             ", ".join(f"{step} {float(mean):.4g}" for step, mean in zip(steps, means, strict=True)),
             tuple(
-                f"turn {it['turn']}, {it['of']} {it['score']:g} of {BEST}: {clipped(it['reason'])}"
-                for it in low
+                f"turn {low_row['turn']}, {low_row['of']} {low_row['score']:g} of {BEST}: {clipped(low_row['reason'])}"
+                for low_row in low
             ),
             evidence={"marks": rows},
-            turns=tuple(dict.fromkeys(it["turn"] for it in low)),
+            turns=tuple(dict.fromkeys(low_row["turn"] for low_row in low)),
         )

@@ -50,21 +50,21 @@ class JavaScript(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
-        told = (
+        context = (
             code_result.situation(transcript, self.test, self.config)
             if mentions(self.value, "context")
             else {}
         )
         try:
-            found = of_assertion(self.value).call(transcript.answer, told)
+            returned = of_assertion(self.value).call(transcript.answer, context)
             verdict = code_result.verdict(
-                found.value, f"it gives {found.type}: add `return`, or compare with it"
+                returned.value, f"it gives {returned.type}: add `return`, or compare with it"
             )
         except (Fault, NoVerdict) as e:
             return code_result.broken(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript returned no verdict: {e}") from e
-        logged = {"console": list(found.lines)} if found.lines else {}
+        logged = {"console": list(returned.lines)} if returned.lines else {}
         return replace(verdict, evidence={**verdict.evidence, **logged})
 
 

@@ -121,7 +121,7 @@ class ContainsXml(_OfXml):
         position = 0
         spent = 0
         missing = {*(self.value or ())}
-        found = False
+        has_xml = False
         while match := _START.search(text, position):
             rest = text[match.start() :]
             spent += len(rest)
@@ -133,14 +133,14 @@ class ContainsXml(_OfXml):
             except (expat.ExpatError, ValueError):
                 position = match.end()
                 continue
-            found = True
+            has_xml = True
             missing = {".".join(path) for path in reader.missing}
             position = match.start() + max(
                 len(rest.encode("utf-8", "replace")[:end].decode("utf-8", "ignore")), 2
             )
             if not missing:
                 break
-        if found:
+        if has_xml:
             return _found([path.split(".") for path in missing])
         return pass_or_fail(False, "the answer contains no XML")
 

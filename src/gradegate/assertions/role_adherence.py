@@ -34,16 +34,19 @@ class RoleAdherence(Metric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         turns = numbered(transcript)
-        spoken = [number for number, turn in turns if turn.role == "assistant"]
-        told = {
+        answer_numbers = [number for number, turn in turns if turn.role == "assistant"]
+        variables = {
             "role": self._role(transcript.vars),
-            "count": len(spoken),
+            "count": len(answer_numbers),
             **shown("conversation", turns),
         }
         judgements = judge.ask(
-            "role-adherence", verdict_forms.listed(count=len(spoken)), step="verdicts", **told
+            "role-adherence",
+            verdict_forms.listed(count=len(answer_numbers)),
+            step="verdicts",
+            **variables,
         )
-        pairs = zip(spoken, judgements, strict=True)
+        pairs = zip(answer_numbers, judgements, strict=True)
         return share_of_yes(
             pairs, "turn", "{} of {} messages keep to the role", "turn {turn} breaks the role"
         )

@@ -46,27 +46,30 @@ class IsValidToolCall(Grader):
     tools: Any = None  # in place of the target's own, which a recorded answer does not have
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        known = transcript.tools if self.tools is None else declared({"tools": self.tools})
-        if known is None:
+        functions = transcript.tools if self.tools is None else declared({"tools": self.tools})
+        if functions is None:
             raise NoVerdict("the target's config has no `tools` to check the calls against")
         called = calls(transcript)
         if not called:
             return pass_or_fail(False, "the answer calls no tool")
-        faults = _faults(called, known)
+        faults = _faults(called, functions)
         names = ", ".join(named(call)[0] for call in called)
         reason = "; ".join(faults) or f"valid calls: {names}"
         return pass_or_fail(not faults, reason, calls=[*called])
 
 
-def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
+def _faults(called: Sequence[JsonObject], functions: JsonObject) -> list[str]:
     """Why calls are not of the known tools with the arguments that these take. One request checks the arguments of all."""
-    given = ", ".join(islice(known, MOST)) + (", ..." if len(known) > MOST else "") or "no function"
+    offered = (
+        ", ".join(islice(functions, MOST)) + (", ..." if len(functions) > MOST else "")
+        or "no function"
+    )
     faults = []
     checked = []
     for call in called:
         name, text = named(call)
-        if name not in known or call.get("type") != "function":
-            faults.append(f"`{name}` was called, and the target was given {given}")
+        if name not in functions or call.get("type") != "function":
+            faults.append(f"`{name}` was called, and the target was given {offered}")
             continue
         try:
             checked.append((name, arguments(name, text)))
@@ -75,7 +78,7 @@ def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
     names = dict.fromkeys(name for name, _ in checked)
     try:
         breaches = json_schema.breaches(
-            {name: documents.to_json(known[name]) for name in names}, checked
+            {name: documents.to_json(functions[name]) for name in names}, checked
         )
     except ValueError as e:
         shown = "`, `".join(islice(names, MOST))
@@ -110,8 +113,12 @@ class ToolCallF1(Grader):
     """Names of the expected tools: a list, or a text with commas."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        told = calls(transcript)
-        names = [named(call)[0] for call in told] if told else _in_text(transcript.output)
+        answer_calls = calls(transcript)
+        names = (
+            [named(call)[0] for call in answer_calls]
+            if answer_calls
+            else _in_text(transcript.output)
+        )
         called = {tool(name, transcript) for name in names}
         wanted = set(self.value)
         hits = len(wanted & called)
@@ -176,10 +183,10 @@ class ToolCorrectness(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Expected tools that were called among the expected; in order, the longest common sequence; exact, 1 or 0."""
-        told = calls(transcript)
-        if told is None:
+        answer_calls = calls(transcript)
+        if answer_calls is None:
             raise NoVerdict(UNKNOWN)
-        called = [tool(named(call)[0], transcript) for call in told]
+        called = [tool(named(call)[0], transcript) for call in answer_calls]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
         if self.should_exact_match:
             score = float(

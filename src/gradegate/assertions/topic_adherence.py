@@ -81,27 +81,29 @@ class TopicAdherence(CountingMetric):
         def of_both(asked: tuple[Exchange, str]) -> JsonObject:
             return {"topics": list(topics), "question": asked[1], **shown("exchange", asked[0])}
 
-        found = ask_each(
+        questions = ask_each(
             judge, "topic-questions", _QUESTIONS, exchanges_of(transcript), of_user, "questions"
         )
-        asked = [(exchange, text) for exchange, texts in found.items() for text in texts]
+        asked = [(exchange, text) for exchange, texts in questions.items() for text in texts]
         judgements = ask_each(judge, "topic-verdict", _VERDICT, asked, of_both)
         rows = [
             {
                 "turn": exchange[-1].number,
                 "question": text,
-                "verdict": it.verdict,
-                "reason": it.reason,
+                "verdict": judgement.verdict,
+                "reason": judgement.reason,
             }
-            for (exchange, text), it in ((one, judgements[one]) for one in asked)
+            for (exchange, text), judgement in (
+                (question, judgements[question]) for question in asked
+            )
         ]
         counts = Counter(row["verdict"] for row in rows)
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
-        good, among = (sum(counts[word] for word in words) for words in _MODES[self.mode])
-        if not among:
+        good, considered = (sum(counts[word] for word in words) for words in _MODES[self.mode])
+        if not considered:
             if not rows:
                 raise NoUnitsError("the user never asked a question")
             raise NoVerdict(
                 f"the user never got what {self.mode} is a share of, so no share can be measured"
             )
-        return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, among))
+        return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, considered))

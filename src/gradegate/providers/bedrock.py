@@ -82,8 +82,8 @@ class Bedrock(ChatModel):
                 "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API",
             )
         region = _region(setting)
-        given = config.get("endpoint") or setting.env.address(*_ADDRESSES)
-        base = base_url(setting, given or f"https://bedrock-runtime.{region}.amazonaws.com")
+        endpoint = config.get("endpoint") or setting.env.address(*_ADDRESSES)
+        base = base_url(setting, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
         super().__init__(
             setting, Converse(model, config), url, _headers(setting, url, region), model
@@ -225,15 +225,15 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
 
 def _given(setting: Setting) -> Credentials | None:
     """The credentials of the config, which win over all else, as in promptfoo. Raises ConfigError."""
-    given = [
+    values = [
         str(setting.config.get(name) or "")
         for name in ("accessKeyId", "secretAccessKey", "sessionToken")
     ]
-    if any(given[:2]) and not all(given[:2]):
+    if any(values[:2]) and not all(values[:2]):
         raise setting.keyless(
-            f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither"
+            f"no `{'secretAccessKey' if values[0] else 'accessKeyId'}`", "write both, or neither"
         )
-    return Credentials(*given) if any(given[:2]) else None
+    return Credentials(*values) if any(values[:2]) else None
 
 
 def _credentials(setting: Setting, instead: str = "") -> Credentials:

@@ -69,10 +69,10 @@ class GoogleEmbeddings(Embeddings):
         }
 
     def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
-        found = [
+        vectors = [
             members(row).get("values") for row in rows(response.get("embeddings"), self.host, texts)
         ]
-        return found, members(response.get("usageMetadata")).get("promptTokenCount")
+        return vectors, members(response.get("usageMetadata")).get("promptTokenCount")
 
 
 def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:

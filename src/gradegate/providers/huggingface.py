@@ -123,17 +123,17 @@ class HuggingFaceTokens(_Model):
         answer, usage = self._asked(
             {"inputs": text, "parameters": {"aggregation_strategy": strategy}}
         )
-        found: dict[str, float] = {}
+        scores: dict[str, float] = {}
         for row in map(members, answer if isinstance(answer, list) else [None]):
             entity = {
                 "label": row.get("entity_group", row.get("entity")),
                 "score": row.get("score"),
             }
-            found |= {
-                label: max(score, found.get(label, score))
+            scores |= {
+                label: max(score, scores.get(label, score))
                 for label, score in labels([entity], self.host).items()
             }
-        return found, usage
+        return scores, usage
 
 
 @PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")

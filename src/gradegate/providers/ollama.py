@@ -161,7 +161,9 @@ def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
     if None in encoded:
         raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
     results = [part for part in parts if isinstance(part, ToolResult)]
-    yield from ({"role": "tool", "content": it.content, "tool_name": it.name} for it in results)
+    yield from (
+        {"role": "tool", "content": result.content, "tool_name": result.name} for result in results
+    )
     if not results:
         texts = [part for part in parts if isinstance(part, str) and not isinstance(part, Image)]
         calls = [

@@ -243,10 +243,10 @@ class Command(_Code):
 def _usage(said: Any, seconds: float) -> Usage:
     """What the code says that it spent; the price of what it does not say is not known."""
     said = members(said)
-    told = members(said.get("tokenUsage"))
-    completion = _count(told.get("completion"))
-    total = _count(told.get("total"))
-    prompt = _count(told.get("prompt")) or max(0, total - completion)
+    token_usage = members(said.get("tokenUsage"))
+    completion = _count(token_usage.get("completion"))
+    total = _count(token_usage.get("total"))
+    prompt = _count(token_usage.get("prompt")) or max(0, total - completion)
     cost: Any = said.get("cost")
     price = float(cost) if is_number(cost) and cost >= 0 else None
     return Usage(1, prompt, completion, price or 0.0, int(price is None), seconds)

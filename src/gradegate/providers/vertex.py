@@ -88,9 +88,9 @@ class Vertex(ChatModel):
             config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
         )
         # Google's screening of prompts and answers, whose templates promptfoo names shorter.
-        given = members(config.get("modelArmor"))
+        templates = members(config.get("modelArmor"))
         names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
-        armor = {name: given[other] for other, name in names.items() if given.get(other)}
+        armor = {name: templates[other] for other, name in names.items() if templates.get(other)}
         beside = (
             {"anthropic_version": version}
             if claude
@@ -125,8 +125,12 @@ class VertexMessages(anthropic_messages.Messages):
     def body(self, request: Request) -> JsonObject:
         """With ``systemInstruction`` where the messages have no system's own."""
         body = super().body(request)
-        told = self.config.get("systemInstruction")
-        return {"system": told, **body} if isinstance(told, str) and told else body
+        instruction = self.config.get("systemInstruction")
+        return (
+            {"system": instruction, **body}
+            if isinstance(instruction, str) and instruction
+            else body
+        )
 
 
 def _url(setting: Setting, model: str, *, claude: bool) -> str:

@@ -97,9 +97,13 @@ def _evidence(value: JsonObject) -> JsonObject:
                 raise NoVerdict(
                     "it returned an object whose `componentResults` contains something that is not a result"
                 )
-            found = verdict({"reason": "", **part})
+            part_verdict = verdict({"reason": "", **part})
             evidence["components"].append(
-                {"pass": found.passed, "score": found.score, "reason": found.reason}
+                {
+                    "pass": part_verdict.passed,
+                    "score": part_verdict.score,
+                    "reason": part_verdict.reason,
+                }
             )
     if scores is not None:
         if not isinstance(scores, Mapping):

@@ -47,10 +47,10 @@ class FaithfulnessMetric(CountingMetric):
         """The verdicts of claims that do not hold: "idk" holds unless it is penalized."""
         return ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
 
-    def share(self, held: HeldClaims) -> Fraction:
+    def share(self, judged_claims: HeldClaims) -> Fraction:
         """The share of claims that hold, 1 for no claims."""
-        failures = sum(judgement.verdict in self.bad for _, judgement in held.pairs)
-        return 1 - Fraction(failures, len(held.pairs) or 1)
+        failures = sum(judgement.verdict in self.bad for _, judgement in judged_claims.pairs)
+        return 1 - Fraction(failures, len(judged_claims.pairs) or 1)
 
     def asked_together(self, documents: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """The documents in groups whose truths are asked for in one question: a limit holds for each document apart."""

@@ -91,15 +91,15 @@ class Metric(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score from 0 to 1, with the reason and the evidence."""
-        seen = _with_documents(transcript, self.context_transform)
+        transcript_with_documents = _with_documents(transcript, self.context_transform)
         texts = [
             text
-            for turn in seen.turns
+            for turn in transcript_with_documents.turns
             for text in (turn.content, *split(turn.retrieval_context)[0])
         ]
         judge = replace(judge, graded="\n".join(texts), one_at_a_time=not self.async_mode)
         try:
-            measured = self.measure(seen, judge)
+            measured = self.measure(transcript_with_documents, judge)
         except NoUnitsError as e:
             return verdict_without_units(str(e), self.no_units)
         perfect = measured.score == 1
@@ -293,16 +293,16 @@ def of_rows(
     if not rows:
         raise NoUnitsError(nothing)
     wrong = [row for row in rows if row[key] in faults]
-    held = len(rows) - len(wrong)
+    right_count = len(rows) - len(wrong)
     total = len(rows)
-    shown = [
+    clipped_rows = [
         {name: clipped(value) if isinstance(value, str) else value for name, value in row.items()}
         for row in wrong
     ]
     return Measured(
-        Fraction(held, total) if score is None else score,
-        summary.format(held, total),
-        tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in shown),
+        Fraction(right_count, total) if score is None else score,
+        summary.format(right_count, total),
+        tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in clipped_rows),
         evidence={name: list(rows)},
         turns=tuple(dict.fromkeys(row["turn"] for row in wrong if "turn" in row)),
     )
@@ -315,7 +315,10 @@ def share_of_yes(
     fault: str,
 ) -> Measured:
     """Yes among all; each judgement comes with the number of its ``part``, such as a turn. ``fault`` is said of each no."""
-    rows = [{part: number, "verdict": it.verdict, "reason": it.reason} for number, it in judgements]
+    rows = [
+        {part: number, "verdict": judgement.verdict, "reason": judgement.reason}
+        for number, judgement in judgements
+    ]
     return of_rows(rows, summary, {"no": fault})
 
 
@@ -340,11 +343,13 @@ def retrieved(transcript: Transcript) -> Retrieved:
         raise NoVerdict(
             "there is no retrieval context; give the variable `retrieval_context` or `context`"
         )
-    named = (transcript.vars.get(name) for name in ("input", "query"))
-    asked = next((turn.content for turn in reversed(transcript.turns) if turn.role == "user"), "")
+    queries = (transcript.vars.get(name) for name in ("input", "query"))
+    last_message = next(
+        (turn.content for turn in reversed(transcript.turns) if turn.role == "user"), ""
+    )
     question = next(
-        (value for value in named if isinstance(value, str) and value.strip()),
-        asked or transcript.prompt,
+        (value for value in queries if isinstance(value, str) and value.strip()),
+        last_message or transcript.prompt,
     )
     return Retrieved(question, documents, images)
 

@@ -106,9 +106,11 @@ class Messages(Shape):
         refused = finish == "content_filter"
         if refused:
             text = text or str(members(response.get("stop_details")).get("explanation") or "")
-        own = set(map(id, calls))
-        told = [block for block in content if block.get("type") in _HOSTED or id(block) in own]
-        return ModelOutput(text, finish, refused, told)
+        own_ids = set(map(id, calls))
+        tool_calls = [
+            block for block in content if block.get("type") in _HOSTED or id(block) in own_ids
+        ]
+        return ModelOutput(text, finish, refused, tool_calls)
 
 
 def _content(parts: Parts) -> str | list[JsonObject]:

@@ -246,15 +246,18 @@ class Service(FrozenStruct):
     def vendor(self) -> Vendor:
         """Where its keys may go: its own host, and the address that the environment gives."""
         place = urlsplit(self.base)
-        own = place.scheme == "https" and "{" not in place.netloc
-        given = tuple(
+        is_own_host = place.scheme == "https" and "{" not in place.netloc
+        address_variables = tuple(
             variable
             for option, variable in self.parts.items()
             if self.base.removeprefix("https://").startswith(f"{{{option}}}")
         )
         ids = tuple(self.federation.ids.values()) if self.federation else ()
         return Vendor(
-            self.keys, (str(place.hostname),) if own else (), (*self.addresses, *given), ids=ids
+            self.keys,
+            (str(place.hostname),) if is_own_host else (),
+            (*self.addresses, *address_variables),
+            ids=ids,
         )
 
     def url(self, setting: Setting) -> str:
@@ -262,13 +265,15 @@ class Service(FrozenStruct):
         config = self.config(setting.config)
         if config.get("apiHost"):
             return base_url(setting, f"https://{config['apiHost']}/v1")
-        given = setting.env.address(*self.addresses).rstrip("/")
-        named = config.get("apiBaseUrl") or (given and given.removesuffix(self.below) + self.below)
-        if not named and not self.base:
+        variable_address = setting.env.address(*self.addresses).rstrip("/")
+        address = config.get("apiBaseUrl") or (
+            variable_address and variable_address.removesuffix(self.below) + self.below
+        )
+        if not address and not self.base:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
             raise setting.mistake(f"no address for `{setting.spec.id}`", cure, self.addresses[0])
-        url = str(named or self.base.replace("{model}", quote(setting.model, safe="/")))
-        for option, variable in () if named else self.parts.items():
+        url = str(address or self.base.replace("{model}", quote(setting.model, safe="/")))
+        for option, variable in () if address else self.parts.items():
             value = str(setting.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"

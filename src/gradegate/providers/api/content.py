@@ -37,16 +37,16 @@ def uniform(call: JsonObject) -> JsonObject:
     """
     kind = call.get("type")
     inner = _inside(call)
-    found = [*names(call)]
+    names_in_call = [*names(call)]
     arguments: Any = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {})
     return {
         "id": str(next((call[key] for key in _IDS if call.get(key)), inner.get("id")) or ""),
         "type": "function" if kind in _FUNCTIONS else str(kind),
         "function": {
-            "name": found[0]
-            if len(found) == 1
+            "name": names_in_call[0]
+            if len(names_in_call) == 1
             else ""
-            if found or kind in _FUNCTIONS
+            if names_in_call or kind in _FUNCTIONS
             else str(kind).removesuffix("_call"),
             "arguments": arguments
             if isinstance(arguments, str)

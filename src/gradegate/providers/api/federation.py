@@ -155,11 +155,13 @@ def claims(token: str) -> str:
     """What rules of vendors look at in a token, as words; empty for one that cannot be read."""
     middle = token.split(".")[1]
     try:
-        told = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
-        said = [f"`{name}` {excerpt(str(told[name]), 200)}" for name in _CLAIMS if told.get(name)]
+        content = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
+        shown_claims = [
+            f"`{name}` {excerpt(str(content[name]), 200)}" for name in _CLAIMS if content.get(name)
+        ]
     except (ValueError, RecursionError, AttributeError):
         return ""
-    return f"; GitHub's token says {', '.join(said)}" if said else ""
+    return f"; GitHub's token says {', '.join(shown_claims)}" if shown_claims else ""
 
 
 def asked(client: Client, method: str, url: str, what: str, **request: Any) -> Response:
@@ -290,19 +292,19 @@ class ExternalAccount(FrozenStruct):
         )
         content = read(answer, what, cure, (*secrets, federated.text))
         # The token of a service account in OAuth's words. Its end is a time of day: what is left is told by the answer's own clock.
-        left: float | None = None
+        seconds_left: float | None = None
         try:
             end = datetime.fromisoformat(str(content.get("expireTime")))
-            left = (
+            seconds_left = (
                 end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))
             ).total_seconds()
         except (ValueError, TypeError) as e:
             raise ProviderError(
                 f"no token of the service account: {answer.host} does not say when it ends"
             ) from e
-        told = {"access_token": content.get("accessToken"), "expires_in": left}
+        token_reply = {"access_token": content.get("accessToken"), "expires_in": seconds_left}
         return granted(
-            Response(answer.status, answer.headers, json.dumps(told).encode(), answer.host),
+            Response(answer.status, answer.headers, json.dumps(token_reply).encode(), answer.host),
             what,
             cure,
             secrets,
@@ -311,9 +313,9 @@ class ExternalAccount(FrozenStruct):
 
 def access_token(setting: Setting) -> Minted | str:
     """The token that the workflow gives, or the one that its file leads to. Raises ConfigError."""
-    given = next(filter(None, (setting.key(name).strip() for name in ACCESS_TOKENS)), "")
-    if given:
-        return given
+    workflow_token = next(filter(None, (setting.key(name).strip() for name in ACCESS_TOKENS)), "")
+    if workflow_token:
+        return workflow_token
     path = setting.env.workflow(FILE).strip()
     if not path:
         raise setting.keyless(
@@ -357,10 +359,12 @@ def access_token(setting: Setting) -> Minted | str:
     if named is None or named != runner:
         raise _wrong(f"{FILE} takes GitHub's token from an address that is not this job's", setting)
     ours = parse_qs(urlsplit(source["url"]).query).get("audience", [f"https:{audience}"])[-1]
-    more = content.get("service_account_impersonation")
-    seconds = more.get("token_lifetime_seconds") if isinstance(more, dict) else None
-    kept = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
-    external = ExternalAccount(str(audience), ours, account, kept)
+    impersonation = content.get("service_account_impersonation")
+    seconds = (
+        impersonation.get("token_lifetime_seconds") if isinstance(impersonation, dict) else None
+    )
+    lifetime = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
+    external = ExternalAccount(str(audience), ours, account, lifetime)
     setting.uses.add(Use(FILE))
     return setting.client.tokens.of(external, lambda: external.mint(setting.client, setting.env))
 

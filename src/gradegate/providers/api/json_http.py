@@ -161,11 +161,11 @@ def refusal(answer: Response) -> ProviderError:
         to = host_of(answer.headers.get("location", "")) or "another place"
         what = f"it redirects to {to}; gradegate does not follow redirects, so the key stays with its host"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
-    said = words(body)
+    message = words(body)
     # This very request is not taken: others may be
-    other = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
-    trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else other
-    return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
+    retry_trouble = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
+    trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else retry_trouble
+    return ProviderError(text + (f": {message}" if message else ""), trouble, answer.status)
 
 
 def words(body: Any) -> str:
@@ -214,11 +214,11 @@ def labels(rows: Any, host: str) -> dict[str, float]:
         isinstance(label, str) and is_number(score) for label, score in pairs
     ):
         raise ProviderError(f"{host} answered without labels and scores")
-    found = {label: float(score) for label, score in pairs}
-    twice = next((label for label, score in pairs if found[label] != score), None)
+    scores = {label: float(score) for label, score in pairs}
+    twice = next((label for label, score in pairs if scores[label] != score), None)
     if twice is not None:
         raise ProviderError(f"{host} gave the label {excerpt(twice, 60)!r} two scores")
-    return found
+    return scores
 
 
 def token_usage(
@@ -227,10 +227,10 @@ def token_usage(
     """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
     read = count(prompt)
     wrote = count(completion)
-    known = rates(config, model)
-    if known is None or not is_count(prompt) or not is_count(completion):
+    prices = rates(config, model)
+    if prices is None or not is_count(prompt) or not is_count(completion):
         return Usage(1, read, wrote, 0.0, 1, seconds)
-    return Usage(1, read, wrote, read * known[0] + wrote * known[1], 0, seconds)
+    return Usage(1, read, wrote, read * prices[0] + wrote * prices[1], 0, seconds)
 
 
 class Model(Provider):

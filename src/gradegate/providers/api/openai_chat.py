@@ -222,21 +222,21 @@ class Responses(Shape):
         """The text of all messages, else the tool calls as JSON text. Raises NoOutput."""
         items = objects(response.get("output"))
         # What a model says on its way to an answer is marked as commentary, and is no part of it.
-        told = [
+        messages = [
             item
             for item in items
             if item.get("type") == "message" and item.get("phase") != "commentary"
         ]
-        parts = [part for item in told for part in objects(item.get("content"))]
+        parts = [part for item in messages for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
         waiting = [item for item in calls if item.get("type") not in _HOSTED]
         # Why an incomplete response ended, else its status: only one of completed messages has come to its end.
-        why = members(response.get("incomplete_details")).get("reason")
+        reason = members(response.get("incomplete_details")).get("reason")
         statuses = [
             ended(str(item.get("status") or "")) for item in items if item.get("type") == "message"
         ]
         unfinished = next((status for status in statuses if status not in ("stop", "")), "")
-        finish = self.ended(why or response.get("status"), waiting)
+        finish = self.ended(reason or response.get("status"), waiting)
         finish = unfinished if unfinished and finish in WHOLE else finish
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
