@@ -109,7 +109,7 @@ class OpenAiModeration(Model):
         model = setting.model or str(setting.config.get("model") or "omni-moderation-latest")
         super().__init__(setting, *_place(setting, "moderations"), model)
 
-    def moderate(self, text: str, prompt: str = "") -> tuple[Sequence[str], Usage]:
+    def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
         response, seconds = self._post(body)

@@ -17,12 +17,12 @@ from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.json_http import (
     Model,
     base_url,
+    id_of,
     must_be,
     need_key,
     need_model,
     one_text,
     own_headers,
-    part_of,
 )
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.hosts import Vendor
@@ -91,7 +91,7 @@ class Replicate(Model):
         answer = members(response.json())
         if answer.get("status") not in ("starting", "processing"):
             return ""
-        return f"{self._base}/predictions/{part_of(answer, 'id', self.host)}"
+        return f"{self._base}/predictions/{id_of(answer, self.host)}"
 
 
 @PROVIDERS.register("replicate:moderation")

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from gradegate.templating import printing
 from gradegate.templating.printing import (
     UNDEFINED,
+    is_js_number,
     is_nothing,
     is_true,
     member,
@@ -105,10 +106,7 @@ def _indent(value: Any, width: Any = 4, first: Any = False) -> str:
 
 
 def _replace(value: Any, old: Any, new: Any = UNDEFINED, most: Any = UNDEFINED) -> Any:
-    texts = [
-        to_string(it) if isinstance(it, int | float) and not isinstance(it, bool) else it
-        for it in (value, old)
-    ]
+    texts = [to_string(it) if is_js_number(it) else it for it in (value, old)]
     if not all(isinstance(text, str) for text in texts):
         return value
     by = to_string(new)
@@ -219,7 +217,7 @@ TESTS: Mapping[str, Callable[[Any], bool]] = {
     "mapping": lambda value: isinstance(value, Mapping),
     "none": lambda value: value is None,
     "null": lambda value: value is None,
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "number": is_js_number,
     "string": lambda value: isinstance(value, str),
     "undefined": lambda value: value is UNDEFINED,
 }

@@ -60,6 +60,11 @@ def is_true(value: Any) -> bool:
     return bool(value) and value is not UNDEFINED and value == value  # noqa: PLR0124 - NaN does not equal itself
 
 
+def is_js_number(value: Any) -> bool:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def to_string(value: Any) -> str:
     """A value as JavaScript makes a text of it: ``null`` and ``undefined`` by name."""
     if isinstance(value, str):
@@ -138,7 +143,7 @@ def dump(value: Any, indent: float | str | None = None) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_js_number(value):
         given = number(value)
         if isinstance(given, int) or not math.isfinite(given):
             return given if isinstance(given, int) else None

@@ -85,7 +85,7 @@ def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
     return replace(grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld)
 
 
-def missing(binding: Binding, why: str, trouble: Trouble | None = None) -> list[Grade]:
+def missing(binding: Binding, why: str, trouble: Trouble | None) -> list[Grade]:
     """The grades of an assertion without an answer, as ``unjudged``; ``trouble`` is that of the target."""
     first, *members = unjudged(binding, why)
     return [

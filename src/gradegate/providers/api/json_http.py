@@ -183,11 +183,12 @@ def words(body: Any) -> str:
     return excerpt(" ".join(str(body).split()), 500)
 
 
-def part_of(answer: JsonObject, name: str, host: str) -> str:
-    """An id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", str(answer.get(name) or "")):
+def id_of(answer: JsonObject, host: str) -> str:
+    """The id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
+    identity = str(answer.get("id") or "")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", identity):
         raise ProviderError(f"{host} answered without an id that an address can have")
-    return str(answer[name])
+    return identity
 
 
 def rows(listed: Any, host: str, texts: int) -> list[Any]:
