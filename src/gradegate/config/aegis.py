@@ -16,7 +16,7 @@ from gradegate.config.key_mistakes import wrong_value
 from gradegate.core.assertion import Assertion
 from gradegate.core.provider_spec import Graders, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.documents import line_of, table
+from gradegate.files.documents import origin_of, table
 from gradegate.registry import suggest
 from gradegate.structs import FrozenStruct, JsonObject, Struct, replace
 
@@ -111,7 +111,7 @@ def mistakes(
 
 
 def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -> Mistake:
-    origin, name = Origin(file, line_of(content, steps)), dotted(steps)
+    origin, name = origin_of(file, content, *steps), dotted(steps)
     if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         # The keys that are allowed beside the last one.
         lists = [step for step in steps[:-1] if isinstance(step, str)]
@@ -225,7 +225,7 @@ class MetricReader(Struct):
 
     def at(self, path: Sequence[str | int]) -> Origin:
         """The line of a path."""
-        return Origin(self.file, line_of(self.content, path))
+        return origin_of(self.file, self.content, *path)
 
     def assertion(
         self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None

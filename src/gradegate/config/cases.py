@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -21,9 +22,9 @@ from gradegate.core.conversation import Image, Turn, exchanges
 from gradegate.core.policy import Note, Quarantine, runs_of
 from gradegate.core.provider_spec import NOTHING, Code, Verbatim
 from gradegate.core.suite import NO_OPTIONS, Case, CaseOptions
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.files import documents as document
-from gradegate.files.documents import line_of
+from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
 from gradegate.providers.api.content import CALLS, uniform
 from gradegate.registry import near
@@ -69,13 +70,10 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     """
     file = origin.file
     if isinstance(written, str):
-        content = source.workspace.read(written, source.folder, origin)
-        file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
-        written = (
-            document.read_lines(content, file)
-            if file.endswith(".jsonl")
-            else document.read(content, file)
-        )
+        content = source.read(written, origin)
+        file = source.name(written, origin)
+        read = document.read_lines if file.endswith(".jsonl") else document.read
+        written = read(content, file)
         if isinstance(written, dict) and isinstance(written.get("turns"), list):
             written = written["turns"]
     if not written:
@@ -85,8 +83,7 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
     turns = tuple(
-        _turn(turn, source, Origin(file, getattr(raw, "line", 0)))
-        for turn, raw in zip(keys, written, strict=True)
+        _turn(turn, source, origin_of(file, raw)) for turn, raw in zip(keys, written, strict=True)
     )
     if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
         what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
@@ -142,7 +139,7 @@ def load_image(reference: str, source: Source, origin: Origin) -> str:
     if reference.startswith("data:") or suffix not in TYPES:
         cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(TYPES)}"
         raise ConfigError.at(f"`{excerpt(reference, 60)}` is not an image", origin, cure)
-    content = source.workspace.read(reference, source.folder, origin)
+    content = source.read(reference, origin)
     return f"data:image/{TYPES[suffix]};base64,{base64.b64encode(content).decode()}"
 
 
@@ -159,10 +156,11 @@ class CaseReader(Struct, frozen=True):
         keys = self.desk.check(TestKeys, test, test, file)
         if keys is None:
             return None
-        origin = Origin(file, getattr(test, "line", 0))
-        given = keys.provider_output
-        try:
-            at = Origin(file, document.line_of(test, ["provider"])) if keys.provider else origin
+        origin, place = origin_of(file, test), partial(origin_of, file, test)
+        output = keys.provider_output
+        if not isinstance(output, str | None):
+            output = document.to_json(output)
+        with gather_mistakes(self.desk.mistakes):
             return Case(
                 description=keys.description,
                 vars=self._vars(keys.vars, origin, inline),
@@ -171,29 +169,19 @@ class CaseReader(Struct, frozen=True):
                 threshold=keys.threshold,
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
-                target=specs.targets(keys.provider, self.desk.source, at)[0]
+                target=specs.targets(keys.provider, self.desk.source, place("provider"))[0]
                 if keys.provider
                 else None,
-                output=given
-                if given is None or isinstance(given, str)
-                else document.to_json(given),
+                output=output,
                 turns=read_turns(test["turns"], self.desk.source, origin)
                 if test.get("turns") is not None
                 else (),
                 metadata=keys.metadata or NOTHING,
-                runs=runs_of(keys.runs, Origin(file, document.line_of(test, ["runs"])))
-                if keys.runs
-                else None,
-                quarantine=self._quarantine(
-                    keys.flaky, Origin(file, document.line_of(test, ["flaky"]))
-                )
-                if keys.flaky
-                else None,
+                runs=runs_of(keys.runs, place("runs")) if keys.runs else None,
+                quarantine=self._quarantine(keys.flaky, place("flaky")) if keys.flaky else None,
                 origin=origin,
             )
-        except ConfigError as e:
-            self.desk.mistakes += e.mistakes
-            return None
+        return None
 
     def _quarantine(self, until: date, origin: Origin) -> Quarantine:
         days = (until - datetime.now(UTC).date()).days
@@ -231,20 +219,17 @@ class CaseReader(Struct, frozen=True):
     def _options(self, of_test: TestKeys, test: Mapping[str, Any], file: str) -> CaseOptions:
         keys, own_prompt = of_test.options, of_test.rubric_prompt
         if own_prompt is not None and keys and keys.rubric_prompt is not None:
-            line = Origin(file, document.line_of(test, ["rubricPrompt"]))
-            self.desk.say(
-                "`rubricPrompt` stands in the test and in its `options`", line, "remove one"
-            )
+            what = "`rubricPrompt` stands in the test and in its `options`"
+            self.desk.say(what, origin_of(file, test, "rubricPrompt"), "remove one")
         if keys is None and own_prompt is None:
             return NO_OPTIONS
         keys = keys or OptionKeys()
         rubric_prompt = keys.rubric_prompt if own_prompt is None else own_prompt
-        origin = Origin(file, document.line_of(test, ["options", "provider"]))
+        origin = origin_of(file, test, "options", "provider")
         settings = {}
         for key, value in (keys.model_extra or {}).items():
             if cure := unknown_keys.instead_of_key("options", key):
-                line = Origin(file, document.line_of(test, ["options", key]))
-                self.desk.say(f"unknown key `{key}`", line, cure)
+                self.desk.say(f"unknown key `{key}`", origin_of(file, test, "options", key), cure)
             else:
                 settings[key] = value
         return CaseOptions(
@@ -262,13 +247,9 @@ class CaseReader(Struct, frozen=True):
 
     def _code(self, written: str, test: Mapping[str, Any], file: str, key: str) -> Code:
         """A script of the test's options; empty when it holds a mistake, which is said."""
-        try:
-            return scripts.code(
-                written, self.desk.source, Origin(file, document.line_of(test, ["options", key]))
-            )
-        except ConfigError as e:
-            self.desk.mistakes += e.mistakes
-            return ""
+        with gather_mistakes(self.desk.mistakes):
+            return scripts.code(written, self.desk.source, origin_of(file, test, "options", key))
+        return ""
 
     def _assertions(self, written: Any, file: str, inline: bool) -> Iterator[Assertion]:
         """The assertions of a list; of what is none, and of an item that is no mapping, the check of keys has said so."""
@@ -277,15 +258,13 @@ class CaseReader(Struct, frozen=True):
                 continue
             keys = self.desk.check(AssertionKeys, item, item, file)
             if keys is not None:
-                try:
+                with gather_mistakes(self.desk.mistakes):
                     yield self._assertion(keys, item, file, inline)
-                except ConfigError as e:
-                    self.desk.mistakes += e.mistakes
 
     def _assertion(
         self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool
     ) -> Assertion:
-        origin = Origin(file, getattr(item, "line", 0))
+        origin = origin_of(file, item)
         return Assertion(
             type=keys.type,
             value=self._value(keys.value, origin, inline, keys.type),
@@ -293,9 +272,7 @@ class CaseReader(Struct, frozen=True):
             weight=keys.weight,
             metric=keys.metric,
             blocking=keys.blocking,
-            graders=self.desk.graders(
-                keys.provider, Origin(file, document.line_of(item, ["provider"]))
-            )
+            graders=self.desk.graders(keys.provider, origin_of(file, item, "provider"))
             if keys.provider
             else NOTHING,
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
@@ -325,16 +302,16 @@ class CaseReader(Struct, frozen=True):
             )
         suffix = value.rpartition(".")[2].partition(":")[0]
         if suffix in ("json", "yaml", "yml"):
-            content = self.desk.source.workspace.read(value, self.desk.source.folder, origin)
+            content = self.desk.source.read(value, origin)
             return document.read(content, value.removeprefix("file://"))
-        text = self.desk.source.workspace.text(value, self.desk.source.folder, origin)
+        text = self.desk.source.read_text(value, origin)
         return (
             Verbatim(text.strip()) if inline else text
         )  # as in promptfoo, only external tests fill such text in
 
     def _rubric_prompt(self, written: Any, origin: Origin) -> Any:
         if isinstance(written, str) and written.startswith("file://"):
-            return self.desk.source.workspace.text(written, self.desk.source.folder, origin)
+            return self.desk.source.read_text(written, origin)
         if isinstance(written, Mapping):
             return {key: self._rubric_prompt(value, origin) for key, value in written.items()}
         if isinstance(written, list):
@@ -346,9 +323,9 @@ def template_notes(templates: Any, file: str) -> Iterator[Note]:
     """What is wrong with a template, as notes: where a test uses it, the same is a mistake there."""
     for name, written in templates.items() if isinstance(templates, Mapping) else ():
         if isinstance(written, Mapping) and "$ref" not in written:
-            line = Origin(file, line_of(templates, [name]))
             for wrong in _wrong_template(written, file):
-                yield Note(f"the assertion template `{name}` cannot be used: {wrong}", line)
+                what = f"the assertion template `{name}` cannot be used: {wrong}"
+                yield Note(what, origin_of(file, templates, name))
 
 
 def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:

@@ -64,7 +64,7 @@ def code(written: str, source: Source, origin: Origin, *, engine: bool = False) 
             f"`{written}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file"
         )
     reference = f"file://{path}"
-    name = source.workspace.name(source.workspace.locate(reference, source.folder, origin))
+    name = source.name(reference, origin)
     text = source.workspace.text(reference, source.folder, origin, code=True)
     if not engine and pool.leave().granted and script.lacks(text):
         return program(written, source.workspace, source.folder, origin, INSTEAD)

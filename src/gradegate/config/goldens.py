@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradegate.core.provider_spec import Verbatim
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.documents import fault
 from gradegate.security.redaction import excerpt
@@ -53,10 +53,8 @@ def tests(rows: Iterable[JsonObject], file: str, joined: bool) -> list[document.
     mistakes: list[Mistake] = []
     for row in rows:
         line = getattr(row, "line", 0)
-        try:
+        with gather_mistakes(mistakes):
             read.append(document.at_line(_test(row, joined, Origin(file, line)), line))
-        except ConfigError as e:
-            mistakes += e.mistakes
     if mistakes:
         raise ConfigError(*mistakes)
     return read

@@ -12,7 +12,7 @@ from gradegate.config import unknown_keys as wrongkeys
 from gradegate.config.keys import belongs, names_of, place_of
 from gradegate.core.validation import wrong
 from gradegate.errors import Mistake, Origin
-from gradegate.files.documents import line_of
+from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
 from gradegate.registry import near
 
@@ -50,7 +50,7 @@ def _mistake(
     detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None
 ) -> Mistake:
     location = [*path, *_steps(detail["loc"])]
-    origin = Origin(file, line_of(content, location))
+    origin = origin_of(file, content, *location)
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
     if detail["type"] == "extra_forbidden":
         model = wrongkeys.model_at(keys, detail["loc"])

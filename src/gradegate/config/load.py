@@ -111,7 +111,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     keys: Iterable[str] = content if isinstance(content, dict) else ()
     for key in keys:
         if meant := near(key, names_of(ConfigKeys)):
-            origin = Origin(name, document.line_of(content, [key]))
+            origin = document.origin_of(name, content, key)
             raise ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     raise ConfigError.at(

@@ -16,7 +16,7 @@ from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.registry import suggest
 from gradegate.sandbox.evaluate import Exceeded
 from gradegate.structs import replace
@@ -42,11 +42,9 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     )
 
     def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
-        try:
+        with gather_mistakes(mistakes):
             return reader(written, here, origin)
-        except ConfigError as e:
-            mistakes.extend(e.mistakes)
-            return []
+        return []
 
     def named(written: str) -> list[ProviderSpec]:
         own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
@@ -65,11 +63,9 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
         if own
         else []
     )
-    try:
+    kept = asked
+    with gather_mistakes(mistakes):
         kept = _targets(replace(suite, targets=asked), settings, notes)
-    except ConfigError as e:
-        mistakes.extend(e.mistakes)
-        kept = asked
     graders = {} if settings.listing else settings.graders
     return replace(
         suite,

@@ -16,7 +16,7 @@ from gradegate.config.keys import (
 from gradegate.config.reader import Desk
 from gradegate.core.policy import LIMITS, LabelsFile, Limits, Note, Policy, Rule, Select, runs_of
 from gradegate.core.suite import DerivedSpec
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, gather_mistakes
 from gradegate.files.limits import MAX_DERIVED, MAX_RULES
 from gradegate.structs import replace
 from gradegate.templating.script import COUNT
@@ -64,17 +64,11 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
 
 def _labels(written: str | LabelsKeys, desk: Desk) -> LabelsFile | None:
     keys = LabelsKeys(file=written) if isinstance(written, str) else written
-    source, origin = desk.source, desk.line("gate", "labels")
-    try:
-        return LabelsFile(
-            keys.file,
-            source.workspace.read(keys.file, source.path.parent, origin),
-            keys.agreement,
-            origin,
-        )
-    except ConfigError as e:
-        desk.mistakes += e.mistakes
-        return None
+    origin = desk.line("gate", "labels")
+    with gather_mistakes(desk.mistakes):
+        content = desk.source.read(keys.file, origin)
+        return LabelsFile(keys.file, content, keys.agreement, origin)
+    return None
 
 
 def _limits(gate: GateKeys) -> dict[str, Any]:
@@ -128,16 +122,13 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
                 misnamed = f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
             if misnamed := misnamed if keys.name.strip() else "a derived metric has no name":
                 desk.say(misnamed, origin, "give it another name")
-            try:
+            with gather_mistakes(desk.mistakes):
                 if keys.value.startswith("file://") and not scripts.is_script(keys.value):
                     raise ConfigError.at(
                         f"`{keys.value}` is not a JavaScript file",
                         origin,
                         "name a .js, .cjs or .mjs file",
                     )
-                yield DerivedSpec(
-                    keys.name, scripts.code(keys.value, desk.source, origin, engine=True), origin
-                )
-            except ConfigError as e:
-                desk.mistakes += e.mistakes
+                code = scripts.code(keys.value, desk.source, origin, engine=True)
+                yield DerivedSpec(keys.name, code, origin)
             names.append(keys.name)

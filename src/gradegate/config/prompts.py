@@ -11,7 +11,7 @@ from gradegate.config.keys import PromptKeys
 from gradegate.config.reader import Desk
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import PromptSpec
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.paths import is_code
 from gradegate.structs import replace
@@ -41,22 +41,10 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
                     "write `PROMPT: LABEL`",
                 )
         return
-    items = written if isinstance(written, list) else [] if written is None else [written]
-    for number, item in enumerate(items):
-        origin = (
-            Origin(desk.file, getattr(item, "line", 0))
-            if isinstance(item, Mapping)
-            else Origin(desk.file)
-        )
-        origin = (
-            origin
-            if origin.line
-            else desk.line("prompts", *([number] if isinstance(written, list) else []))
-        )
-        try:
-            yield from _prompt(item, origin, desk)
-        except ConfigError as e:
-            desk.mistakes += e.mistakes
+    for item, origin in desk.items(written, "prompts"):
+        own = document.origin_of(desk.file, item)
+        with gather_mistakes(desk.mistakes):
+            yield from _prompt(item, own if own.line else origin, desk)
 
 
 def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
@@ -114,14 +102,14 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     for path in workspace.glob(reference, desk.source.folder, origin):
         name = workspace.name(path)
         if path.suffix == ".csv":
-            yield from _rows(workspace.text(str(path), desk.source.folder, origin), name)
+            yield from _rows(desk.source.read_text(str(path), origin), name)
             continue
         if path.suffix not in _PATHS:
             raise ConfigError.at(
                 f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}"
             )
         # The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
-        text = workspace.text(str(path), desk.source.folder, origin)
+        text = desk.source.read_text(str(path), origin)
         if path.suffix == ".txt":
             parts = re.split(
                 r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE

@@ -12,7 +12,7 @@ from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import ProviderKeys
 from gradegate.core.provider_spec import KINDS, NOTHING, Graders, ProviderSpec
 from gradegate.core.suite import Idle
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.environment import HEADER, MODEL, TEXT, Environment, Use
@@ -49,14 +49,13 @@ def providers(written: Any, source: Source, origin: Origin, form: str = "%s") ->
     if isinstance(written, str):
         return [shown(ProviderSpec(written, origin=origin), source.env)]
     if isinstance(written, list):
-        specs, errors = [], []
+        specs: list[ProviderSpec] = []
+        wrong: list[Mistake] = []
         for item in written:
-            try:
+            with gather_mistakes(wrong):
                 specs += providers(item, source, _origin(item, origin), form)
-            except ConfigError as e:
-                errors.append(e)
-        if errors:
-            raise ConfigError.join(errors)
+        if wrong:
+            raise ConfigError(*dict.fromkeys(wrong))
         return specs
     if isinstance(written, Mapping):
         return [_mapping(written, source, _origin(written, origin), form)]
@@ -137,9 +136,7 @@ def _mapping(written: JsonObject, source: Source, origin: Origin, form: str) -> 
     spec = ProviderSpec(
         str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env
     )
-    places = {
-        key: Origin(origin.file, document.line_of(written, ("config", key))) for key in keys.config
-    }
+    places = {key: document.origin_of(origin.file, written, "config", key) for key in keys.config}
     return shown(replace(spec, origin=origin, places=places), source.env)
 
 
@@ -281,8 +278,8 @@ def _from_file(
     if beside:
         what = f"`{beside[0]}` beside `id: {file}` has no effect: the file defines the provider"
         raise ConfigError.at(what, _origin(written, origin), "write it into the file")
-    name = source.workspace.name(source.workspace.locate(file, source.folder, origin))
-    content = document.read(source.workspace.read(file, source.folder, origin), name)
+    name = source.name(file, origin)
+    content = document.read(source.read(file, origin), name)
     for item in content if isinstance(content, list) else [content]:
         if _file(item):
             place = Origin(name, getattr(item, "line", 1))

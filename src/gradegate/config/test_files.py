@@ -264,7 +264,7 @@ def tests_in(
 
 def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:
     name = source.workspace.name(path)
-    content = source.workspace.read(str(path), source.folder, origin)
+    content = source.read(str(path), origin)
     if path.suffix in TABLES:
         rows = table(content, name)
         if goldens.are_complete(rows) if path.suffix == ".csv" else goldens.are_goldens(rows):

@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config import keys
+from gradegate.core.numbers import shorten
 from gradegate.core.policy import Note
 from gradegate.core.suite import Idle
-from gradegate.errors import Origin
-from gradegate.files.documents import line_of, table
+from gradegate.files.documents import origin_of, table
 from gradegate.providers.api.options import steers
 from gradegate.registry import near, plain
 from gradegate.structs import JsonObject
@@ -264,7 +264,7 @@ def kept(model: type[BaseModel], value: JsonObject, file: str, idle: list[Idle])
         used = Counter(identity for inside in values.values() for identity in inside)
         meant -= {key for key in meant if any(used[identity] > 1 for identity in values[key])}
     strange = [key for key in strange if key not in meant]
-    idle += [Idle(key, Origin(file, line_of(value, [key]))) for key in strange]
+    idle += [Idle(key, origin_of(file, value, key)) for key in strange]
     passed = {*own, *strange}
     return {key: item for key, item in value.items() if key not in passed} if passed else value
 
@@ -318,9 +318,6 @@ def notes(idle: Iterable[Idle]) -> list[Note]:
         names = [
             f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()
         ]
-        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
         first = min((item.origin for item in items), key=lambda origin: origin.line)
-        said.append(
-            Note(f"has no meaning here and is ignored: {', '.join(names[:MOST])}{more}", first)
-        )
+        said.append(Note(f"has no meaning here and is ignored: {shorten(names, MOST)}", first))
     return said

@@ -25,7 +25,7 @@ from gradegate.files.limits import (
     READ,
     TooMuch,
 )
-from gradegate.files.yaml_reader import MAX_DEPTH, Map, Seq, at_line, line_of
+from gradegate.files.yaml_reader import MAX_DEPTH, Map, Seq, at_line, line_of, origin_of
 
 FEWER = "keep fewer tests in one run"
 DEEPEST = 100  # levels of JSON that did not come from a file
@@ -45,7 +45,18 @@ _REF = "$ref"
 _OWN = frozenset(
     "value vars tools functions response_format parameters input_schema schema providerOutput".split()
 )
-__all__ = ["Map", "Seq", "at_line", "line_of", "parsed", "read", "strings", "table", "to_json"]
+__all__ = [
+    "Map",
+    "Seq",
+    "at_line",
+    "line_of",
+    "origin_of",
+    "parsed",
+    "read",
+    "strings",
+    "table",
+    "to_json",
+]
 
 
 class WrongError(ValueError):

@@ -57,7 +57,7 @@ class Edits:
 
     def origin(self, path: Steps) -> Origin:
         """The place of a value."""
-        return Origin(self.file, document.line_of(self.values, path))
+        return document.origin_of(self.file, self.values, *path)
 
     def change(
         self,

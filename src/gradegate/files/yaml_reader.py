@@ -93,6 +93,11 @@ def line_of(document: Any, path: Sequence[str | int]) -> int:
     return int(line)
 
 
+def origin_of(file: str, document: Any, *path: str | int) -> Origin:
+    """The place of the value at a path in the document of a file; without a path, that of the document itself."""
+    return Origin(file, line_of(document, path))
+
+
 def at_line(value: Any, line: int, levels: int = -1) -> Any:
     """Plain data, every mapping and list of which is said to start at ``line``.
 

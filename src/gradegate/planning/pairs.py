@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from gradegate.core.numbers import shorten
 from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -134,12 +135,9 @@ class Pairs(FrozenStruct):
 def _those(kind: str, labels: Sequence[str]) -> str:
     """What there is to choose from."""
     names = [f"`{label}`" for label in dict.fromkeys(labels) if label]
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return (
-        f"the {kind}s are {', '.join(names[:MOST])}{more}"
-        if names
-        else f"remove it: no {kind} has a name"
-    )
+    if not names:
+        return f"remove it: no {kind} has a name"
+    return f"the {kind}s are {shorten(names, MOST)}"
 
 
 class _Labels:

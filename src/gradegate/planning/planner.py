@@ -11,7 +11,7 @@ from gradegate.config.context import egress
 from gradegate.config.load import Located
 from gradegate.config.test_files import instead_of_variable
 from gradegate.core.conversation import CONVERSATION, told
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, shorten
 from gradegate.core.policy import Limits, Note, Quarantine, strictest
 from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case, Suite
@@ -369,8 +369,7 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
 
     for (what, cure, missing), origins in sorted(places.items(), key=place):
         others = [str(origin) for origin in origins[1:] if origin]
-        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        also = f" (also at {', '.join(others[:5])}{more})" if others else ""
+        also = f" (also at {shorten(others, 5)})" if others else ""
         yield Mistake(what + also, origins[0], cure, missing)
 
 
@@ -382,16 +381,10 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
         if job.case.quarantine:
             by_day.setdefault(job.case.quarantine, []).append(job)
     for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
-        names = ", ".join(f"`{excerpt(job.case_name, 80)}`" for job in together[:_NAMED])
-        more = f" and {len(together) - _NAMED:,} more" if len(together) > _NAMED else ""
-        ends = (
-            f"; it ends in {many(quarantine.days, 'day')}, and then they count again"
-            if quarantine.days <= _SOON
-            else ""
-        )
-        said = (
-            f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
-        )
+        names = [f"`{excerpt(job.case_name, 80)}`" for job in together]
+        text = f"in quarantine until {quarantine.until}, so failures of these tests only advise"
         if quarantine.days < 0:
-            said = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
-        yield Note(f"{said}: {names}{more}", together[0].case.origin)
+            text = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
+        elif quarantine.days <= _SOON:
+            text += f"; it ends in {many(quarantine.days, 'day')}, and then they count again"
+        yield Note(f"{text}: {shorten(names, _NAMED)}", together[0].case.origin)

@@ -21,7 +21,7 @@ from gradegate.core.assertion import Assertion
 from gradegate.core.policy import Note, Policy, Rule
 from gradegate.core.provider_spec import KINDS, Graders, PromptSpec, Verbatim
 from gradegate.core.suite import Case, CaseOptions, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import Mistake, Origin, gather_mistakes
 
 _OTHERS = (
     "prompts",
@@ -64,10 +64,8 @@ class _Reader:
         # The graders by slug; models for embeddings and the like are listed by their kind and serve every slug.
         by_name: dict[str, Graders] = {}
         for name, written in keys.graders.items():
-            try:
+            with gather_mistakes(self._mistakes):
                 by_name[name] = specs.graders(written, source, self._metrics.at(("graders", name)))
-            except ConfigError as e:
-                self._mistakes += e.mistakes
         kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
         self._metrics.graders = {
             "": kinds,
@@ -123,10 +121,8 @@ class _Reader:
         slug = block.model_slug or self._keys.model_slug
         metrics = []
         for n, keys in enumerate(block.metrics):
-            try:
+            with gather_mistakes(self._mistakes):
                 metrics.append(self._metrics.assertion((*path, "metrics", n), keys, outer, slug))
-            except ConfigError as e:
-                self._mistakes += e.mistakes
         for n, row in enumerate(block.data):
             yield from self._row((*path, "data", n), row, metrics)
 

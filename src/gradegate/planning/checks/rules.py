@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from gradegate.core.assertion import Assertion
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, shorten
 from gradegate.core.policy import Note, Policy, Rule, Select
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import as_share
@@ -155,12 +155,9 @@ def _instead(key: str, pattern: str, counting: Sequence[JsonObject]) -> str:
     values = sorted({names[key] for names in counting if names[key]})
     if not values:
         return f"no assertion that it could select has a {key}"
-    near = sorted(
+    nearest = sorted(
         values[:1000],
         key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio(),
     )
-    shown = ", ".join(
-        f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in near[:MOST_SHOWN]
-    )
-    more = f" and {len(values) - MOST_SHOWN:,} more" if len(values) > MOST_SHOWN else ""
-    return f"there is {key} {shown}{more}"
+    names = [f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in nearest + values[1000:]]
+    return f"there is {key} {shorten(names, MOST_SHOWN)}"
