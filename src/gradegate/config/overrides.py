@@ -37,9 +37,9 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     here = replace(
         source, path=settings.cwd / source.path.name
     )  # files are named from where the command is started
-    mistakes: list[Mistake] = (
-        [suite.targetless] if suite.targetless and not settings.providers else []
-    )
+    mistakes: list[Mistake] = []
+    if suite.targetless and not settings.providers:
+        mistakes.append(suite.targetless)
 
     def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
         with gather_mistakes(mistakes):
@@ -47,22 +47,16 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
         return []
 
     def named(written: str) -> list[ProviderSpec]:
-        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
+        own = [spec for spec in suite.targets if written in spec.names]
         return own or read(written, settings.at("provider"), specs.targets)
 
-    asked = (
-        tuple(spec for written in settings.providers for spec in named(written))
-        if settings.providers
-        else suite.targets
-    )
-    own = sum(spec in asked for spec in suite.targets)
-    notes = (
-        note_on_left_out(
-            own, suite, "provider", [f"--provider {name}" for name in settings.providers]
-        )
-        if own
-        else []
-    )
+    asked = suite.targets
+    if settings.providers:
+        asked = tuple(spec for written in settings.providers for spec in named(written))
+    notes: list[Note] = []
+    if own := sum(spec in asked for spec in suite.targets):
+        options = [f"--provider {name}" for name in settings.providers]
+        notes += note_on_left_out(own, suite, "provider", options)
     kept = asked
     with gather_mistakes(mistakes):
         kept = _targets(replace(suite, targets=asked), settings, notes)
@@ -99,7 +93,7 @@ def _match_globs(globs: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _has_name(matches: Matches, spec: ProviderSpec) -> bool:
-    return matches((spec.id, spec.label))
+    return matches(spec.names)
 
 
 def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[ProviderSpec], bool]]]:
@@ -110,7 +104,7 @@ def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[Provid
     if pattern := settings.filter_providers:
         yield (
             f"--filter-providers {pattern!r}",
-            lambda spec: any(match_pattern("--filter-providers", pattern, (spec.id, spec.label))),
+            lambda spec: any(match_pattern("--filter-providers", pattern, spec.names)),
         )
 
 

@@ -53,6 +53,11 @@ class ProviderSpec(Likened):
         """The label, or the id where there is none."""
         return self.label or self.id
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """What others may call it."""
+        return self.id, self.label
+
 
 UNREAD = ProviderSpec(
     ""

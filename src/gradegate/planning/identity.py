@@ -232,7 +232,7 @@ def _job(job: Job) -> Iterator[Any]:
     )
     yield job.case.quarantine.until if job.case.quarantine else ""
     yield from (job.case.recorded, job.stores, job.target.spec.transform if job.target.spec else "")
-    for bound in (bound for binding in job.assertions for bound in binding.bounds):
+    for bound in job.bounds:
         yield [
             bound.asserted.key.hex(),
             bound.asserted.definition.hex(),

@@ -63,30 +63,23 @@ class Pairs(FrozenStruct):
             return self.usual
         wanted = _Labels(case.prompts)
         if case.recorded and (self.recorded or not self.suite.targets):
-            prompts = (prompt for prompt in self.suite.prompts if wanted.allow(prompt.label))
-            return [(_RECORDED, next(prompts, PromptSpec("")))]
+            shown = (prompt for prompt in self.suite.prompts if wanted.allow(prompt.label))
+            return [(_RECORDED, next(shown, PromptSpec("")))]
         if case.target is not None:
             targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
         elif case.providers:
             names = _Labels(case.providers)
-            targets = [
-                target
-                for target in targets
-                if names.allow(target[0].id) or names.allow(target[0].label)
-            ]
+            targets = [target for target in targets if any(map(names.allow, target[0].names))]
         own = parameters(case.options.settings)
-        found = [
-            (
-                self.binder.over(
-                    provider, {**prompt.config, **own}, case.origin if own else prompt.origin
-                ),
-                prompt,
-            )
-            for _, provider, prompts in targets
-            for prompt in prompts
-            if wanted.allow(prompt.label)
-        ]
-        self.usual.extend(found if is_usual else ())
+        found = []
+        for _, provider, prompts in targets:
+            for prompt in prompts:
+                if wanted.allow(prompt.label):
+                    origin = case.origin if own else prompt.origin
+                    config = {**prompt.config, **own}
+                    found.append((self.binder.over(provider, config, origin), prompt))
+        if is_usual:
+            self.usual.extend(found)
         return found
 
     # --- checks -----------------------------------------------------------------------------------------------
@@ -99,26 +92,18 @@ class Pairs(FrozenStruct):
             self.suite.targets
         )  # else it was said what is wrong
         # It may be for targets of the config in whose place others are asked.
-        names = (
-            [name for spec in self.suite.others for name in (spec.id, spec.label)]
-            if case.providers
-            else []
-        )
-        left_out = any(map(_Labels(case.providers).allow, names))
+        names = [name for spec in self.suite.others for name in spec.names]
+        left_out = case.providers and any(map(_Labels(case.providers).allow, names))
         if known and not left_out and all(prompts for _, _, prompts in targets):
+            what = "no provider and prompt is left to answer this test, so nothing would be checked"
             cure = "correct `providers` and `prompts` of the test, or of the providers"
-            self._say(
-                "no provider and prompt is left to answer this test, so nothing would be checked",
-                case.origin,
-                cure,
-            )
+            self._say(what, case.origin, cure)
 
     def check_names(self, case: Case) -> None:
         """Whether the config has what a case names."""
         if not (case.providers or case.prompts):
             return
-        known = (*self.suite.targets, *self.suite.others)
-        targets = [name for spec in known for name in (spec.id, spec.label)]
+        targets = [name for spec in self.suite.configured for name in spec.names]
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in (
             (case.providers, targets, "provider"),

@@ -288,7 +288,7 @@ def _seen(job: Job) -> bytes:
         (code, False) for code in (spec.transform if spec else "", job.case.options.transform)
     ]
     judging: list[_Written] = []
-    for bound in (bound for binding in job.assertions for bound in binding.bounds):
+    for bound in job.bounds:
         judging.append((bound.transform, False))
         if bound.grader.written.own_config:  # code, which is told the situation
             judging.append((getattr(bound.grader, "value", ""), bound.grader.written.runs_code))

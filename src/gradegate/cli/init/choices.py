@@ -123,22 +123,18 @@ def check(choices: Choices) -> None:
     if choices.provider and not choices.config:
         cure = "write the model under `providers` of the config, and leave --provider out"
         raise ConfigError.at("--only-workflow changes no config", None, cure)
-    found = {"provider": fault(choices.target), "grader": fault(choices.judge)}
-    if not choices.grader:  # it is the other one, and would say the same again
-        del found["grader"]
-    # An address with a password is not shown again.
-    ids = {option: choices.target if option == "provider" else choices.judge for option in found}
-    named = {
-        option: "" if is_address(id_) and "@" in id_ else f"{id_!r} " for option, id_ in ids.items()
-    }
-    mistakes = [
-        Mistake(f"--{option} {named[option]}{told[0]}", None, told[1])
-        for option, told in found.items()
-        if told
-    ]
+    ids = {"provider": choices.target}
+    if choices.grader:  # else it is the other one, and would say the same again
+        ids["grader"] = choices.grader
+    mistakes = []
+    for option, id_ in ids.items():
+        if wrong := fault(id_):
+            # An address with a password is not shown again.
+            shown = "" if is_address(id_) and "@" in id_ else f"{id_!r} "
+            mistakes.append(Mistake(f"--{option} {shown}{wrong[0]}", None, wrong[1]))
     if (
         choices.config
-        and not found["provider"]
+        and not fault(choices.target)
         and (choices.template == "application") != is_address(choices.target)
     ):
         what, cure = (
@@ -192,12 +188,12 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
             question = f"A number from 1 to {len(names)}, or a name: "
         choices = replace(choices, template=template)
         if not choices.provider and template == "application":
-            question, told = f"At which address does it answer? [{APPLICATION}] ", None
+            question = f"At which address does it answer? [{APPLICATION}] "
             while not choices.provider:
                 typed = ask(question).strip() or APPLICATION
-                told = fault(typed) if is_address(typed) else ("is no address", "write its URL")
-                if told:
-                    question = f"It {told[0]} ({told[1]}). Address [{APPLICATION}] "
+                wrong = fault(typed) if is_address(typed) else ("is no address", "write its URL")
+                if wrong:
+                    question = f"It {wrong[0]} ({wrong[1]}). Address [{APPLICATION}] "
                 else:
                     choices = replace(choices, provider=typed)
         elif not choices.provider and template != "answers":
@@ -206,20 +202,15 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
             )
             choices = replace(choices, provider=_model(question, PLACEHOLDER, ask, choices.live))
         if not choices.grader:
-            choices = replace(
-                choices,
-                grader=_model(
-                    f"Which model grades? [{choices.judge}] ", choices.judge, ask, choices.live
-                ),
-            )
-        usual = (
-            variables_of(next(iter(choices.asked.values())), "--provider")
-            if choices.live and not choices.key
-            else ()
-        )
-        if len(usual) == 1:
-            typed = ask(f"Which variable of the environment holds its key? [{usual[0]}] ").strip()
-            choices = replace(choices, key="" if typed == usual[0] else typed)
+            question = f"Which model grades? [{choices.judge}] "
+            grader = _model(question, choices.judge, ask, choices.live)
+            choices = replace(choices, grader=grader)
+        if choices.live and not choices.key:
+            usual = variables_of(next(iter(choices.asked.values())), "--provider")
+            if len(usual) == 1:
+                question = f"Which variable of the environment holds its key? [{usual[0]}] "
+                typed = ask(question).strip()
+                choices = replace(choices, key="" if typed == usual[0] else typed)
     except EOFError:
         cure = "answer the questions, or give --template, --provider and --grader"
         raise ConfigError.at(
@@ -236,15 +227,16 @@ def _model(question: str, default: str, ask: Ask, live: bool) -> str:
         if parts and not parts[1] and getattr(PROVIDERS.find(parts[0]), "names_model", True):
             named = ask(f"Which model of it? [{options.PLACEHOLDER}] ").strip()
             typed = f"{typed.rstrip(':')}:{named or options.PLACEHOLDER}"
-        told = fault(typed)
+        wrong = fault(typed)
         if live and typed.endswith(f":{options.PLACEHOLDER}"):
             question = (
                 "The model is asked at once, so name one as its vendor lists it. VENDOR:MODEL "
             )
             continue
-        if split_id(typed) and not told and not is_address(typed):
+        if split_id(typed) and not wrong and not is_address(typed):
             return typed
-        question = f"No provider has that id ({told[1] if told else options.nearest(typed)}). VENDOR:MODEL [{default}] "
+        cure = wrong[1] if wrong else options.nearest(typed)
+        question = f"No provider has that id ({cure}). VENDOR:MODEL [{default}] "
 
 
 def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:

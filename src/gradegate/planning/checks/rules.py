@@ -36,16 +36,11 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             cure = f"correct `select`: {_selectable(rule, jobs)}"
             # A derived metric may be what its pattern means.
             means = Select(metric=rule.select.metric)
-            metric = next(
-                (
-                    it.name
-                    for it in suite.derived
-                    if means.metric and means.takes("", it.name, "", "")
-                ),
-                "",
-            )
-            if metric:
-                what = f"{what}: `{metric}` is a derived metric: it is shown and decides nothing"
+            metrics = [it.name for it in suite.derived if means.takes("", it.name, "", "")]
+            if means.metric and metrics:
+                what = (
+                    f"{what}: `{metrics[0]}` is a derived metric: it is shown and decides nothing"
+                )
                 cure = "select the metrics that it uses"
             elif options and _would_select(rule, suite):
                 what = f"the rule `{rule.name}` selects nothing of what {' and '.join(options)} leaves to ask"
@@ -81,7 +76,7 @@ def _would_select(rule: Rule, suite: Suite) -> bool:
         )
         for case in suite.cases
         for assertion in case.assertions
-        for target in (*suite.targets, *suite.others)
+        for target in suite.configured
     )
 
 
