@@ -49,7 +49,7 @@ def are_complete(rows: Any) -> bool:
 
 def tests(rows: Iterable[JsonObject], file: str, joined: bool) -> list[document.Map]:
     """Each row as a test in promptfoo's form; ``joined``: lists are texts with ``|``. Raises ConfigError."""
-    read: list[document.Map] = []
+    read = []
     mistakes: list[Mistake] = []
     for row in rows:
         line = getattr(row, "line", 0)
@@ -71,7 +71,7 @@ def _test(row: JsonObject, joined: bool, origin: Origin) -> dict[str, Any]:
         str(key): _verbatim(value)
         for key, value in (fields["custom_column_key_values"] or {}).items()
     }
-    test: dict[str, Any] = {
+    test = {
         "description": excerpt(
             str(fields.get("name") or fields.get("input") or fields.get("scenario") or ""), 80
         ),

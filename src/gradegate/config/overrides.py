@@ -16,7 +16,7 @@ from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
-from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
+from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.registry import suggest
 from gradegate.sandbox.evaluate import Exceeded
 from gradegate.structs import replace
@@ -37,7 +37,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     here = replace(
         source, path=settings.cwd / source.path.name
     )  # files are named from where the command is started
-    mistakes: list[Mistake] = []
+    mistakes = []
     if suite.targetless and not settings.providers:
         mistakes.append(suite.targetless)
 
@@ -53,7 +53,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     asked = suite.targets
     if settings.providers:
         asked = tuple(spec for written in settings.providers for spec in named(written))
-    notes: list[Note] = []
+    notes = []
     if own := sum(spec in asked for spec in suite.targets):
         options = [f"--provider {name}" for name in settings.providers]
         notes += note_on_left_out(own, suite, "provider", options)
@@ -129,30 +129,19 @@ def with_variables(suite: Suite, settings: Settings) -> Suite:
         return suite
     given, notes = settings.variables, [*suite.notes]
     # A default test may have taken over what the command line gives.
-    own = [
-        {name: value for name, value in case.vars.items() if value != given.get(name)}
-        for case in suite.cases
-    ]
-    texts = repr(
-        (
-            suite.prompts,
-            suite.targets,
-            [replace(case, vars=set_) for case, set_ in zip(suite.cases, own, strict=True)],
-        )
-    )
+    cases = []
+    for case in suite.cases:
+        own = {name: value for name, value in case.vars.items() if value != given.get(name)}
+        cases.append(replace(case, vars=own))
+    texts = repr((suite.prompts, suite.targets, cases))
     for name in given:  # what changes nothing is said; code in files of its own may use any
-        if suite.cases and all(name in set_ for set_ in own):
-            notes.append(
-                Note(f"--var {name} has no effect: every test of {suite.file} sets `{name}` itself")
-            )
+        what = f"--var {name} has no effect"
+        if cases and all(name in case.vars for case in cases):
+            notes.append(Note(f"{what}: every test of {suite.file} sets `{name}` itself"))
         elif name not in texts and "file://" not in texts and "exec:" not in texts:
+            what = f"{what}: nothing in {suite.file} uses `{name}`"
             cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
-            notes.append(
-                Note(
-                    f"--var {name} has no effect: nothing in {suite.file} uses `{name}`"
-                    + (f"; {cure}" if cure else "")
-                )
-            )
+            notes.append(Note(f"{what}; {cure}" if cure else what))
     return replace(
         suite,
         notes=tuple(notes),
@@ -168,7 +157,7 @@ def parse_assertion(written: str) -> Assertion:
     threshold = number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
-        raise ConfigError(Mistake(f"--assert {written!r} is not an assertion", None, cure))
+        raise ConfigError.at(f"--assert {written!r} is not an assertion", None, cure)
     return Assertion(kind, match[2], threshold)
 
 
@@ -180,12 +169,8 @@ def with_assertions(suite: Suite, written: Sequence[str], option: Origin) -> Sui
     cases = []
     for case in suite.cases:
         origin = case.origin if case.origin.file else option
-        cases.append(
-            replace(
-                case,
-                assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions)),
-            )
-        )
+        added = [replace(assertion, origin=origin) for assertion in assertions]
+        cases.append(replace(case, assertions=(*case.assertions, *added)))
     return replace(suite, cases=tuple(cases))
 
 

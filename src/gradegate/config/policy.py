@@ -105,7 +105,7 @@ def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
 
 def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
     """Those without a mistake; mistakes are said at the desk."""
-    names: list[str] = []
+    names = []
     if len(written) > MAX_DERIVED:
         desk.say(
             f"there are more than {MAX_DERIVED} derived metrics",

@@ -220,7 +220,7 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
         folder, name = folder.parent, folder.name
     wants_folder = folder != path.parent
     what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
-    others: list[str] = []
+    others = []
     with suppress(OSError), os.scandir(folder) as entries:
         others = sorted(
             entry.name for entry in islice(entries, _NAMES) if entry.is_dir() == wants_folder
@@ -275,7 +275,7 @@ def matches(folder: Path, parts: Sequence[str]) -> set[Path]:
     """
     if len(parts) > _MAX_PARTS:
         raise TooMany(f"has more than {_MAX_PARTS} parts")
-    found: set[Path] = set()
+    found = set()
     for path in _Walk().matches(folder, tuple(parts)):
         found.add(path)
         if len(found) > MAX_MATCHES:

@@ -20,7 +20,7 @@ from gradegate.files.git import (
 from gradegate.files.workspace import searched
 from gradegate.http.client import Client
 from gradegate.planning.counterparts import FindRenames, entry_of_job, pair
-from gradegate.planning.plan import Job, Other, Plan
+from gradegate.planning.plan import Other, Plan
 from gradegate.planning.planner import plan
 from gradegate.structs import FrozenStruct, replace
 
@@ -162,7 +162,7 @@ def both(head: Plan, base: Plan, find_renames: FindRenames) -> Plan:
     """
     single = [replace(job, repeats=1) for job in head.jobs]
     paired, left, notes = pair(single, base.jobs, entry_of_job, find_renames)
-    jobs: list[Job] = []
+    jobs = []
     for index, job in enumerate(head.jobs):
         jobs.append(job)
         if other := paired[index, 0]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import compress
-from typing import Any
 
 from gradegate.config.overrides import (
     Matches,
@@ -80,7 +79,7 @@ def _texts(case: Case, key: str) -> list[str]:
     """The description, or the value of a metadata key: each one of a list."""
     if key == "description":
         return [case.description]
-    value: Any = case.metadata.get(key.removeprefix("metadata."))
+    value = case.metadata.get(key.removeprefix("metadata."))
     values = value if isinstance(value, list | tuple) else [value]
     return [show(it) for it in values if it is not None]
 

@@ -169,7 +169,7 @@ def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
         asserted, held = binding.asserted, terms(binding)
         name = asserted.type, asserted.metric
         key = _key(*name, ordinals.next(name) + 1)  # a set comes before its members, as in a report
-        rest: list[Any] = [held.rubric, *held.transforms]
+        rest = [held.rubric, *held.transforms]
         if isinstance(binding, BoundSet):
             binding = replace(binding, bounds=tuple(map(one, binding.bounds)))  # no member is a set
             rest = [[member.asserted.definition.hex() for member in binding.bounds]]

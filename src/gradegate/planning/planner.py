@@ -83,7 +83,7 @@ class Planner:
 
     def _planned(self) -> list[Job]:
         recorded = self.recorded
-        cases: list[Case] = list(recorded or ())
+        cases = list(recorded or ())
         if recorded is None:
             with gather_mistakes(self.mistakes):
                 cases, notes = filters.cases(self.suite, self.settings)
@@ -266,9 +266,9 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     allowed = egress(settings, (spec for located in suites for spec in located.suite.specs()))
     client.guard = Guard(allowed.beside(client.guard.egress))  # of base and head
     size = Size()
-    jobs: list[Job] = []
-    notes: list[Note] = []
-    mistakes: list[Mistake] = []
+    jobs = []
+    notes = []
+    mistakes = []
     for located in suites:
         suite, wrong = scripts.with_made_vars(located.suite)
         binder = Binder(

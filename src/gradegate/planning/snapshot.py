@@ -287,7 +287,7 @@ def _seen(job: Job) -> bytes:
     shaping = [
         (code, False) for code in (spec.transform if spec else "", job.case.options.transform)
     ]
-    judging: list[_Written] = []
+    judging = []
     for bound in job.bounds:
         judging.append((bound.transform, False))
         if bound.grader.written.own_config:  # code, which is told the situation

@@ -136,7 +136,7 @@ class Migration(Struct):
         edits = self.open_file(path)
         for place, _, step in each_step(edits.values):
             uses = str(step.get("uses") or "")
-            wanted: Gate | None = None
+            wanted = None
             if change and _PROMPTFOO.fullmatch(uses):
                 wanted = self._change_uses(edits, place, step)
             elif change and IS_EVAL.search(str(step.get("run") or "")):
@@ -454,7 +454,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(migration: Migration, write: bool, validity: str) -> int:
     """Show the changes, or make them, and what is left. Raises ConfigError for a file that cannot be written."""
-    texts: dict[str, str] = {}
+    texts = {}
     for edits in migration.files.values():
         with gather_mistakes(migration.left):
             text = edits.result()

@@ -448,7 +448,7 @@ def record(
 
 def _listen(model: Provider) -> Exchanges:
     """What a model is asked from now on, with its replies; what needs no call is not recorded."""
-    exchanges: Exchanges = []
+    exchanges = []
     ask = model.complete
 
     def complete(request: Request) -> Reply:

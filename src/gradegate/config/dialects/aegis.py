@@ -19,7 +19,7 @@ from gradegate.config.aegis import (
 from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.core.assertion import Assertion
 from gradegate.core.policy import Note, Policy, Rule
-from gradegate.core.provider_spec import KINDS, Graders, PromptSpec, Verbatim
+from gradegate.core.provider_spec import KINDS, PromptSpec, Verbatim
 from gradegate.core.suite import Case, CaseOptions, Suite
 from gradegate.errors import Mistake, Origin, gather_mistakes
 
@@ -62,7 +62,7 @@ class _Reader:
         self._mistakes: list[Mistake] = []
         self._metrics = MetricReader(source.content, source.file, {})
         # The graders by slug; models for embeddings and the like are listed by their kind and serve every slug.
-        by_name: dict[str, Graders] = {}
+        by_name = {}
         for name, written in keys.graders.items():
             with gather_mistakes(self._mistakes):
                 by_name[name] = specs.graders(written, source, self._metrics.at(("graders", name)))
@@ -116,7 +116,7 @@ class _Reader:
         )
 
     def _block(self, number: int, block: BlockKeys) -> Iterator[Case]:
-        path: Path = ("evaluations", number)
+        path = ("evaluations", number)
         outer = self._keys.threshold if block.threshold is None else block.threshold
         slug = block.model_slug or self._keys.model_slug
         metrics = []

@@ -12,7 +12,7 @@ from gradegate.errors import Mistake, Origin, gather_mistakes
 
 def read(source: Source) -> Suite:
     """A suite of recorded cases; what is asserted of them, ``--assert`` says."""
-    cases: list[Case] = []
+    cases = []
     mistakes: list[Mistake] = []
     for row in source.content:
         with gather_mistakes(mistakes):

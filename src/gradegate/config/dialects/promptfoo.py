@@ -111,7 +111,7 @@ class _Reader:
             return env.over(written)
 
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
-        found: list[ProviderSpec] = []
+        found = []
         with gather_mistakes(self.desk.mistakes):
             for item, line in self.desk.items(written or None, self._targets_key):
                 found += specs.targets(item, self.desk.source, line)

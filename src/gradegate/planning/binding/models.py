@@ -90,7 +90,7 @@ class Binder(FrozenStruct):
                 of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin
             )
             provider_options.check(spec, build)
-            opened: list[bytes] = []
+            opened = []
             uses: set[Use] = set()
             env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
 

@@ -93,7 +93,7 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     if any(rule.every_case for rule in rules):
         return
     left: dict[int, Asserted] = {}
-    taken: set[int] = set()
+    taken = set()
     for job in jobs:
         left |= {
             id(binding.asserted): binding.asserted

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-from typing import Any
 from uuid import UUID
 
 from gradegate.core.provider_spec import Code
@@ -60,7 +59,7 @@ def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
 def _with_made_vars(case: Case, uuid: str) -> Case:
     code = case.options.transform_vars
     try:
-        given: dict[str, Any] = dict(case.vars)
+        given = dict(case.vars)
         made = (
             of_transform(code, "vars")
             .call(given, {"prompt": {}, "vars": given, "uuid": uuid})
