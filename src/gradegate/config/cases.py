@@ -27,7 +27,7 @@ from gradegate.files import documents as document
 from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
 from gradegate.providers.api.content import CALLS, uniform
-from gradegate.registry import near
+from gradegate.registry import suggest
 from gradegate.sandbox.repository_code import INSTEAD, program
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct
@@ -93,29 +93,23 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
 
 
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
-    written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
-    documents = tuple(
-        Image(load_image(item.image, source, origin))
-        if isinstance(item, ImageKeys)
-        else Image(item)
-        if is_data(item)
-        else item
-        for item in written
-    )
+    documents: list[str | Image] = []
+    for item in keys.retrieval_context:
+        if isinstance(item, ImageKeys):
+            documents.append(Image(load_image(item.image, source, origin)))
+        elif item.strip():
+            documents.append(Image(item) if is_data(item) else item)
     pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
     if keys.role == "user" and keys.tool_calls:
-        raise ConfigError.at(
-            "a turn of the user has `tool_calls`",
-            origin,
-            "give them with the turn of the assistant that called",
-        )
+        cure = "give them with the turn of the assistant that called"
+        raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
     if keys.tool_calls is None:
-        return Turn(keys.role, keys.content, documents, pictures)
+        return Turn(keys.role, keys.content, tuple(documents), pictures)
     calls = [uniform(call) for call in keys.tool_calls]
-    said = keys.content or (
-        document.to_json(calls) if calls else ""
-    )  # as of a model that calls without a word
-    return Turn(keys.role, said, documents, pictures, {CALLS: calls})
+    content = keys.content
+    if calls and not content:  # as of a model that calls without a word
+        content = document.to_json(calls)
+    return Turn(keys.role, content, tuple(documents), pictures, {CALLS: calls})
 
 
 # --- images -------------------------------------------------------------------------------------------------------------
@@ -198,21 +192,14 @@ class CaseReader(Struct, frozen=True):
         folder = self.desk.source.folder if inline else (workspace.root / origin.file).parent
         for reference in [written] if isinstance(written, str) else written:
             if is_code(reference):
-                raise ConfigError.at(
-                    f"`{reference}` is code, which gradegate does not run",
-                    origin,
-                    "write the values",
-                )
+                what = f"`{reference}` is code, which gradegate does not run"
+                raise ConfigError.at(what, origin, "write the values")
             for path in workspace.glob(reference, folder, origin):
-                content = document.read(
-                    workspace.read(str(path), folder, origin), workspace.name(path)
-                )
+                name = workspace.name(path)
+                content = document.read(workspace.read(str(path), folder, origin), name)
                 if not isinstance(content, Mapping):
-                    raise ConfigError.at(
-                        f"`{workspace.name(path)}` holds no variables",
-                        origin,
-                        "write a mapping into it",
-                    )
+                    what = f"`{name}` holds no variables"
+                    raise ConfigError.at(what, origin, "write a mapping into it")
                 variables |= content
         return variables
 
@@ -285,29 +272,24 @@ class CaseReader(Struct, frozen=True):
         )
 
     def _value(self, value: Any, origin: Origin, inline: bool, kind: str = "") -> Any:
-        if isinstance(value, str) and value.startswith("file://"):
-            if kind.removeprefix("not-") == "python":
-                return program(
-                    value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD
-                )
-            if kind.removeprefix("not-") == "javascript":
-                return scripts.code(value, self.desk.source, origin)
         if isinstance(value, list):
             return [self._value(item, origin, inline) for item in value]
         if not isinstance(value, str) or not value.startswith("file://"):
             return value
+        source = self.desk.source
+        if kind.removeprefix("not-") == "python":
+            return program(value, source.workspace, source.folder, origin, INSTEAD)
+        if kind.removeprefix("not-") == "javascript":
+            return scripts.code(value, source, origin)
         if is_code(value):
-            raise ConfigError.at(
-                f"`{value}` is code, which gradegate does not run", origin, "use another assertion"
-            )
+            what = f"`{value}` is code, which gradegate does not run"
+            raise ConfigError.at(what, origin, "use another assertion")
         suffix = value.rpartition(".")[2].partition(":")[0]
         if suffix in ("json", "yaml", "yml"):
-            content = self.desk.source.read(value, origin)
-            return document.read(content, value.removeprefix("file://"))
-        text = self.desk.source.read_text(value, origin)
-        return (
-            Verbatim(text.strip()) if inline else text
-        )  # as in promptfoo, only external tests fill such text in
+            return document.read(source.read(value, origin), value.removeprefix("file://"))
+        text = source.read_text(value, origin)
+        # As in promptfoo, only external tests fill such text in.
+        return Verbatim(text.strip()) if inline else text
 
     def _rubric_prompt(self, written: Any, origin: Origin) -> Any:
         if isinstance(written, str) and written.startswith("file://"):
@@ -332,14 +314,11 @@ def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
     try:
         keys = AssertionKeys.model_validate(unknown_keys.kept(AssertionKeys, written, file, []))
     except ValidationError as e:
-        yield from (
-            f"{mistake.what} ({mistake.cure})"
-            for mistake in mistakes(e, written, file, (), AssertionKeys)
-        )
+        for mistake in mistakes(e, written, file, keys=AssertionKeys):
+            yield f"{mistake.what} ({mistake.cure})"
         return
     base = keys.type.removeprefix("not-")
     if base != ASSERT_SET and GRADERS.find(base) is None:
-        meant = near(base, GRADERS.names())
-        yield f"there is no assertion type `{keys.type}`" + (
-            f' (did you mean "{meant}"?)' if meant else ""
-        )
+        what = f"there is no assertion type `{keys.type}`"
+        cure = suggest(base, GRADERS.names())
+        yield f"{what} ({cure})" if cure else what

@@ -83,7 +83,7 @@ def _test(row: JsonObject, joined: bool, origin: Origin) -> dict[str, Any]:
         written = fields["turns"]
         if not isinstance(written, list) or not written:
             cure = "record the conversation: gradegate does not simulate a user"
-            raise ConfigError(Mistake("the conversation has a scenario and no turns", origin, cure))
+            raise ConfigError.at("the conversation has a scenario and no turns", origin, cure)
         test["turns"] = [_turn(turn) if isinstance(turn, Mapping) else turn for turn in written]
     elif "actual_output" in fields:
         test["providerOutput"] = str(fields["actual_output"])
@@ -115,14 +115,9 @@ def _parsed(value: Any, name: str, origin: Origin) -> Any:
 def _variable(name: str, value: Any, joined: bool) -> Any:
     if name not in LISTS:
         return _verbatim(value)
-    items = (
-        value.split("|")
-        if isinstance(value, str) and joined
-        else [value]
-        if isinstance(value, str)
-        else value
-    )
-    return [_verbatim(_untagged(item)) for item in items] if isinstance(items, list) else items
+    if isinstance(value, str):
+        value = value.split("|") if joined else [value]
+    return [_verbatim(_untagged(item)) for item in value] if isinstance(value, list) else value
 
 
 def _verbatim(value: Any) -> Any:

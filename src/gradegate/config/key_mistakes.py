@@ -16,13 +16,7 @@ from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
 from gradegate.registry import near
 
-_SHARES = (
-    "min-pass-rate",
-    "max-drop",
-    "max-cost-increase",
-    "ignore-up-to",
-    "threshold",
-)
+_SHARES = "min-pass-rate max-drop max-cost-increase ignore-up-to threshold".split()
 
 
 def mistakes(
@@ -36,13 +30,8 @@ def mistakes(
     details = [*_distinct(error.errors(include_url=False))]
     said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
     if len(details) > len(said):
-        said.append(
-            Mistake(
-                f"{len(details) - len(said):,} more mistakes are here",
-                said[0].origin,
-                "correct these first",
-            )
-        )
+        what = f"{len(details) - len(said):,} more mistakes are here"
+        said.append(Mistake(what, said[0].origin, "correct these first"))
     return said
 
 

@@ -29,17 +29,13 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
     """The prompts of a list, a single one, or those of a mapping from prompts to their labels."""
     if isinstance(written, Mapping) and not {"id", "raw"} & set(written):
         for text, label in written.items():
-            entry = document.at_line(
-                {"raw": text, "label": label}, document.line_of(written, [text])
-            )
             if isinstance(label, str):
-                yield from prompts([entry], desk)
+                entry = {"raw": text, "label": label}
+                line = document.line_of(written, [text])
+                yield from prompts([document.at_line(entry, line)], desk)
             else:
-                desk.say(
-                    f"the label of the prompt `{text}` is not text",
-                    desk.line("prompts", text),
-                    "write `PROMPT: LABEL`",
-                )
+                what = f"the label of the prompt `{text}` is not text"
+                desk.say(what, desk.line("prompts", text), "write `PROMPT: LABEL`")
         return
     for item, origin in desk.items(written, "prompts"):
         own = document.origin_of(desk.file, item)
@@ -81,11 +77,8 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     elif item.startswith("exec:"):
         yield scripts.by_command(item, desk.source, origin)
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
-        raise ConfigError.at(
-            f"gradegate does not fetch or run `{item}`",
-            origin,
-            "put the prompt into the repository",
-        )
+        what = f"gradegate does not fetch or run `{item}`"
+        raise ConfigError.at(what, origin, "put the prompt into the repository")
     else:
         desk.notes += _as_text(item, _NAME, origin)
         yield PromptSpec(item, item, origin)
@@ -126,9 +119,8 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
                 f"`{reference}` holds no prompt", Origin(name, 1), "write one into it"
             )
         for number, part in enumerate(parts, 1):
-            yield PromptSpec(
-                part, name if len(parts) == 1 else f"{name} #{number}", Origin(name, 1)
-            )
+            label = name if len(parts) == 1 else f"{name} #{number}"
+            yield PromptSpec(part, label, Origin(name, 1))
 
 
 def _rows(text: str, name: str) -> Iterator[PromptSpec]:

@@ -22,20 +22,10 @@ from gradegate.templating.template import TemplateError, environment, render_env
 
 _OPTIONS = 6  # that a cure names
 _UNFILLED = "the provider's config cannot be filled in"
-_NAMES = (
-    "model",
-    "modelName",
-    "model_name",
-    "modelId",
-    "name",
-    "provider",
-)  # where people look for the name of a model
-TRANSFORMS = (
-    "transformResponse",
-    "responseParser",
-    "transformRequest",
-    "requestTransform",
-)  # of `http:`
+# Where people look for the name of a model.
+_NAMES = "model modelName model_name modelId name provider".split()
+# Of `http:`.
+TRANSFORMS = "transformResponse responseParser transformRequest requestTransform".split()
 
 
 def providers(written: Any, source: Source, origin: Origin, form: str = "%s") -> list[ProviderSpec]:

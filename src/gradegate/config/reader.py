@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -18,21 +17,21 @@ from gradegate.core.provider_spec import UNREAD, Graders
 from gradegate.errors import Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.registry import near
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, Struct
 
 M = TypeVar("M", bound=BaseModel)
 
 
-@dataclass
-class Desk:
+class Desk(Struct):
     """Gathers mistakes, so that the user sees them all at once: what cannot be read is left out.
 
     ``file`` is the config file, as messages show it.
     """
 
     source: Source
-    mistakes: list[Mistake] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    mistakes: list[Mistake] = []
+    notes: list[Note] = []
+    file: str = ""
 
     def __post_init__(self) -> None:
         self.file = self.source.file  # asked for with every test, and each time it follows links

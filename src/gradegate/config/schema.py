@@ -99,7 +99,7 @@ def _shared_options() -> Mapping[str, Sequence[str]]:
 def _finish(name: str, schema: Schema) -> None:
     """Ranges as editors know them, what the reader takes besides, and a sentence for each key."""
     schema.pop("title", None)
-    properties: dict[str, Schema] = schema.get("properties", {})
+    properties = schema.get("properties", {})
     for key, written in properties.items():
         number = (
             {"type": "number", "minimum": 0, "maximum": 1}

@@ -134,14 +134,8 @@ def _nearest(key: str, place: str, known: Sequence[str]) -> str:
 
 
 _RULES = (
-    "min-pass-rate",
-    "min-score",
-    "max-new-failures",
-    "max-drop",
-    "min-cases",
-    "max-cost-increase",
-    "max-latency-increase",
-    "max-flaky",
+    "min-pass-rate min-score max-new-failures max-drop min-cases max-cost-increase "
+    "max-latency-increase max-flaky".split()
 )
 _COUNTS = ("max-new-failures", "min-cases", "max-flaky")
 _EXAMPLE = 0.9

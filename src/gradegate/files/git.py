@@ -13,13 +13,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.plain_files import regular
 from gradegate.security.environment import Environment, event_shown
+from gradegate.structs import FrozenStruct
 
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
@@ -235,15 +235,14 @@ CURE = "check out the repository with actions/checkout and without `ref`, and ch
 WHERE = "docs/github-events.md says why"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Vouched:
+class Vouched(FrozenStruct, eq=False):
     """The files of a commit, by whose name every one of them is checked."""
 
     root: Path
     objects: Path  # of git, where it keeps the content of commits
     commit: str
     event: str
-    trees: dict[str, dict[bytes, tuple[bytes, str]]] = field(default_factory=dict, repr=False)
+    trees: dict[str, dict[bytes, tuple[bytes, str]]] = {}
 
     @classmethod
     def around(cls, config: Path, environment: Environment) -> Vouched:

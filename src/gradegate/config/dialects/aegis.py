@@ -23,24 +23,14 @@ from gradegate.core.provider_spec import KINDS, PromptSpec, Verbatim
 from gradegate.core.suite import Case, CaseOptions, Suite
 from gradegate.errors import Mistake, Origin, gather_mistakes
 
-_OTHERS = (
-    "prompts",
-    "providers",
-    "targets",
-    "tests",
-    "defaultTest",
-    "scenarios",
-)  # keys of promptfoo's
+_OTHERS = "prompts providers targets tests defaultTest scenarios".split()  # keys of promptfoo's
 _KINDS = [kind for kind in KINDS if kind != "text"]
 
 
 def recognises(content: Any) -> bool:
     """A mapping with ``evaluations`` and none of promptfoo's main keys."""
-    return (
-        isinstance(content, dict)
-        and "evaluations" in content
-        and not any(key in content for key in _OTHERS)
-    )
+    is_run = isinstance(content, dict) and "evaluations" in content
+    return is_run and not any(key in content for key in _OTHERS)
 
 
 def read(source: Source) -> Suite:

@@ -20,7 +20,7 @@ from gradegate.files import documents as document
 from gradegate.security.environment import Environment
 from gradegate.structs import JsonObject, inherited, replace
 
-KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
+KEYS = "prompts providers targets tests defaultTest scenarios".split()
 
 
 def recognises(content: Any) -> bool:
