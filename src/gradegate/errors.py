@@ -74,6 +74,17 @@ class ConfigError(GradegateError):
         return cls(*dict.fromkeys(mistake for error in errors for mistake in error.mistakes))
 
 
+class Complaints:
+    """For whoever gathers ``mistakes``: notes one."""
+
+    __slots__ = ()
+    mistakes: list[Mistake]
+
+    def say(self, what: str, origin: Origin | None, cure: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(what, origin, cure))
+
+
 @contextmanager
 def gather_mistakes(mistakes: list[Mistake]) -> Iterator[None]:
     """Add the mistakes of a ConfigError to a list, and go on behind the block."""

@@ -247,7 +247,7 @@ class MetricReader(Struct):
         return MetricAssertion(keys.metric, entry, assertion)
 
     def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
-        options, mistakes = {}, list[Mistake]()
+        options, mistakes = {}, []
         for name, value in (keys.metric_args or {}).items():
             if name in entry.args:
                 if value is not None:

@@ -14,7 +14,7 @@ from gradegate.config.keys import names_of
 from gradegate.config.unknown_keys import UNSUPPORTED
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, Graders
-from gradegate.errors import Mistake, Origin, gather_mistakes
+from gradegate.errors import Complaints, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.registry import near
 from gradegate.structs import JsonObject, Struct
@@ -22,7 +22,7 @@ from gradegate.structs import JsonObject, Struct
 M = TypeVar("M", bound=BaseModel)
 
 
-class Desk(Struct):
+class Desk(Struct, Complaints):
     """Gathers mistakes, so that the user sees them all at once: what cannot be read is left out.
 
     ``file`` is the config file, as messages show it.
@@ -47,10 +47,6 @@ class Desk(Struct):
                 yield item, self.line(*path, number)
         elif written is not None:
             yield written, self.line(*path)
-
-    def say(self, what: str, origin: Origin, cure: str) -> None:
-        """Note a mistake."""
-        self.mistakes.append(Mistake(what, origin, cure))
 
     def check(self, model: type[M], value: JsonObject, content: Any, file: str) -> M | None:
         """The value without the keys that hold a mistake, so that the rest is looked at too.

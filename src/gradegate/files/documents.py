@@ -239,7 +239,7 @@ def read_lines(content: bytes, file: str) -> Seq:
 
 def readable_lines(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
     """The objects of the lines that can be read, and the mistakes of all others."""
-    rows, mistakes = Seq(1), list[Mistake]()
+    rows, mistakes = Seq(1), []
     if content.count(b"\n") > MAX_LINES:
         what = f"the file has more than {MAX_LINES:,} lines"
         raise ConfigError.at(what, Origin(file), "split it into several files")

@@ -119,7 +119,7 @@ def pair(
     def now(file: str) -> str:
         return file if file in suites else renames().get(file, file)
 
-    same_party: Keys[Party] = (
+    same_party = (
         lambda party: party,
         lambda party: party.label or party,
         lambda party: now(party.file) if party.file else party,

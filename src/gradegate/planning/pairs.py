@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from gradegate.core.numbers import shorten
 from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import Complaints, ConfigError, Mistake
 from gradegate.planning.binding.models import Binder
 from gradegate.providers.api.options import parameters
 from gradegate.providers.api.provider import Provider, Recorded
@@ -16,7 +16,7 @@ _RECORDED = Recorded()
 Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
 
-class Pairs(FrozenStruct):
+class Pairs(FrozenStruct, Complaints):
     """The targets of a suite, and who answers a case. ``recorded``: cases bring their answers; mistakes are added to ``mistakes``."""
 
     suite: Suite
@@ -43,9 +43,9 @@ class Pairs(FrozenStruct):
             wanted = _Labels(spec.prompts)
             prompts = [prompt for prompt in self.suite.prompts if wanted.allow(prompt.label)]
             if not prompts and read:  # else it was said what is wrong with them
-                self._say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
+                self.say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
             for name in _unknown(spec.prompts, labels) if prompts else ():
-                self._say(
+                self.say(
                     f"`{spec.name}` names a prompt `{name}` that the config does not have",
                     spec.origin,
                     there,
@@ -97,7 +97,7 @@ class Pairs(FrozenStruct):
         if known and not left_out and all(prompts for _, _, prompts in targets):
             what = "no provider and prompt is left to answer this test, so nothing would be checked"
             cure = "correct `providers` and `prompts` of the test, or of the providers"
-            self._say(what, case.origin, cure)
+            self.say(what, case.origin, cure)
 
     def check_names(self, case: Case) -> None:
         """Whether the config has what a case names."""
@@ -111,10 +111,7 @@ class Pairs(FrozenStruct):
         ):
             for name in _unknown(patterns, labels):
                 what = f"the test names a {kind} `{name}` that the config does not have"
-                self._say(what, case.origin, _those(kind, labels))
-
-    def _say(self, what: str, origin: Origin | None, cure: str) -> None:
-        self.mistakes.append(Mistake(what, origin, cure))
+                self.say(what, case.origin, _those(kind, labels))
 
 
 def _those(kind: str, labels: Sequence[str]) -> str:

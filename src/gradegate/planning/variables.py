@@ -14,7 +14,7 @@ from gradegate.config import code as scripts
 from gradegate.core.conversation import CONVERSATION
 from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
-from gradegate.errors import ConfigError, Mistake, Origin, ProviderError
+from gradegate.errors import Complaints, ConfigError, Mistake, Origin, ProviderError
 from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, MAX_COMBINATIONS
 from gradegate.files.paths import is_code
@@ -170,7 +170,7 @@ def _is_plain(value: Any) -> bool:
     return not isinstance(value, list)
 
 
-class Prompts(FrozenStruct):
+class Prompts(FrozenStruct, Complaints):
     """Fills in the prompts of one suite; ``env`` is what they may show of the environment, mistakes are added to ``mistakes``."""
 
     env: JsonObject
@@ -201,23 +201,20 @@ class Prompts(FrozenStruct):
             source = case.options.prefix + written + case.options.suffix
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
-            self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
+            self.say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
             return ""
         except ValueError as e:
             what = f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}"
-            self._say(what, prompt.origin, "correct it")
+            self.say(what, prompt.origin, "correct it")
             return ""
         if wrong := chat.broken(text):
             what = f"the prompt looks like chat messages and {wrong}"
-            self._say(what, prompt.origin, "correct it")
+            self.say(what, prompt.origin, "correct it")
         messages = chat.parse(text) if not case.recorded else None
         try:
             if messages:
                 provider.check(messages)
         except (ProviderError, ValueError) as e:
             cure = "write what it takes, or ask another provider"
-            self._say(f"the prompt cannot be sent to `{provider.name}`: {e}", prompt.origin, cure)
+            self.say(f"the prompt cannot be sent to `{provider.name}`: {e}", prompt.origin, cure)
         return text
-
-    def _say(self, what: str, origin: Origin | None, cure: str) -> None:
-        self.mistakes.append(Mistake(what, origin, cure))

@@ -67,7 +67,7 @@ class _Reader:
         }
 
     def suite(self) -> Suite:
-        keys, file, notes = self._keys, self._source.file, list[Note]()
+        keys, file, notes = self._keys, self._source.file, []
         cases = tuple(
             case for i, block in enumerate(keys.evaluations) for case in self._block(i, block)
         )
