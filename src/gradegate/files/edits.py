@@ -22,6 +22,7 @@ _VERSION = re.compile(
 )  # behind the commit of an action
 _BY_HAND = "write out what its anchors stand for, end it with one line break, and start again"
 Steps = Sequence[str | int]
+Replacement = tuple[int, int, str]  # from where to where in the text, and what takes the place
 
 
 class Remarked(str):
@@ -80,7 +81,7 @@ class Edits:
 
     def result(self) -> str:
         """The text with all changes. Raises ConfigError where it would mean something else than these."""
-        edits: list[tuple[int, int, str]] = []
+        edits: list[Replacement] = []
         # At one place, what is further inside comes first.
         for path in sorted(self._changes, key=len, reverse=True):
             node: Any = self._root
@@ -109,7 +110,7 @@ class Edits:
 
     def _edits(
         self, node: Any, drop: Collection[str], put: JsonObject, rename: Mapping[str, str]
-    ) -> Iterator[tuple[int, int, str]]:
+    ) -> Iterator[Replacement]:
         there = set()
         for key, value in node.value:
             if key.value in drop:
@@ -140,7 +141,7 @@ class Edits:
 
     def _in_block(
         self, node: Any, drop: Collection[str], added: JsonObject
-    ) -> Iterator[tuple[int, int, str]]:
+    ) -> Iterator[Replacement]:
         for (key, value), after in pairwise([*node.value, (None, None)]):
             if key.value not in drop:
                 continue
@@ -166,7 +167,7 @@ class Edits:
 
     def _in_flow(
         self, node: Any, drop: Collection[str], added: JsonObject
-    ) -> Iterator[tuple[int, int, str]]:
+    ) -> Iterator[Replacement]:
         """Between braces commas separate, and the last entry has none behind it."""
         last = node.start_mark.index + 1
         left = [pair for pair in node.value if pair[0].value not in drop]

@@ -24,9 +24,8 @@ from gradegate.structs import FrozenStruct
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
 
-LARGEST = (
-    32 * 1024 * 1024
-)  # bytes of a loose commit or tree; a tree of 100,000 files has four million
+# Bytes of a loose commit or tree; a tree of 100,000 files has four million.
+LARGEST = 32 * 1024 * 1024
 MOST_NAME, MOST_REFS = (
     64 * 1024,
     64 * 1024 * 1024,
@@ -231,6 +230,7 @@ def commit_lacks(root: Path, place: Path) -> bool:
 
 FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
 MOST_LINKS = 40  # on the way to one file, as in Linux
+Entry = tuple[bytes, str]  # of a tree: the mode, and the name of the object
 CURE = "check out the repository with actions/checkout and without `ref`, and change no file that a config names"
 WHERE = "docs/github-events.md says why"
 
@@ -242,7 +242,7 @@ class Vouched(FrozenStruct, eq=False):
     objects: Path  # of git, where it keeps the content of commits
     commit: str
     event: str
-    trees: dict[str, dict[bytes, tuple[bytes, str]]] = {}
+    trees: dict[str, dict[bytes, Entry]] = {}
 
     @classmethod
     def around(cls, config: Path, environment: Environment) -> Vouched:
@@ -360,7 +360,7 @@ class Vouched(FrozenStruct, eq=False):
             return mode == LINK and object_name("blob", target, len(self.commit)) == name
         return place.is_file() if mode.startswith(FILE) else mode != LINK and place.is_dir()
 
-    def _entry(self, at: Sequence[str]) -> tuple[bytes, str]:
+    def _entry(self, at: Sequence[str]) -> Entry:
         """The mode and the name of what the commit has at these steps.
 
         Raises KeyError where it has nothing there, NotADirectoryError where a link or a file is on the way, and LookupError.
@@ -372,7 +372,7 @@ class Vouched(FrozenStruct, eq=False):
             mode, name = self._tree(name)[os.fsencode(part)]
         return mode, name
 
-    def _tree(self, name: str) -> dict[bytes, tuple[bytes, str]]:
+    def _tree(self, name: str) -> dict[bytes, Entry]:
         """The entries of a tree; of the commit the one that is its tree."""
         if name not in self.trees and name == self.commit:
             self.trees[name] = {b"": (FOLDER, _tree_of(self.objects, name))}

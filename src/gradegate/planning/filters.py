@@ -93,15 +93,10 @@ def select_again(plan: Plan, again: Again) -> Plan:
     pairs = [*zip(plan.jobs, keys, strict=True)]
     found = [job for job, own in pairs if not job.of_base and own & again.keys]
     if not found:
-        raise ConfigError.at(
-            "the configs have none of its failures any more",
-            Origin(again.file.name),
-            "run all of it: gradegate run",
-        )
-    cases, talks = (
-        {(job.suite, job.number) for job in found},
-        {job.talk for job in found if job.talk},
-    )
+        what = "the configs have none of its failures any more"
+        raise ConfigError.at(what, Origin(again.file.name), "run all of it: gradegate run")
+    cases = {(job.suite, job.number) for job in found}
+    talks = {job.talk for job in found if job.talk}
     kept = [
         (job, own) for job, own in pairs if (job.suite, job.number) in cases or job.talk in talks
     ]

@@ -146,9 +146,8 @@ def terms(binding: Binding) -> Terms:
         name: value for name, usual in _fields(kind) if (value := getattr(grader, name)) != usual
     }
     limit = binding.limit
-    limit = (
-        getattr(grader, "threshold", None) if limit is None else limit
-    )  # of one that looks at it itself
+    if limit is None:  # of a grader that looks at it itself
+        limit = getattr(grader, "threshold", None)
     transforms = [getattr(grader, "context_transform", ""), *own]
     return Terms(
         asserted.type,

@@ -45,11 +45,8 @@ class Pairs(FrozenStruct, Complaints):
             if not prompts and read:  # else it was said what is wrong with them
                 self.say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
             for name in _unknown(spec.prompts, labels) if prompts else ():
-                self.say(
-                    f"`{spec.name}` names a prompt `{name}` that the config does not have",
-                    spec.origin,
-                    there,
-                )
+                what = f"`{spec.name}` names a prompt `{name}` that the config does not have"
+                self.say(what, spec.origin, there)
             yield spec, provider, prompts
 
     def asked(self, case: Case, targets: Sequence[Target]) -> list[tuple[Provider, PromptSpec]]:

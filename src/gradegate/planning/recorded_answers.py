@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -70,19 +69,17 @@ def planned_with_answers(
     return replace(made, jobs=jobs, notes=notes, recorded=recording.digests), recording.opened
 
 
-@dataclass
 class _Join:
-    calls: Sequence[Call]
-    found: dict[str, dict[int, Answer]] = field(
-        default_factory=dict
-    )  # by the id of the call and the number of the run
-    _twice: list[Mistake] = field(default_factory=list)
-    _unknown: list[Mistake] = field(default_factory=list)
-    _unfit: list[Mistake] = field(default_factory=list)
+    """Gives answers to calls. ``found`` has them by the id of the call and the number of the run."""
 
-    def __post_init__(self) -> None:
-        self._by_id = {call.id: call for call in self.calls}
-        self._recalls = any(call.job.recall for call in self.calls)
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.calls = calls
+        self.found: dict[str, dict[int, Answer]] = {}
+        self._twice: list[Mistake] = []
+        self._unknown: list[Mistake] = []
+        self._unfit: list[Mistake] = []
+        self._by_id = {call.id: call for call in calls}
+        self._recalls = any(call.job.recall for call in calls)
         self._by_name: dict[str, str] | None = None  # an id of each case that has a description
         self._index: dict[str, list[Call]] | None = None
         self._searched: dict[

@@ -47,10 +47,8 @@ IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 _PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
 _BEFORE = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
 _PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
-_DEFAULT = "no grader is named, so the key that the job has chooses one, as in promptfoo"
 _SHARE = "PROMPTFOO_PASS_RATE_THRESHOLD"  # per cent, as is the input of the same meaning
 _SHARE_INPUT = "fail-on-threshold"
-_NO_GATE = "`{}` is left out: its config has a gate, is not known here, or is run by another step without it"
 _INPUTS = {
     "min-pass-rate": _SHARE_INPUT,
     "runs": "repeat-min-pass",
@@ -58,7 +56,6 @@ _INPUTS = {
 Gate = tuple[str, float | str]  # a key of the gate with its value
 ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
 CONCURRENCY = "max-concurrency"
-_END = "\\ No newline at end of file"
 
 
 def inputs(run: str) -> tuple[dict[str, Any], str]:
@@ -296,7 +293,10 @@ class Migration(Struct):
         edits = self._config(path)
         if not grader or edits is None:
             if default:
-                self._tell(_DEFAULT, origin, f"{default}, or give `--grader ID` here")
+                what = (
+                    "no grader is named, so the key that the job has chooses one, as in promptfoo"
+                )
+                self._tell(what, origin, f"{default}, or give `--grader ID` here")
             return
         default_test = edits.wanted.get("defaultTest", {})
         options = mapping_at(default_test, "options")
@@ -379,7 +379,8 @@ class Migration(Struct):
         key, value = gate
         shown = value if isinstance(value, str) else f"{value:.10g}"
         cure = f"write `gate: {{{key}: {shown}}}` into the config"
-        self._tell(_NO_GATE.format(_INPUTS[key]), origin, cure)
+        what = f"`{_INPUTS[key]}` is left out: its config has a gate, is not known here, or is run by another step without it"
+        self._tell(what, origin, cure)
 
     def _tell_mistakes(self, mistakes: Iterable[Mistake], origin: Origin) -> None:
         """Mistakes of a run; ``origin`` is the place of those without one."""
@@ -482,7 +483,7 @@ def _show_difference(edits: Edits, text: str) -> None:
     old = (edits.mark + edits.text).splitlines(keepends=True)
     new = text.splitlines(keepends=True)
     for line in unified_diff(old, new, f"a/{edits.file}", f"b/{edits.file}"):
-        end = "" if line.endswith("\n") else f"\n{_END}"
+        end = "" if line.endswith("\n") else "\n\\ No newline at end of file"
         say(line.removesuffix("\n").removesuffix("\r") + end)
 
 
@@ -493,10 +494,13 @@ def _place(mistake: Mistake) -> tuple[str, int]:
 def _write(root: Path, texts: Mapping[str, str]) -> None:
     """Write each file whole or not at all, and none if one may only be read. Raises ConfigError."""
     modes = {name: stat.S_IMODE((root / name).stat().st_mode) for name in texts}
-    closed = [name for name, mode in modes.items() if not mode & stat.S_IWUSR]
-    if closed:
-        what, cure = "the file may only be read", "allow writing it"
-        raise ConfigError(*(Mistake(what, Origin(name), cure) for name in closed))
+    mistakes = [
+        Mistake("the file may only be read", Origin(name), "allow writing it")
+        for name, mode in modes.items()
+        if not mode & stat.S_IWUSR
+    ]
+    if mistakes:
+        raise ConfigError(*mistakes)
     for name, text in texts.items():
         try:
             with replacing(Place(root, tuple(name.split("/")))) as file:

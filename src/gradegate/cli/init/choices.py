@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.binding.models import Binder
 from gradegate.providers.api import options
-from gradegate.providers.api.provider import PROVIDERS, split_id
+from gradegate.providers.api.provider import PROVIDERS, Provider, split_id
 from gradegate.runner.prepare import with_stand_ins
 from gradegate.security.environment import Environment
 from gradegate.structs import FrozenStruct, replace
@@ -65,12 +65,9 @@ class Choices(FrozenStruct):
     @property
     def asked(self) -> dict[str, str]:
         """The models, by the option that names them."""
-        target = (
-            {}
-            if self.template == "answers" or is_address(self.target)
-            else {"--provider": self.target}
-        )
-        return {**target, "--grader": self.judge}
+        if self.template == "answers" or is_address(self.target):
+            return {"--grader": self.judge}
+        return {"--provider": self.target, "--grader": self.judge}
 
     def key_of(self, id_: str) -> str:
         """The variable that the config names for a model: that of the first one, and of its vendor's others."""
@@ -86,11 +83,9 @@ def is_address(id_: str) -> bool:
 def fault(id_: str) -> tuple[str, str] | None:
     """What keeps an id or an address out of a config, and its cure; None where nothing does. It repeats no password."""
     if not is_address(id_):
-        return (
-            None
-            if _ID.fullmatch(id_)
-            else ("is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}")
-        )
+        if _ID.fullmatch(id_):
+            return None
+        return "is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}"
     try:
         parts = urlsplit(id_)
         named = bool(parts.hostname) and parts.port != 0
@@ -117,9 +112,8 @@ def fault(id_: str) -> tuple[str, str] | None:
 def check(choices: Choices) -> None:
     """Raise ConfigError for what cannot be written into a config or a workflow."""
     if not (choices.config or choices.workflow):
-        raise ConfigError.at(
-            "--only-workflow and --no-workflow leave nothing to write", None, "give one of the two"
-        )
+        what = "--only-workflow and --no-workflow leave nothing to write"
+        raise ConfigError.at(what, None, "give one of the two")
     if choices.provider and not choices.config:
         cure = "write the model under `providers` of the config, and leave --provider out"
         raise ConfigError.at("--only-workflow changes no config", None, cure)
@@ -137,15 +131,11 @@ def check(choices: Choices) -> None:
         and not fault(choices.target)
         and (choices.template == "application") != is_address(choices.target)
     ):
-        what, cure = (
-            "is the address of an application",
-            "add --template application, or name a model",
-        )
+        what = "is the address of an application"
+        cure = "add --template application, or name a model"
         if choices.template == "application":
-            what, cure = (
-                "is not the address of an application",
-                f"write its URL, such as {APPLICATION}, or --template prompt",
-            )
+            what = "is not the address of an application"
+            cure = f"write its URL, such as {APPLICATION}, or --template prompt"
         mistakes.append(Mistake(f"--provider {choices.target} {what}", None, cure))
     if choices.key and not (
         choices.key.isidentifier() and choices.key in os.environ
@@ -155,10 +145,8 @@ def check(choices: Choices) -> None:
     asked = {id_: option for option, id_ in reversed(choices.asked.items())} if choices.live else {}
     for id_, option in asked.items():
         if id_.endswith(f":{options.PLACEHOLDER}"):
-            what, cure = (
-                f"--live asks `{id_}`, which names no model yet",
-                f"give {option} VENDOR:NAME, as the vendor lists it",
-            )
+            what = f"--live asks `{id_}`, which names no model yet"
+            cure = f"give {option} VENDOR:NAME, as the vendor lists it"
             mistakes.append(Mistake(what, None, cure))
     if not _ACTION.fullmatch(choices.action):
         cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
@@ -247,9 +235,10 @@ def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
         id_ if named == id_ else f"{named}any", config=config, origin=Origin(option)
     )
     here, client = Path(), Client(environ={})
-    found = with_stand_ins(
-        lambda keys: Binder(
-            Suite(option, env=Environment(keys)), Workspace(here), here, client, {}
-        ).provider(spec)
-    )
-    return tuple(sorted(found[1]))
+
+    def bind(keys: Mapping[str, str]) -> Provider:
+        suite = Suite(option, env=Environment(keys))
+        return Binder(suite, Workspace(here), here, client, {}).provider(spec)
+
+    _, missing = with_stand_ins(bind)
+    return tuple(sorted(missing))

@@ -172,9 +172,12 @@ def _describe_forks(action: ActionSettings, needs_keys: bool) -> str:
 
 def unpassed_keys(missing: Iterable[str]) -> list[Mistake]:
     """A mistake for each key that a step has to pass on."""
-    what = "the run needs {}, and the step does not pass it"
     return [
-        Mistake(what.format(name), None, f"`env: {name}: ${{{{ secrets.{name} }}}}`")
+        Mistake(
+            f"the run needs {name}, and the step does not pass it",
+            None,
+            f"`env: {name}: ${{{{ secrets.{name} }}}}`",
+        )
         for name in sorted(missing)
     ]
 

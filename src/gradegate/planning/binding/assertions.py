@@ -82,9 +82,8 @@ class Subject(FrozenStruct):
     options: CaseOptions
     variables: Variables
     turns: tuple[Turn, ...] = ()
-    brought: frozenset[str] = (
-        frozenset()
-    )  # variables that an answer may bring where the test has none
+    # Variables that an answer may bring where the test has none.
+    brought: frozenset[str] = frozenset()
     about: JsonObject = {}  # what the test says of itself
 
 

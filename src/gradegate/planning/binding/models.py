@@ -178,11 +178,9 @@ class Binder(FrozenStruct):
         provider = self.provider(self._configured(model)) if model else None
         if provider and need in (provider.kinds if named else provider.unasked_kinds):
             return self_contained(provider)
-        text = (
-            None
-            if any(need in level for level in (*near, *far))
-            else self._named("text", near, far)[0]
-        )
+        text = None
+        if not any(need in level for level in (*near, *far)):
+            text, _ = self._named("text", near, far)
         if text:  # of which the vendor has a model of the other kind, at the same place and with the same key
             grader = self._configured(text)
             if grader is UNREAD:
