@@ -15,15 +15,15 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 17_000,
+    "cli": 16_500,
     "assertions": 41_300,
-    "config": 30_000,
+    "config": 29_200,
     "core": 10_000,
-    "files": 14_000,
+    "files": 13_700,
     "gate": 23_900,
     "github": 13_600,
     "http": 7_300,
-    "planning": 34_300,
+    "planning": 33_600,
     "providers": 42_100,
     "recordings": 10_500,
     "reports": 30_000,

@@ -1,7 +1,7 @@
 """Numbers as people read them, and compared as they were written: one rule for every threshold, every rule of a gate and every case."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_DOWN, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -14,6 +14,12 @@ _LEAST_CHANCE = 0.0001  # below it, the figure says nothing more
 def many(number: int, noun: str) -> str:
     """``1 case``, ``2,000 cases``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def shorten(names: Sequence[str], most: int) -> str:
+    """``a, b and 2,000 more``: a list of at most so many names."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def figure(value: float, digits: int = 4) -> str:

@@ -50,6 +50,11 @@ class ProviderSpec(Likened):
         """The label, or the id where there is none."""
         return self.label or self.id
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """What others may call it."""
+        return self.id, self.label
+
 
 # In place of a grader that could not be read: what is wrong with it was said
 UNREAD = ProviderSpec("")

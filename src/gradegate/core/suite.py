@@ -96,9 +96,14 @@ class Suite(FrozenStruct):
     # What could not be read; the rest is planned all the same, to find more
     mistakes: tuple[Mistake, ...] = ()
 
+    @property
+    def configured(self) -> tuple[ProviderSpec, ...]:
+        """The targets of the config, asked or not."""
+        return (*self.targets, *self.others)
+
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
-        yield from (*self.targets, *self.others)
+        yield from self.configured
         yield from (
             ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config
         )

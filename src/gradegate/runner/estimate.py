@@ -65,7 +65,7 @@ def estimate(plan: Plan) -> Estimate:
                 )
             }
         )
-        for bound in (bound for binding in job.assertions for bound in binding.bounds):
+        for bound in job.bounds:
             calls, cost = _grading(bound, len(job.text), unpriced, _exchanges(job))
             grader, fewest_grader = grader + calls * job.repeats, fewest_grader + calls * job.fewest
             first += cost * job.repeats
