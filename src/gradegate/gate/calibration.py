@@ -1,6 +1,7 @@
 """How a grader agrees with people, and how often it changes its mind. Pure."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,9 +135,9 @@ class Calibration:
     @cached_property
     def assertions(self) -> tuple[Agreement, ...]:
         """Each assertion, by type and metric, in the order of the labels."""
-        groups: dict[tuple[str, str], list[Judged]] = {}
+        groups = defaultdict(list)
         for it in self.judged:
-            groups.setdefault((it.first.assertion.type, it.first.metric), []).append(it)
+            groups[it.first.assertion.type, it.first.metric].append(it)
         return tuple(_agreement(several, *names) for names, several in groups.items())
 
     @property

@@ -1,5 +1,6 @@
 """One rule of a gate over the cases that it selects. Pure."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
@@ -189,12 +190,12 @@ def count(outcomes: Iterable[Outcome]) -> Counts:
 
 def _average(rule: Rule, grades: Sequence[Grade], undone: float | None = None) -> Fraction | None:
     """The mean score, by metric the mean of the metrics' means; None where nothing has one. ``undone``: the score of what is."""
-    by_metric: dict[str, list[float]] = {}
+    by_metric = defaultdict(list)
     for grade in grades:
         score = undone if grade.undone else grade.score
         if score is not None:
             name = (grade.metric or grade.assertion.type) if rule.by_metric else ""
-            by_metric.setdefault(name, []).append(score)
+            by_metric[name].append(score)
     return mean(mean(scores) for scores in by_metric.values()) if by_metric else None
 
 

@@ -11,6 +11,7 @@ not read: then it is not known which tools were called.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -93,9 +94,9 @@ def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each group of spans that says anything; others, such as those of HTTP, are left out. Raises ConfigError."""
     spans = _spans(files)
     cases, above = _cases(spans)
-    groups: dict[tuple[str, str], list[_Span]] = {}
+    groups = defaultdict(list)
     for place, span in spans.items():
-        groups.setdefault((place[0], cases.get(place, "")), []).append(span)
+        groups[place[0], cases.get(place, "")].append(span)
     # What a trace holds beside its cases is no answer, but what it called may be part of one.
     beside = {
         trace: _beside(groups.get((trace, ""), ()), spans, above) for trace, case in groups if case
@@ -133,9 +134,9 @@ def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
 
 def _cases(spans: Mapping[_Place, _Span]) -> tuple[dict[_Place, str], set[_Place]]:
     """The case that each span, or the nearest one above it, names; and the places above spans that name one."""
-    below: dict[_Place, list[_Span]] = {}
+    below = defaultdict(list)
     for span in spans.values():
-        below.setdefault(span.parent, []).append(span)
+        below[span.parent].append(span)
     cases: dict[_Place, str] = {}
     above: set[_Place] = set()
     named = [span for span in spans.values() if span.case]

@@ -8,7 +8,7 @@ green and no case says why, a test case "the run" does.
 """
 
 import xml.etree.ElementTree as ET
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from junit_xml import TestCase, TestSuite
@@ -97,11 +97,9 @@ def _parts(decision: Decision) -> Iterator[str]:
     green = decision.outcome not in _ENDS
     rows = [_Told(finding, green) for _, finding in in_plan_order(decision)]
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
-    suites: dict[_Key, list[_Told]] = {}
+    suites = defaultdict(list)
     for told in rows:
-        suites.setdefault((told.row.suite, told.row.prompt_label, told.row.provider), []).append(
-            told
-        )
+        suites[told.row.suite, told.row.prompt_label, told.row.provider].append(told)
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     # Where no case says that the check fails, a case of its own does.

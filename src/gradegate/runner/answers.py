@@ -1,6 +1,7 @@
 """Gets what is graded: a recorded answer or conversation as it is, or one that is had with the target now."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -154,11 +155,11 @@ def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[
 
     Repetitions are conversations of their own.
     """
-    groups: dict[object, list[tuple[int, int]]] = {}
+    groups = defaultdict(list)
     for index, repeat in places:
         job = jobs[index]
         key = (index, repeat) if job.talk is None else (job.of_base, *job.talk, repeat)
-        groups.setdefault(key, []).append((index, repeat))
+        groups[key].append((index, repeat))
     return list(groups.values())
 
 

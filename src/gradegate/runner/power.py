@@ -1,6 +1,6 @@
 """What the rules of a plan cannot see: how often noise alone makes a run miss a rule, and how often it notices broken cases."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
@@ -54,7 +54,7 @@ def with_powers(plan: Plan) -> Plan:
         if not job.of_base
         for repeat in range(1 if job.needs else job.repeats)
     ]
-    answers: dict[str, list[_Planned]] = {}
+    answers = defaultdict(list)
     for index, repeat in places:
         job, ids = plan.jobs[index], histories.of((index, repeat))
         base = plan.baseline.paired[index, repeat] if plan.baseline else None
@@ -68,7 +68,7 @@ def with_powers(plan: Plan) -> Plan:
                 else None
             )
             known[id(bound)] = fails(prior) if prior else None
-        answers.setdefault(job.suite, []).append(_Planned(job, repeat, base, known))
+        answers[job.suite].append(_Planned(job, repeat, base, known))
     rules = (rule for policy in plan.policies for rule in policy.rules)
     # The share of runs that fail on the base; of a case without runs, its answer is one.
     graded = [

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def read(settings: Settings) -> Recording:
     mistakes: list[Mistake] = []
     digests: dict[str, str] = {}
     opened: dict[Path, Workspace] = {}
-    shaped: dict[Shape, list[File]] = {}
+    shaped = defaultdict(list)
     for written in dict.fromkeys(settings.answers):
         try:
             opened.update(_files(written, settings))
@@ -50,7 +51,7 @@ def read(settings: Settings) -> Recording:
             raw = workspace.read(path.name, path.parent, Origin(name))
             digests[name] = hashlib.sha256(raw).hexdigest()
             file = File(name, _rows(raw, name))
-            shaped.setdefault(_shape(file), []).append(file)
+            shaped[_shape(file)].append(file)
         except ConfigError as e:
             mistakes += _few(e.mistakes)
     answers: list[Answer] = []
@@ -144,9 +145,9 @@ def _rows(raw: bytes, name: str) -> Rows:
 
 def _few(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
     """The first mistakes of each file, and how many there are more."""
-    of_files: dict[str, list[Mistake]] = {}
+    of_files = defaultdict(list)
     for mistake in mistakes:
-        of_files.setdefault(mistake.origin.file if mistake.origin else "", []).append(mistake)
+        of_files[mistake.origin.file if mistake.origin else ""].append(mistake)
     for of_file in of_files.values():
         yield from of_file[:MOST]
         if len(of_file) > MOST:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from operator import itemgetter
@@ -444,11 +444,11 @@ def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
     """All of a case; ``compare``: say which words differ."""
     row, short = finding.row, finding.grades
     spoken = row.has_passed and not short
-    blamed: dict[int, list[str]] = {}
+    blamed = defaultdict(list)
     for grade in row.grades:
         if grade.has_failed:
             for turn in blamed_turns(row, grade):
-                blamed.setdefault(turn, []).append(called(grade.assertion, grade.metric))
+                blamed[turn].append(called(grade.assertion, grade.metric))
     said = (
         Said(place, turn, tuple(dict.fromkeys(blamed.get(place, ()))))
         for place, turn in enumerate(row.turns, 1)

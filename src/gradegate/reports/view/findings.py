@@ -3,6 +3,7 @@
 import enum
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from gradegate.core.policy import Rule
@@ -182,7 +183,7 @@ def sort(decision: Decision) -> dict[Effect, list[Finding]]:
 
 def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
     """Findings of the same assertions (what they expect included), reasons and standing, said once; without ``failures``, errors alone."""
-    groups: dict[tuple[object, ...], list[Finding]] = {}
+    groups = defaultdict(list)
     for number, it in enumerate(findings):
         grades = it.grades
         key: tuple[object, ...] = (it.row.error,) if it.row.error else ()
@@ -199,7 +200,7 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
                 )
                 for of in grades
             )
-        groups.setdefault(key or (number,), []).append(it)
+        groups[key or (number,)].append(it)
     return [
         replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike))))
         for first, *rest in groups.values()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,10 +96,10 @@ def with_labels(
 
 def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:
     """The suites by the file that their gates name."""
-    groups: dict[LabelsFile, list[Located]] = {}
+    groups = defaultdict(list)
     for located in suites:
         if file := located.suite.policy.labels:
-            groups.setdefault(file, []).append(located)
+            groups[file].append(located)
     return groups
 
 

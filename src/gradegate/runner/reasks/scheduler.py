@@ -1,5 +1,6 @@
 """Re-asks failing grades, in waves, until the rules are settled, so that noise (nearly) never blocks."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from gradegate.assertions.grading.bound import BoundSet
@@ -188,7 +189,7 @@ class Scheduler:
 
     def _asking(self, wave: Iterable[Grades]) -> Iterator[tuple[int, Asking]]:
         """The grades of a wave, those of one answer together; with new answers apart from those of the same one."""
-        groups: dict[tuple[int, bool, bool], list[int]] = {}
+        groups = defaultdict(list)
         for number, position in wave:
             answer = self._answers[number]
             bound = dict(self._askable.of(answer.job))[position]
@@ -197,9 +198,7 @@ class Scheduler:
                 and not answer.job.needs
                 and self._beside.remembers(answer.job, answer.row, position)
             )
-            groups.setdefault((number, mode_of(bound, answer.job) == "answers", old), []).append(
-                position
-            )
+            groups[number, mode_of(bound, answer.job) == "answers", old].append(position)
         for (number, anew, old), positions in groups.items():
             job, row, transcript = (
                 (answer := self._answers[number]).job,
