@@ -29,7 +29,7 @@ def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
     A rule that only looks at the base is missed for new failures, and any other for whatever it selects. What failed once
     and was not asked to its end is no reason: the rule is missed without it.
     """
-    places: set[int] = set()
+    places = set()
     for result in rules:
         if result.rule.blocking and result.has_failed:
             own = [(place, row) for place, row in enumerate(rows) if row.suite == result.rule.suite]
@@ -94,7 +94,7 @@ def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResu
     blocking = [result for result in rules if result.rule.blocking]
     effects, found = set[str](), list[_Error]()
     for suite, policy in by_suite.items():
-        rows: list[Row] = []
+        rows = []
         for case in runs_of(row for row in run.rows if row.suite == suite):
             # The runs of a case as a rule sees them: as one with an error, where there is one.
             views = (

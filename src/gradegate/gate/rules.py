@@ -148,7 +148,7 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
 
 def _selected_parts(rule: Rule, row: Row) -> list[Grade]:
     """The grades that a rule looks at in a case, the members of a set in place of the set."""
-    found: list[Grade] = []
+    found = []
     for position, grade in enumerate(row.grades):
         if takes(rule, row, grade):
             found += parts(row.grades, position)

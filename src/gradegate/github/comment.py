@@ -260,7 +260,7 @@ class _Thread(FrozenStruct):
     def _mine(self, me: tuple[str, str]) -> list[_Comment]:
         """Our comments, oldest first: those under our key, else those that an older run left under the former key."""
         under_key, former = list[_Comment](), list[_Comment]()
-        beside = list[tuple[_Comment, Stamp]]()
+        beside = []
         for comment in self._written_by(me):
             there = self._stamp(comment)
             if there is None:

@@ -111,7 +111,7 @@ def read(files: Sequence[File]) -> list[Answer]:
 def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
     """The spans of all files by their places; one that was written twice is one. Raises ConfigError."""
     spans: dict[_Place, _Span] = {}
-    mistakes: list[Mistake] = []
+    mistakes = []
     for file in files:
         level: Iterable[Any] = file.rows
         for key in ("resourceSpans", "scopeSpans", "spans"):
@@ -138,7 +138,7 @@ def _cases(spans: Mapping[_Place, _Span]) -> tuple[dict[_Place, str], set[_Place
     for span in spans.values():
         below[span.parent].append(span)
     cases: dict[_Place, str] = {}
-    above: set[_Place] = set()
+    above = set()
     named = [span for span in spans.values() if span.case]
     for span in named:
         place = span.parent

@@ -149,7 +149,7 @@ class _Line(BaseModel, strict=True, extra="forbid", frozen=True, defer_build=Tru
 
 def read_history(path: Path) -> Records:
     """The grades of a file by their identities. Raises UnusableError for a file that is not whole, or of another version."""
-    found: dict[str, GradeRecord] = {}
+    found = {}
     try:
         with regular(path, MAX_HISTORY) as file:
             for number, content in enumerate(file, 1):

@@ -267,9 +267,9 @@ def _held(job: Job, memory: Memory) -> Transcript:
     lead = [
         it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)
     ]
-    turns: list[Turn] = []
+    turns = []
     usage = NO_USAGE
-    metadata: JsonObject = {}
+    metadata = {}
     for turn in job.case.turns:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)

@@ -63,7 +63,7 @@ def plan_base(settings: Settings) -> Base:
     suites, problems = found.suites, found.problems
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
-    planned: list[GateSnapshot] = []
+    planned = []
     if suites:
         try:
             made = plan(suites, there, build_client(there, suites))

@@ -58,7 +58,7 @@ def with_powers(plan: Plan) -> Plan:
     for index, repeat in places:
         job, ids = plan.jobs[index], histories.of((index, repeat))
         base = plan.baseline.paired[index, repeat] if plan.baseline else None
-        known: dict[int, float | None] = {}
+        known = {}
         for at, bound in askable.of(job):
             past = histories.records.get(ids[at]) if at in ids else None
             # A history counts if the grader is still the model of its newest run.

@@ -90,7 +90,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
     programs.begin(settings)
     base = read_base(settings)  # first, so that one plan at a time is in memory
     begin()
-    suites: list[Located] = []
+    suites = []
     try:
         suites += load(settings)
         chosen, apart = (

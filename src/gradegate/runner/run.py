@@ -134,7 +134,7 @@ class Run:
         self._labels = [LabelAsk("", label, None, undone=True) for _, label in jobs]
         if any(self._missing_keys_of(grading_models(job)) for job, _ in jobs):
             return
-        asks: list[LabelAsk] = []
+        asks = []
 
         def ask(labelled: tuple[Job, bool]) -> None:
             job, label = labelled

@@ -58,7 +58,7 @@ def count(runs: Iterable[PastRun], model: str) -> Counted:
 
 def _returned(runs: Iterable[PastRun]) -> tuple[str, ...]:
     """The days of failing runs after which a run with the same request did not fail."""
-    failed: dict[str, str] = {}  # the day since which a request fails
+    failed = {}  # the day since which a request fails
     returned = []
     for run in runs:
         if _fails(run):
@@ -70,7 +70,7 @@ def _returned(runs: Iterable[PastRun]) -> tuple[str, ...]:
 
 def cut(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
     """The newest runs that a later count may read, whichever of the models is asked then."""
-    kept: list[int] = []
+    kept = []
     for model in {run.model for run in runs}:
         own = [place for place, run in enumerate(runs) if run.model == model]
         kept += own[_span([runs[place] for place in own]).start :]

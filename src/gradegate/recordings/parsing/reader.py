@@ -36,7 +36,7 @@ def read(settings: Settings) -> Recording:
     """The answers that the settings name. What is wrong with the files is in ``mistakes``."""
     mistakes: list[Mistake] = []
     digests: dict[str, str] = {}
-    opened: dict[Path, Workspace] = {}
+    opened = {}
     shaped = defaultdict(list)
     for written in dict.fromkeys(settings.answers):
         try:

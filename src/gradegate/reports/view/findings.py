@@ -44,7 +44,7 @@ class Finding(FrozenStruct):
         return [grade for grade, decides in self._shortfalls() if decides]
 
     def _shortfalls(self) -> list[tuple[Grade, bool]]:
-        shortfalls: list[tuple[tuple[bool, bool], Grade, Grade]] = []
+        shortfalls = []
         chief, once = None, False  # the last grade that is not a member: members follow their set
         for grade in self.row.grades:
             if chief is None or not grade.inner:
@@ -137,7 +137,7 @@ def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterat
 
 def _of_all_runs(case: Sequence[Row], shown: Row) -> tuple[Grade, ...]:
     """The grades of one run of a case; beside those that passed, the first run in which the same assertion failed."""
-    grades: list[Grade] = []
+    grades = []
     for position, grade in enumerate(shown.grades):
         grades.append(grade)
         if grade.has_failed:

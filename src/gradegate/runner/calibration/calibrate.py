@@ -270,7 +270,7 @@ def calibrate(
         raise ConfigError.at(
             f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
         )
-    selected: list[Selected] = []
+    selected = []
 
     def choose(suites: list[Located]) -> list[Located]:
         found, wrong = labels.read(path, settings)

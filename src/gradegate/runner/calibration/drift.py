@@ -38,14 +38,14 @@ def with_labels(
     planned: Plan, suites: Sequence[Located], settings: Settings, client: Client, base: Base | None
 ) -> Plan:
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
-    found: list[tuple[Job, bool]] = []
+    found = []
     shares, notes, wrong = [], list[Note](), list[Mistake]()
     held = (
         {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
         if base
         else {}
     )
-    files: list[tuple[LabelsFile | None, list[Located]]] = []
+    files = []
     for own, group in _by_file(suites).items():
         former = (held[it.suite.file] for it in group if held.get(it.suite.file))
         file = next(former, None) if base else own
@@ -61,7 +61,7 @@ def with_labels(
         made = (
             plan(chosen, settings, client) if selected and not wrong else replace(planned, jobs=())
         )
-        graded: list[tuple[Label, Job]] = []
+        graded = []
         for it, job in zip(selected, jobs_of(made, selected, 1) if made.jobs else (), strict=False):
             if any("text" in bound.models for bound in job.assertions[0].bounds):
                 graded.append((it.label, job))

@@ -84,7 +84,7 @@ class Beside(Struct):
 
         What nobody can ask again stands as the base has it.
         """
-        again: Mapping[int, Outcome] = {}
+        again = {}
         if any(grade.has_failed for grade in row.grades):
             base = self.paired.get(case)
             asked = (
