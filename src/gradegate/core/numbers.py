@@ -1,7 +1,7 @@
 """Numbers as people read them, and compared as they were written: one rule for every threshold, every rule of a gate and every case."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_DOWN, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -14,6 +14,13 @@ _LEAST_CHANCE = 0.0001  # below it, the figure says nothing more
 def many(number: int, noun: str) -> str:
     """``1 case``, ``2,000 cases``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def name_some(names: Sequence[str], number: int, noun: str = "") -> str:
+    """``a, b and 3 more``, ``a, b and 3 more files``: these names, and how many of that number they leave out."""
+    left = number - len(names)
+    more = f" and {many(left, f'more {noun}') if noun else f'{left:,} more'}"
+    return ", ".join(names) + (more if left else "")
 
 
 def figure(value: float, digits: int = 4) -> str:

@@ -13,11 +13,9 @@ from gradegate.results.baseline import (
     WORST,
     standing,
 )
-from gradegate.results.grades import Counterpart, Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
 from gradegate.results.rows import Row, counted, open_in_case, open_in_grade, runs_of, takes
 from gradegate.structs import replace
-
-PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 
 
 def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:

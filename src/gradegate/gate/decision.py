@@ -17,7 +17,7 @@ from gradegate.gate.rules import apply, count, is_in_quarantine, spared
 from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.gate_changes import GUARD, NO_CHANGES, GateChanges, done, guarded
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.rows import Row, left_open, parts, runs_of, takes
 from gradegate.results.run_result import NO_POWER, Decision, GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
@@ -46,12 +46,8 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
         row, place, open_ = case[0], places[id(case[0])], left_open(case[0])
         if row.needs:
             opened = Opened.of_case([(places[id(run)], run, left_open(run)) for run in case])
-            if any(
-                outcome is Outcome.FAIL and not unit for outcome, unit, _ in units(rule, opened)
-            ):
-                yield from (
-                    places[id(run)] for run in case if outcome_of(rule, run) is Outcome.FAIL
-                )
+            if any(outcome is FAIL and not unit for outcome, unit, _ in units(rule, opened)):
+                yield from (places[id(run)] for run in case if outcome_of(rule, run) is FAIL)
             continue
         if rule.beside_base:
             grades = tuple(
@@ -65,7 +61,7 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
             )
         else:
             blames = any(
-                outcome is Outcome.FAIL and not positions
+                outcome is FAIL and not positions
                 for outcome, positions, _ in units(rule, Opened(row, open_))
             )
         if blames:
@@ -156,7 +152,7 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
         whole = (
             row.has_error and row.grades and not errors
         )  # no mean can be taken, or no score was made
-        if whole and any(outcome_of(result.rule, row) is Outcome.ERROR for result in blocking):
+        if whole and any(outcome_of(result.rule, row) is ERROR for result in blocking):
             yield _Error(row.reason, held=True)
     yield from (
         _Error(row.error, row.undone or row.withheld)
@@ -209,7 +205,7 @@ def _with_contradictions_as_failures(row: Row) -> Row:
     for place, grade in enumerate(grades):
         errors = [part for part in parts(row.grades, place) if part.has_error]
         if errors and all(map(is_contradicted, errors)):
-            grades[place] = replace(grade, outcome=Outcome.FAIL, score=0.0)
+            grades[place] = replace(grade, outcome=FAIL, score=0.0)
     if tuple(grades) == row.grades:
         return row
     outcome = conclude_case(grades, row.threshold).outcome
@@ -250,7 +246,7 @@ def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]
 
             found = ruled(result(suite_rows), suite_rows, run.labels, result)
             if found.has_passed and _cut_short(run):  # what is missing might miss it
-                found = replace(found, outcome=Outcome.ERROR, reason=_cut_short(run))
+                found = replace(found, outcome=ERROR, reason=_cut_short(run))
             yield replace(found, **power)
 
 
@@ -264,10 +260,8 @@ def _cut_short(run: RunResult) -> str:
 def _guard(changes: GateChanges) -> RuleResult:
     """The rule that is missed when a pull request changes its own gate and nobody approved that."""
     if changes.approved:
-        return RuleResult(
-            Rule(GUARD), Outcome.PASS, f"{done(changes)}, approved by {changes.approved}"
-        )
-    return RuleResult(Rule(GUARD), Outcome.FAIL, guarded(changes))
+        return RuleResult(Rule(GUARD), PASS, f"{done(changes)}, approved by {changes.approved}")
+    return RuleResult(Rule(GUARD), FAIL, guarded(changes))
 
 
 def _outcome(

@@ -24,7 +24,7 @@ from gradegate.results.baseline import (
     of_base,
     standing,
 )
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row, case_name, parts, takes
 from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import excerpt
@@ -51,7 +51,7 @@ class Case(FrozenStruct):
     def base(self) -> Outcome | None:
         """What the base says of it, None where it cannot be compared; a threshold of the case decides over its grades."""
         if self.row.threshold is not None:
-            return None if self.row.base is Outcome.ERROR else self.row.base
+            return None if self.row.base is ERROR else self.row.base
         return _together([grade.base.outcome if grade.base else None for grade in self.grades])
 
     @property
@@ -66,14 +66,14 @@ class Case(FrozenStruct):
 def is_old(row: Row, grade: Grade) -> bool:
     """Whether a failure was there before. Where a threshold decides over the case, that of the whole counts."""
     old = grade.base is not None and grade.base.has_failed
-    return old and (row.threshold is None or row.base is Outcome.FAIL)
+    return old and (row.threshold is None or row.base is FAIL)
 
 
 def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
     """One FAIL fails all; None where one of them is an error."""
-    if not outcomes or None in outcomes or Outcome.ERROR in outcomes:
+    if not outcomes or None in outcomes or ERROR in outcomes:
         return None
-    return Outcome.FAIL if Outcome.FAIL in outcomes else Outcome.PASS
+    return FAIL if FAIL in outcomes else PASS
 
 
 def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: bool) -> RuleResult:
@@ -107,7 +107,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
         result = _joined(result, *_flaky(rule.max_flaky, rule, rows, run.history is not None))
     cases = [case for case in found if case.grades]
     if rule.beside_base and (excuse := _excuse(cases)):
-        return _joined(replace(result, excused=True), Outcome.ERROR, excuse)
+        return _joined(replace(result, excused=True), ERROR, excuse)
     if rule.max_new_failures is not None:
         result = _joined(*_newly(result, cases, report))
     if rule.max_drop is not None:
@@ -125,7 +125,7 @@ def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> b
 
 def _joined(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleResult:
     """A rule is missed when one of its keys is; what is said of keys that are met then is left out."""
-    order = (Outcome.PASS, None, Outcome.ERROR, Outcome.FAIL)
+    order = (PASS, None, ERROR, FAIL)
     worst = max(result.outcome, outcome, key=order.index)
     said = [
         text
@@ -186,7 +186,7 @@ def _newly(
         allowed = f" where at most {most:,} {'is' if most == 1 else 'are'} allowed" if most else ""
         return (
             result,
-            Outcome.FAIL,
+            FAIL,
             f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}",
         )
     may_be = [*new, *unsure]
@@ -194,23 +194,23 @@ def _newly(
         verb = "is" if len(unsure) == 1 else "are"
         return (
             result,
-            Outcome.ERROR,
+            ERROR,
             f"it is not known whether {many(len(unsure), 'failure')} {verb} new",
         )
     alone = result.rule.max_drop is None and not result.rule.own
     if alone and contradicted and len(may_be) + len(contradicted) <= most:
         result, may_be, unsure = replace(result, bears=True), [*may_be, *contradicted], contradicted
     if not may_be:
-        return result, Outcome.PASS, f"no new failure{beside}"
+        return result, PASS, f"no new failure{beside}"
     what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")
     result = replace(result, new_failures=len(may_be))
     names = _named([case.row for case in may_be])
-    return result, Outcome.PASS, f"{what}, at most {most:,} allowed: {names}{beside}"
+    return result, PASS, f"{what}, at most {most:,} allowed: {names}{beside}"
 
 
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
-    passed = [case for case in new if case.base is Outcome.PASS]
+    passed = [case for case in new if case.base is PASS]
     grades = [
         [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
         for case in new
@@ -240,13 +240,13 @@ def _named(rows: Sequence[Row]) -> str:
 
 def _flaky(most: int, rule: Rule, rows: Iterable[Row], has_history: bool) -> tuple[Outcome, str]:
     if not has_history:
-        return Outcome.ERROR, "there is no history that shows which cases are flaky"
+        return ERROR, "there is no history that shows which cases are flaky"
     flaky = [row for row in rows if _is_flaky(rule, row)]
     if not flaky:
-        return Outcome.PASS, "no case is flaky or broken on the default branch"
+        return PASS, "no case is flaky or broken on the default branch"
     verb = "is" if len(flaky) == 1 else "are"
     what = f"{many(len(flaky), 'case')} {verb} flaky or broken on the default branch"
-    outcome = Outcome.FAIL if len(flaky) > most else Outcome.PASS
+    outcome = FAIL if len(flaky) > most else PASS
     return outcome, f"{what}, at most {most:,} allowed: {_named(flaky)}"
 
 
@@ -292,7 +292,7 @@ def _dropped(
 ) -> tuple[RuleResult, Outcome, str]:
     sign = _sign(cases, answers)
     if not sign.compared:
-        return result, Outcome.ERROR, "no case could be compared with the base"
+        return result, ERROR, "no case could be compared with the base"
     p = float(sign.p)
     result = replace(result, worse=sign.worse, better=sign.better, p=p)
     counted = (
@@ -301,7 +301,7 @@ def _dropped(
     share = percent(max(0.0, (sign.worse - sign.better) / sign.compared))
     most, said = result.rule.max_drop or 0.0, f"{counted}: a drop of {share}, p = {figure(p, 6)}"
     if not sign.drops(most):
-        return result, Outcome.PASS, said
+        return result, PASS, said
     # Those that a budget or a signal left before the end, as far as they are not compared; at best, all of them pass.
     left = (case for case in cases if any(grade.undone for grade in case.grades))
     undone = [
@@ -311,12 +311,12 @@ def _dropped(
     ]
     best = Sign(
         sign.worse,
-        sign.better + undone.count(Outcome.FAIL),
+        sign.better + undone.count(FAIL),
         sign.compared + sum(base is not None for base in undone),
     )
     if undone and not best.drops(most):
-        return result, Outcome.ERROR, f"{said} so far; {left_undone(len(undone))}"
-    return result, Outcome.FAIL, said
+        return result, ERROR, f"{said} so far; {left_undone(len(undone))}"
+    return result, FAIL, said
 
 
 def _sign(cases: Iterable[Case], answers: bool) -> Sign:
@@ -326,13 +326,13 @@ def _sign(cases: Iterable[Case], answers: bool) -> Sign:
         base, head = case.firsts
         if not answers:
             base = None if any(grade.has_error for grade in case.grades) else case.base
-            ends = {NEW_FAILURE: Outcome.FAIL, FIXED: Outcome.PASS, UNDECIDED: None, OPEN: None}
+            ends = {NEW_FAILURE: FAIL, FIXED: PASS, UNDECIDED: None, OPEN: None}
             head = ends.get(case.standing, base)
         if base is not None and head is not None:
             pairs.append((base, head))
     return Sign(
-        pairs.count((Outcome.PASS, Outcome.FAIL)),
-        pairs.count((Outcome.FAIL, Outcome.PASS)),
+        pairs.count((PASS, FAIL)),
+        pairs.count((FAIL, PASS)),
         len(pairs),
     )
 
@@ -394,7 +394,7 @@ def _limits(
             continue
         if by is None:
             unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count"
-            yield Outcome.ERROR, f"the {name} {unknown}", False
+            yield ERROR, f"the {name} {unknown}", False
             continue
         limit, said, allowed = (
             (percent(most), dearer(by), most * by.base)
@@ -412,6 +412,6 @@ def _limits(
         )
         told = f"an answer is {said} than on the base, over {many(by.compared, 'answer')}: {end}"
         if beyond and undone:  # the answers that are missing may be the cheap and fast ones
-            yield Outcome.ERROR, f"{told} so far; {left_undone(undone)}", False
+            yield ERROR, f"{told} so far; {left_undone(undone)}", False
         else:
-            yield (Outcome.FAIL if beyond else Outcome.PASS), told, above and not beyond
+            yield (FAIL if beyond else PASS), told, above and not beyond

@@ -10,7 +10,7 @@ from gradegate.gate.case_runs import as_cases, held_runs, is_unfinished, of_rule
 from gradegate.gate.reasks.ballot import fails
 from gradegate.results.baseline import PRE_EXISTING, standing
 from gradegate.results.case_outcome import strangeness
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row, counted, parts, takes, unconfirmed
 from gradegate.results.run_result import Counts, RuleResult, RunResult
 from gradegate.structs import replace
@@ -23,7 +23,7 @@ class AskedAgain:
         self.confirmed = self.overturned = 0  # cases; grades
         self.evidence = ""  # of the last grade that fails for certain, where its history decided
         for outcome, grades in counted:
-            self.confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)
+            self.confirmed += outcome is FAIL and any(grade.confirmed for grade in grades)
             self.overturned += sum(grade.has_passed and bool(grade.votes) for grade in grades)
             for grade in grades:
                 if grade.confirmed and grade.history and grade.history.before:
@@ -96,7 +96,7 @@ def left_undone(number: int) -> str:
 def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     """The rule over the rows of its suite."""
     if not rule.judges:
-        return RuleResult(rule, Outcome.PASS, "")
+        return RuleResult(rule, PASS, "")
     cases = [*as_cases(rule, rows)]
     if rule.every_case:
         return _every_case(rule, cases)
@@ -110,26 +110,26 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     average = _average(rule, grades)
     misses, measured = _measured(rule, counts, average)
     if counts.pass_rate is None:
-        outcome, reason = Outcome.ERROR, nothing_graded(rows)
+        outcome, reason = ERROR, nothing_graded(rows)
     elif too_few := _too_few(rule, counts):
-        outcome, reason = Outcome.ERROR, too_few
+        outcome, reason = ERROR, too_few
     elif rule.min_score is not None and strange:
-        outcome, reason = Outcome.ERROR, strange
+        outcome, reason = ERROR, strange
     elif misses:
         undone = sum(is_unfinished(rule, row) for row, _ in outcomes)
         best = replace(counts, passed=counts.passed + undone, errored=counts.errored - undone)
-        outcome, reason = Outcome.FAIL, "; ".join(misses)
+        outcome, reason = FAIL, "; ".join(misses)
         if (
             undone and not _measured(rule, best, _average(rule, grades, undone=1.0))[0]
         ):  # it is met with a PASS for all of these
             graded = counts.passed + counts.failed
             outcome, reason = (
-                Outcome.ERROR,
+                ERROR,
                 f"{reason} so far, of {graded:,} graded; {left_undone(undone)}",
             )
     else:
         outcome, reason = by_counts(rule, counts), "; ".join(measured)
-    if outcome is not Outcome.ERROR:
+    if outcome is not ERROR:
         held = held_runs(rule, cases)
         again = AskedAgain((outcome, _selected_parts(rule, row)) for row, outcome in outcomes)
         reason += (f", a case by {held}" if held else "") + again.said(counts.failed)
@@ -170,11 +170,11 @@ def by_counts(rule: Rule, counts: Counts) -> Outcome:
     """What the rule says as far as it looks at how many passed; ERROR where they are too few to tell."""
     graded = counts.passed + counts.failed
     if not graded or _too_few(rule, counts):
-        return Outcome.ERROR
+        return ERROR
     if rule.min_pass_rate is None and not rule.every_case:
-        return Outcome.PASS
+        return PASS
     least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
-    return Outcome.PASS if reached(Fraction(counts.passed, graded), least) else Outcome.FAIL
+    return PASS if reached(Fraction(counts.passed, graded), least) else FAIL
 
 
 def _too_few(rule: Rule, counts: Counts) -> str:
@@ -185,7 +185,7 @@ def _too_few(rule: Rule, counts: Counts) -> str:
 def count(outcomes: Iterable[Outcome]) -> Counts:
     """How many of each."""
     found = list(outcomes)
-    return Counts(*map(found.count, (Outcome.PASS, Outcome.FAIL, Outcome.ERROR)))
+    return Counts(*map(found.count, (PASS, FAIL, ERROR)))
 
 
 def _average(rule: Rule, grades: Sequence[Grade], undone: float | None = None) -> Fraction | None:
@@ -204,9 +204,9 @@ def _every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
     counts = count(row.outcome for row in rows)
     graded = counts.passed + counts.failed
     if not graded:
-        outcome, reason = Outcome.ERROR, nothing_graded(cases, "no case")
+        outcome, reason = ERROR, nothing_graded(cases, "no case")
     else:
-        outcome = Outcome.FAIL if counts.failed else Outcome.PASS
+        outcome = FAIL if counts.failed else PASS
         again, held = AskedAgain((row.outcome, row.grades) for row in rows), held_runs(rule, rows)
         reason = again.of_cases(counts.failed, graded)
         if held:
@@ -224,7 +224,7 @@ def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[lis
     missed, measured = [], []
     if rule.min_pass_rate is not None:
         rate, least = percents(counts.pass_rate or 0.0, rule.min_pass_rate)
-        if by_counts(rule, counts) is Outcome.FAIL:
+        if by_counts(rule, counts) is FAIL:
             missed.append(f"pass rate {rate} is below {least}")
         measured.append(f"pass rate {rate}, at least {least}")
     if rule.min_score is not None and average is not None:

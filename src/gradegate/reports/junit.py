@@ -32,7 +32,7 @@ from gradegate.reports.view.wording import (
 )
 from gradegate.results.baseline import standing
 from gradegate.results.gate_changes import GateChanges
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RunResult
 from gradegate.structs import FrozenStruct
@@ -50,8 +50,8 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 _ENDS = {
-    GateOutcome.BLOCKED: Outcome.FAIL,
-    GateOutcome.INCONCLUSIVE: Outcome.ERROR,
+    GateOutcome.BLOCKED: FAIL,
+    GateOutcome.INCONCLUSIVE: ERROR,
     GateOutcome.NOT_RUN: None,
 }
 
@@ -71,8 +71,8 @@ class _Told(FrozenStruct):
     def outcome(self) -> Outcome:
         """FAIL for what blocks alone; a case of which nothing counts stops nothing, whatever could not be told of it."""
         if self.finding.effect is Effect.BLOCKS:
-            return Outcome.FAIL
-        return Outcome.ERROR if not self.green and self._undecided else Outcome.PASS
+            return FAIL
+        return ERROR if not self.green and self._undecided else PASS
 
     @property
     def _undecided(self) -> bool:
@@ -103,7 +103,7 @@ def _parts(decision: Decision) -> Iterator[str]:
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     # Where no case says that the check fails, a case of its own does.
-    alone = not green and all(told.outcome is Outcome.PASS for told in rows)
+    alone = not green and all(told.outcome is PASS for told in rows)
     title = one_line(", ".join(subjects(decision)), 300) or "gradegate"
     yield _opening(
         "testsuites", {"name": title, **_totals(rows, decision.outcome if alone else None)}
@@ -114,7 +114,7 @@ def _parts(decision: Decision) -> Iterator[str]:
         case = TestCase("the run", "gradegate")
         (
             case.add_failure_info
-            if outcome is Outcome.FAIL
+            if outcome is FAIL
             else case.add_error_info
             if outcome
             else case.add_skipped_info
@@ -198,8 +198,8 @@ def _totals(rows: Iterable[_Told], alone: GateOutcome | None = None) -> dict[str
         seconds += _seconds(told.row)
     return {
         "tests": str(counts.total()),
-        "failures": str(counts[Outcome.FAIL]),
-        "errors": str(counts[Outcome.ERROR]),
+        "failures": str(counts[FAIL]),
+        "errors": str(counts[ERROR]),
         "time": f"{seconds:.3f}",
     }
 
@@ -218,10 +218,10 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
         [grade for grade in listed if grade.outcome is outcome]
         for listed in (told.finding.decisive, grades)
     ]
-    chief = [] if outcome is Outcome.PASS else alike[0] or alike[1]
+    chief = [] if outcome is PASS else alike[0] or alike[1]
     if told.skipped:
         case.add_skipped_info(told.skipped)
-    elif outcome is not Outcome.PASS:
+    elif outcome is not PASS:
         kinds = (
             "target"
             if row.error
@@ -235,17 +235,15 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
             label = called(grade.assertion, grade.metric) + once
             reasons.append(f"{label}: {one_line(grade.reason, room)}")
         why = [f"no answer: {row.error}"] if row.error else [*remarks(row), *reasons]
-        add = case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info
+        add = case.add_failure_info if outcome is FAIL else case.add_error_info
         add(
             "; ".join(one_line(text, _MESSAGE) for text in why) or OUTCOMES[outcome],
             _inert(explain(row, chief, _TEXT)),
             kinds,
         )
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
-    about = remarks(row) if outcome is Outcome.PASS else []
-    advises = (
-        told.finding.effect is not Effect.NONE and not told.skipped and outcome is Outcome.PASS
-    )
+    about = remarks(row) if outcome is PASS else []
+    advises = told.finding.effect is not Effect.NONE and not told.skipped and outcome is PASS
     advice = ["ADVISORY: it does not pass, but does not block"] if advises else []
     case.stdout = (
         _inert(

@@ -20,7 +20,7 @@ from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.regressions import Case, is_old
 from gradegate.gate.rules import by_counts
 from gradegate.results.baseline import NEW_FAILURE
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
 from gradegate.results.rows import Row, open_in_grade, takes
 from gradegate.results.run_result import Counts
 from gradegate.structs import FrozenStruct, replace
@@ -161,7 +161,7 @@ def missed(rule: Rule, tally: Tally) -> bool:
         return most is not None and rule.max_drop is None and tally.failed > most
     passed = tally.passed + len(tally.open)
     ends = (Counts(passed, tally.failed), Counts(passed + tally.undone, tally.failed))
-    return all(by_counts(rule, end) is Outcome.FAIL for end in ends)
+    return all(by_counts(rule, end) is FAIL for end in ends)
 
 
 def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
@@ -178,7 +178,7 @@ def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
     if missed(rule, tally):
         return True
     worst = Counts(tally.passed, tally.failed + open_)
-    return rule.min_score is None and by_counts(rule, worst) is Outcome.PASS
+    return rule.min_score is None and by_counts(rule, worst) is PASS
 
 
 def width(rule: Rule, tally: Tally) -> int:
@@ -198,12 +198,12 @@ def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     ended = [outcome for outcome, unit, _ in found if not unit]
     open_ = tuple(unit for _, unit, _ in found if unit)
     undone = sum(left for _, unit, left in found if not unit)
-    untold = tuple(unit for outcome, unit, _ in found if unit and outcome is Outcome.ERROR)
+    untold = tuple(unit for outcome, unit, _ in found if unit and outcome is ERROR)
     return Tally(
-        ended.count(Outcome.PASS),
-        ended.count(Outcome.FAIL),
+        ended.count(PASS),
+        ended.count(FAIL),
         open_,
-        ended.count(Outcome.ERROR),
+        ended.count(ERROR),
         undone,
         untold,
     )
@@ -241,7 +241,7 @@ def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:
     elif places and (rule.max_drop is not None or not is_old(case, grade)):
         yield case.outcome, places, False
     else:
-        yield Outcome.FAIL if grade.status == NEW_FAILURE else Outcome.PASS, (), False
+        yield FAIL if grade.status == NEW_FAILURE else PASS, (), False
 
 
 def parts_of(rule: Rule) -> Iterator[Rule]:
@@ -262,7 +262,7 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence
     found = {place: open_in_grade(row.grades, place, opened.open) for place in taken}
     for_good = Case(row, tuple(row.grades[place] for place in taken if not found[place]))
     if rule.max_drop is None and for_good.grades and for_good.standing == NEW_FAILURE:
-        yield Outcome.FAIL, []
+        yield FAIL, []
         return
     asked = [
         inner
@@ -271,9 +271,5 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence
         if row.has_failed and (rule.max_drop is not None or not is_old(row, row.grades[place]))
     ]
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
-    certain = (
-        Outcome.ERROR
-        if any(is_contradicted(row.grades[place]) for place in taken)
-        else Outcome.PASS
-    )
-    yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked))
+    certain = ERROR if any(is_contradicted(row.grades[place]) for place in taken) else PASS
+    yield (FAIL if is_new or asked else certain), sorted(set(asked))

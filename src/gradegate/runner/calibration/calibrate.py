@@ -35,7 +35,6 @@ from gradegate.results.grades import Outcome
 from gradegate.results.mapping import plain
 from gradegate.runner.calibration import drift, labels
 from gradegate.runner.calibration.drift import LEAST
-from gradegate.runner.calibration.labels import Selected
 from gradegate.runner.session import Progress, Session
 from gradegate.security.redaction import unchanged
 from gradegate.structs import replace

@@ -14,7 +14,7 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.files import documents as document
 from gradegate.gate.calibration import Calibration
 from gradegate.http.client import Client
-from gradegate.planning.plan import Job, LabelledJobs, Plan
+from gradegate.planning.plan import LabelledJobs, Plan
 from gradegate.planning.planner import plan
 from gradegate.reports.delivery.report import Document, Sink
 from gradegate.runner.baseline_folder import replaces_baseline
