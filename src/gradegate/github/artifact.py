@@ -12,7 +12,7 @@ import re
 import shutil
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -31,7 +31,7 @@ from gradegate.reports.format.escape import harmless
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.runner.session import Delivered
 from gradegate.security.environment import OWN
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 RUNS = 30  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
@@ -79,7 +79,7 @@ def artifact_names(step: Step) -> ArtifactNames:
     return ArtifactNames(f"{former}-{key}", f"{former}-{key.partition('.')[0]}.", former)
 
 
-def name_of_job(environ: Mapping[str, str], key: str) -> str:
+def name_of_job(environ: NamedTexts, key: str) -> str:
     """A name with the workflow, the job and the ``comment-key``, as far as their letters and digits fit."""
     parts = (workflow_file(environ), environ.get("GITHUB_JOB", ""), key)
     words = [

@@ -24,9 +24,9 @@ from gradegate.core.settings import (
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import encodable, table
 from gradegate.registry import suggest
-from gradegate.reports.format.escape import one_line
+from gradegate.reports.format.escape import join_nonempty, one_line
 from gradegate.security.environment import Environment
-from gradegate.structs import JsonObject, Struct, replace
+from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
@@ -38,8 +38,8 @@ _CLOSED = re.compile(
     re.DOTALL,
 )
 _TABLE = table("github", "promptfoo_action.yaml")
-_ANSWERS: Mapping[str, Mapping[str, str]] = _TABLE["answers"]
-PROMPTFOO_VARIABLES: Mapping[str, str] = _TABLE[
+_ANSWERS: Mapping[str, NamedTexts] = _TABLE["answers"]
+PROMPTFOO_VARIABLES: NamedTexts = _TABLE[
     "variables"
 ]  # that decide in promptfoo, with what to write here
 _PATHS = next(option for option in ACTION_OPTIONS if option.field == "paths")
@@ -48,7 +48,7 @@ _BOTH = "promptfoo also required {0}% of all single runs to pass; here every cas
 _PROMPTS = "promptfoo ran changed prompt files instead of those in the config; here the prompts of the config run"
 
 
-def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
+def from_inputs(environ: NamedTexts, cwd: Path) -> ActionSettings:
     """Read ``INPUT_*`` as the runner spells them; a mistaken one has its default, and stands in ``mistakes``.
 
     The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
@@ -105,7 +105,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
 class _Inputs:
     """The inputs as texts and as values of their options, with what is wrong about them."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: NamedTexts) -> None:
         self._environ = environ
         self.mistakes: list[Mistake] = []
 
@@ -175,7 +175,7 @@ def _mistake(name: str, text: str, cure: str) -> Mistake:
     return Mistake(f"the input `{name}` is {text!r}", None, cure)
 
 
-def handed(environ: Mapping[str, str]) -> dict[str, str]:
+def handed(environ: NamedTexts) -> dict[str, str]:
     """The environment as a container action has it. Raises ConfigError where the script handed over something else."""
     inputs, variables = _variables(environ, INPUTS), _variables(environ, ENV)
     own = {name: value for name, value in environ.items() if name not in (INPUTS, ENV)}
@@ -184,7 +184,7 @@ def handed(environ: Mapping[str, str]) -> dict[str, str]:
     return {**own, **given, **spelled}
 
 
-def _variables(environ: Mapping[str, str], name: str) -> dict[str, str]:
+def _variables(environ: NamedTexts, name: str) -> dict[str, str]:
     text = environ.get(name, "")
     try:
         values = json.loads(text) if text else {}
@@ -217,7 +217,7 @@ def answers_to_promptfoo() -> dict[str, str]:
     return {name: _words(entry) for name, entry in _ANSWERS.items()}
 
 
-def _words(entry: Mapping[str, str]) -> str:
+def _words(entry: NamedTexts) -> str:
     name, say = entry.get("as", ""), entry.get("say", "")
     if entry["do"] == "leave":
         return f"leave it out: {say}"
@@ -226,7 +226,7 @@ def _words(entry: Mapping[str, str]) -> str:
         if entry["do"] == "env"
         else f"give `{name}`"
     )
-    return "; ".join(filter(None, (given, say))) if name else say
+    return join_nonempty("; ", given, say) if name else say
 
 
 class Moved(Struct):
@@ -304,7 +304,7 @@ def concurrency_in_config(text: str) -> str:
     return f"write `evaluateOptions: {{maxConcurrency: {text}}}` in the config"
 
 
-def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
+def _paths(key: str, text: str, texts: NamedTexts, found: Moved) -> None:
     """Where promptfoo's action looks for changes, and what it runs then."""
     if texts.get("use-config-prompts") != "true":
         found.left.append((key, _PROMPTS, "list the prompts to test in the config"))

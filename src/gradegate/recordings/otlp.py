@@ -165,15 +165,14 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
     ordered = sorted(group, key=lambda span: (span.start, -span.end))
     places = {span.place for span in ordered}
     root = next((span for span in ordered if span.parent not in places), ordered[0])
-    output = root.output or next((span.output for span in reversed(ordered) if span.output), "")
-    question = root.question or next((span.question for span in ordered if span.question), "")
+    output = root.output or fields.first_text(span.output for span in reversed(ordered))
+    question = root.question or fields.first_text(span.question for span in ordered)
     if not case and not output and not question:
         return None
-    session = next(
-        (found for span in ordered for name in _SESSIONS if (found := span.attributes.get(name))),
-        "",
+    session = fields.first_text(
+        span.attributes.get(name, "") for span in ordered for name in _SESSIONS
     )
-    taken = (root.end - root.start) / _NANO
+    seconds = (root.end - root.start) / _NANO
     tokens = {
         "prompt_tokens": _total(root, ordered, _READ),
         "completion_tokens": _total(root, ordered, _WRITTEN),
@@ -186,14 +185,12 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
         output=output,
         error=root.failure or ("" if output or calls else "the spans hold no output"),
         tool_calls=calls if calls or any(span.speaks for span in ordered) else None,
-        untold=next((span.untold for span in ordered if span.untold), beside),
+        untold=fields.first_text(span.untold for span in ordered) or beside,
         retrieval_context=tuple(
             dict.fromkeys(text for span in ordered for text in _documents(span.attributes))
         ),
-        usage=fields.usage(tokens, cost, taken if root.start and taken >= 0 else None),
-        finish_reason=next(
-            (span.finish_reason for span in reversed(ordered) if span.finish_reason), ""
-        ),
+        usage=fields.usage(tokens, cost, seconds if root.start and seconds >= 0 else None),
+        finish_reason=fields.first_text(span.finish_reason for span in reversed(ordered)),
         origin=root.origin,
     )
 
@@ -203,26 +200,21 @@ def _calls(spans: Sequence[_Span]) -> tuple[JsonObject, ...]:
     asked = [call for span in spans for call in span.calls]
     names = {call["function"]["name"] for call in asked}
     ran = [span.run for span in spans if span.run and span.run["function"]["name"] not in names]
-    told = [
-        (*fields.called(call), call) for call in (*asked, *ran)
-    ]  # several spans may tell of one call
-    return tuple(
-        {
-            (it["id"], name) if it["id"] else ("", name, arguments): it
-            for name, arguments, it in told
-        }.values()
-    )
+    calls = {}  # several spans may tell of one call
+    for call in asked + ran:
+        name, arguments = fields.called(call)
+        calls[(call["id"], name) if call["id"] else ("", name, arguments)] = call
+    return tuple(calls.values())
 
 
 def _total(root: _Span, ordered: Iterable[_Span], names: Sequence[str]) -> float | None:
     """What the first span says of the whole, else the sum of the others."""
     whole = fields.first_number(root.attributes, names)
-    known = [
-        found
-        for it in ordered
-        if it is not root and (found := fields.first_number(it.attributes, names)) is not None
-    ]
-    return whole if whole is not None else sum(known) if known else None
+    if whole is not None:
+        return whole
+    parts = [fields.first_number(span.attributes, names) for span in ordered if span is not root]
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
 
 
 def _documents(attributes: JsonObject) -> Iterator[str]:
@@ -234,7 +226,8 @@ def _documents(attributes: JsonObject) -> Iterator[str]:
         text = next(
             (it for name in _DOCUMENT if isinstance(it := fields.mapping(item).get(name), str)), ""
         )
-        yield from [text] if text.strip() else []
+        if text.strip():
+            yield text
 
 
 # --- one span -------------------------------------------------------------------------------------------------
@@ -319,7 +312,7 @@ def _untold(attributes: JsonObject, tool: str, said: Sequence[_Message]) -> str:
         return f"`{_SAID}` of a span cannot be read"
     if foreign := "" if tool or said else next(filter(_TELLS.match, attributes), ""):
         return f"`{excerpt(foreign, 60)}` of a span tells of a tool, and is of no convention that is read"
-    strange = next((message.strange for message in said if message.strange), "")
+    strange = fields.first_text(message.strange for message in said)
     return f"a message of a span has {strange}" if strange else ""
 
 
@@ -359,12 +352,10 @@ def _message(message: JsonObject) -> _Message:
     calls = [part for part in parts if _is_call(part)]
     kinds = (str(part.get("type")) for part in parts if not _is_call(part))
     strange = next((kind for kind in kinds if kind not in _NO_CALLS), "")
-    if strange:
-        strange = (
-            "a tool call without a name"
-            if strange in _CALLS
-            else f"a part of the type `{excerpt(strange, 60)}`"
-        )
+    if strange in _CALLS:
+        strange = "a tool call without a name"
+    elif strange:
+        strange = f"a part of the type `{excerpt(strange, 60)}`"
     role, finish_reason = (
         it if isinstance(it := message.get(key), str) else "" for key in ("role", "finish_reason")
     )
@@ -425,10 +416,10 @@ def _of_leaves(leaves: JsonObject) -> dict[str, Any]:
 def _indexed(attributes: JsonObject, prefix: str) -> list[dict[str, Any]]:
     """The items of a flattened list: ``PREFIX.0.REST`` as ``{REST: ...}``, in order."""
     items: dict[int, dict[str, Any]] = {}
+    item = re.compile(rf"{re.escape(prefix)}\.([0-9]{{1,6}})\.(.*)", re.DOTALL)
     for name, value in attributes.items():
-        index, dot, rest = name.removeprefix(f"{prefix}.").partition(".")
-        if name.startswith(f"{prefix}.") and dot and re.fullmatch(r"[0-9]{1,6}", index):
-            items.setdefault(int(index), {})[rest] = value
+        if found := item.fullmatch(name):
+            items.setdefault(int(found[1]), {})[found[2]] = value
     return [items[index] for index in sorted(items)]
 
 

@@ -128,7 +128,7 @@ def _of_row(row: Row, finding: Finding, level: str) -> Iterator[_Mark]:
 
 
 def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _Mark:
-    title = f"{called(grade.assertion, grade.metric)} {said(grade)}: {name(row)}"
+    title = f"{called(grade.assertion)} {said(grade)}: {name(row)}"
     # The other assertions of the case may stand at lines that are not shown.
     facts = (
         ("why", grade.reason, _TEXT),

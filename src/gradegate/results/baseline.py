@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, name_some
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
 from gradegate.results.rows import Row, parts
@@ -229,6 +229,5 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
 
 
 def _listed(names: Iterable[str]) -> str:
-    ordered = sorted(names)
-    more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
-    return ", ".join(f"`{excerpt(name, 80)}`" for name in ordered[:3]) + more or "none"
+    shown = [f"`{excerpt(name, 80)}`" for name in sorted(names)]
+    return name_some(shown[:3], len(shown)) or "none"

@@ -143,6 +143,11 @@ class Grade(WithOutcome, FrozenStruct):
     ] = ""
 
     @property
+    def failing_votes(self) -> int:
+        """How many asks failed."""
+        return sum(vote.has_failed for vote in self.votes)
+
+    @property
     def counts(self) -> bool:
         """Whether the grade takes part in deciding: its assertion does, and no set decides in its place."""
         return self.assertion.counts and not self.inner and not self.quarantine

@@ -26,7 +26,7 @@ from gradegate.results.mapping import model_of, value, written
 from gradegate.results.rows import Row, runs_of
 from gradegate.results.run_result import Decision
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
-from gradegate.structs import replace
+from gradegate.structs import NamedTexts, replace
 
 # The version of gradegate that wrote a file, whatever else stands in it.
 _WRITER = re.compile(rb'"tool": ?"([0-9A-Za-z.+-]{1,40})"')
@@ -37,7 +37,7 @@ _HEAD_END, _LAST = (
 )  # how the first line of results.json ends, and what the last one is
 
 
-def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
+def reread_file(path: Path) -> tuple[Decision, NamedTexts]:
     """The decision that a results.json holds, and the links of its head. Raises ConfigError when it is not one."""
     try:
         with regular(path, MAX_BASELINE, links=True) as file:
@@ -48,7 +48,7 @@ def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
     return reread(content, str(path))
 
 
-def reread(content: bytes, name: str) -> tuple[Decision, Mapping[str, str]]:
+def reread(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
     """The same of its content; ``name`` is for messages."""
     try:
         results = model_of(Results).model_validate_json(content)

@@ -27,7 +27,7 @@ from gradegate.providers.cache.call import Question
 from gradegate.recordings.parsing.fields import answering, calls, unasked
 from gradegate.recordings.parsing.recorded_answer import Answer
 from gradegate.runner import transforms
-from gradegate.structs import JsonObject, Struct, replace
+from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 from gradegate.templating import chat_prompt as chat
 
 _OWN = (
@@ -124,7 +124,7 @@ class Memory(Struct):
     stored: dict[str, str] = {}
     spent: Usage = NO_USAGE  # on the last answer, also where it came to nothing
 
-    def known(self, job: Job) -> Mapping[str, str] | None:
+    def known(self, job: Job) -> NamedTexts | None:
         """The stored answers that a job uses, as far as they are there; None where it uses none."""
         return (
             {name: self.stored[name] for name in job.recall.names if name in self.stored}

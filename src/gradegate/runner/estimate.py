@@ -4,13 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gradegate.assertions.grading.bound import Binding, Bound
-from gradegate.core.conversation import exchanges as complete
-from gradegate.core.numbers import dollars, many
+from gradegate.core.conversation import exchanges
+from gradegate.core.numbers import dollars, many, name_some
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.gate.reasks.stopping import MOST_ASKS
-from gradegate.gate.statistics import (
-    expected_reasks,
-)
+from gradegate.gate.statistics import expected_reasks
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.runner.reasks.eligible import Askable, mode_of
@@ -146,8 +144,7 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:NAMED])
-    return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
+    return name_some(names[:NAMED], len(names))
 
 
 def target_calls(job: Job) -> int:
@@ -172,7 +169,7 @@ def answer_calls(job: Job) -> int:
 def _exchanges(job: Job) -> int:
     """Of a conversation that is recorded, its exchanges; of one that is held, a reply to each message."""
     turns = job.case.turns
-    return max(1, len(complete(turns)) if job.case.recorded else len(turns))
+    return max(1, len(exchanges(turns)) if job.case.recorded else len(turns))
 
 
 def _grading(

@@ -28,8 +28,8 @@ from gradegate.structs import FrozenStruct, replace
 _LEAST = 8  # cases of a wave, as far as so many are open
 _MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it
 
-Place = tuple[int, int]  # of a grade: the number of its row, and its position there
-Unit = tuple[Place, ...]  # the open grades of a case
+GradePlace = tuple[int, int]  # of a grade: the number of its row, and its position there
+Unit = tuple[GradePlace, ...]  # the open grades of a case
 # The outcome of what a rule counts, its open grades (none where the outcome is for good), and whether it is undone.
 _Counted = tuple[Outcome, Unit, bool]
 
@@ -100,13 +100,13 @@ class Waves:
     def __init__(
         self,
         rules: Iterable[Rule],
-        rows: Iterable[Opened] | Mapping[int, Opened],
-        compared: bool = False,
+        rows: Mapping[int, Opened],
+        compared: bool,
     ) -> None:
         self._rules = [tuple(map(_Part, parts_of(rule))) for rule in rules if rule.blocking]
         self._compared = compared  # there is a base to compare with
         self._active: dict[int, Opened] = {}
-        for number, opened in rows.items() if isinstance(rows, Mapping) else enumerate(rows):
+        for number, opened in rows.items():
             self.update(number, opened)
 
     def update(self, number: int, opened: Opened) -> None:
@@ -118,25 +118,25 @@ class Waves:
         for part in chain(*self._rules):
             part.counted.append(tallied(part.rule, number, opened))
 
-    def next(self) -> list[Place]:
+    def next(self) -> list[GradePlace]:
         """The grades that are asked again now, in plan order; none where every rule is settled."""
         return self._of_unsettled(width)
 
-    def last(self) -> list[Place]:
+    def last(self) -> list[GradePlace]:
         """What missed rules count and is still open, of the first 50 cases: whoever reads the report must not mend good answers."""
-        cases: dict[int, set[Place]] = {}
+        cases: dict[int, set[GradePlace]] = {}
         for part in chain(*self._rules):
             tally = part.tally(self._active)
             for unit in tally.open if missed(part.rule, tally) else ():
                 cases.setdefault(unit[0][0], set()).update(unit)
         return sorted(place for number in sorted(cases)[:_MOST_TO_END] for place in cases[number])
 
-    def needed(self) -> list[Place]:
+    def needed(self) -> list[GradePlace]:
         """All open grades of rules that are not settled."""
         return self._of_unsettled(lambda _, tally: len(tally.open))
 
-    def _of_unsettled(self, width: Callable[[Rule, Tally], int]) -> list[Place]:
-        places: set[Place] = set()
+    def _of_unsettled(self, width: Callable[[Rule, Tally], int]) -> list[GradePlace]:
+        places: set[GradePlace] = set()
         for parts in self._rules:
             tallies = [(part.rule, part.tally(self._active)) for part in parts]
             # What drops is never known early, nor what a later run compares with.

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from gradegate.files.workspace import Workspace, searched
 from gradegate.recordings.parsing.fields import strange
 from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, NamedTexts
 
 MOST = 50  # mistakes of one file that are said
 OWN = "lines"  # the shape of gradegate's own lines
@@ -27,7 +27,7 @@ class Recording(FrozenStruct):
     """The answers of all files, the SHA-256 of each file by its name, and what could not be read."""
 
     answers: tuple[Answer, ...] = ()
-    digests: Mapping[str, str] = {}
+    digests: NamedTexts = {}
     mistakes: tuple[Mistake, ...] = ()
     opened: frozenset[Path] = frozenset()
 

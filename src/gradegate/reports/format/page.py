@@ -23,11 +23,10 @@ from gradegate.reports.format.markdown_case import COLUMNS, NARROW, WIDE, Scope,
 from gradegate.reports.view import wording
 from gradegate.reports.view.case import flaky, is_fixed
 from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
-from gradegate.reports.view.run_summary import line as power
-from gradegate.reports.view.run_summary import provenance, saved, took, worth
+from gradegate.reports.view.run_summary import power_line, provenance, saved, took, worth
 from gradegate.results.accounts import DerivedMetric
 from gradegate.results.gate_changes import GUARD, GateChanges, done, guarded
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.structs import FrozenStruct, replace
 
@@ -274,8 +273,6 @@ def _grounds(
         blocks = fit((block(finding, scope, folded) for finding in findings), room, form.measure)
         if len(blocks) == len(findings):  # more cases are worth more than the evidence of some
             break
-    if not blocks:
-        return ""
     title = "Expected, got and why"
     if len(blocks) < len(findings):
         number = _number(findings[: len(blocks)])
@@ -309,10 +306,9 @@ def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
 
 def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
     """Rules that are missed first, then those with errors, those that wait, and those that are met; of each the blocking ones first."""
-    order = (Outcome.FAIL, Outcome.ERROR, None, Outcome.PASS)
+    order = (FAIL, ERROR, None, PASS)
     kinds = {
-        id(result): Outcome.ERROR if wording.incomplete(result) else result.outcome
-        for result in rules
+        id(result): ERROR if wording.incomplete(result) else result.outcome for result in rules
     }
     return sorted(
         rules, key=lambda result: (order.index(kinds[id(result)]), not result.rule.blocking)
@@ -331,7 +327,7 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     cells = []
     for result in in_order(rules):
         met = "❔" if wording.incomplete(result) else "✅"
-        signs = {Outcome.PASS: met, Outcome.ERROR: "❔", None: "❔"}
+        signs = {PASS: met, ERROR: "❔", None: "❔"}
         title = inline(wording.titled(result.rule, scope.suites)) + (
             "" if result.rule.blocking else " (advisory)"
         )
@@ -406,7 +402,7 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
                 f"- {inline(wording.titled(result.rule, scope.suites))} – {wording.verdict(result)}, {sentence(result.reason, 600)}\n"
             )
         if result.slack is not None:
-            lines.append(f"- {sentence(power(result.rule, result, scope.suites), 600)}\n")
+            lines.append(f"- {sentence(power_line(result.rule, result, scope.suites), 600)}\n")
     in_words = _fitting(lines, "line", form) + "\n" if lines else ""
     names = form.fit((code(str(model), 120) for model in run.models), 20)
     asked = name_some(names, len(run.models))

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from gradegate.core.policy import Rule
 from gradegate.core.usage import NO_USAGE
+from gradegate.reports.format.escape import join_nonempty
 from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
@@ -127,7 +128,7 @@ def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterat
             row = replace(
                 row,
                 outcome=row.verdict,
-                reason="; ".join(filter(None, [row.ran, row.reason])),
+                reason=join_nonempty("; ", row.ran, row.reason),
                 repeat=0,
                 grades=row.grades if row.verdict is Outcome.PASS else _of_all_runs(case, row),
             )

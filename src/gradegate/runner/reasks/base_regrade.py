@@ -75,7 +75,7 @@ class Beside(Struct):
             base = Baseline((), plan.base.commit, started, reask="off", fresh=True)
             return cls(base, fresh, plan.base.gone, askable)
         if plan.baseline is None:
-            asked = any(rule.beside_base for policy in plan.policies for rule in policy.rules)
+            asked = any(rule.beside_base for rule in plan.rules)
             return cls(None, fresh, (), askable) if asked else None
         return cls(plan.baseline, plan.baseline.paired, plan.baseline.removed, askable)
 
