@@ -61,14 +61,10 @@ def from_inputs(environ: NamedTexts, cwd: Path) -> ActionSettings:
     if run.get("baseline", AUTO) not in (AUTO, LIVE):
         run["baseline"] = str(cwd / run["baseline"])
     folder = str(run.get("cwd", ""))  # of the workspace, where links on the way to it lead too
-    if (
-        not (cwd / folder)
-        .resolve()
-        .is_relative_to(Path(environ.get("GITHUB_WORKSPACE") or cwd).resolve())
-    ):
-        inputs.mistakes.append(
-            _mistake("working-directory", folder, "give a folder inside the workspace")
-        )
+    workspace = Path(environ.get("GITHUB_WORKSPACE") or cwd)
+    if not (cwd / folder).resolve().is_relative_to(workspace.resolve()):
+        cure = "give a folder inside the workspace"
+        inputs.mistakes.append(_mistake("working-directory", folder, cure))
     if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
         del run["node"]
     on_default_branch = Environment(environ).is_default_branch
@@ -84,19 +80,16 @@ def from_inputs(environ: NamedTexts, cwd: Path) -> ActionSettings:
             ("approve-label", settings.approve_label),
         ):
             what = f"the input `{name}` needs `base-checkout`, which is empty"
-            mistakes += (
-                [Mistake(what, None, "give `base-checkout`: docs/github-base.md says how")]
-                if given
-                else []
-            )
+            if given:
+                cure = "give `base-checkout`: docs/github-base.md says how"
+                mistakes.append(Mistake(what, None, cure))
     if settings.run.baseline == AUTO and (settings.run.shard or settings.run.merge):
         what = "`baseline: auto` is for a job that runs the whole plan"
         mistakes.append(Mistake(what, None, "with shards, give every job the same folder"))
     if settings.paths and settings.when != "changed":
         cure = "give `when: changed`, or remove `paths`"
-        mistakes.append(
-            Mistake("the input `paths` has no effect without `when: changed`", None, cure)
-        )
+        what = "the input `paths` has no effect without `when: changed`"
+        mistakes.append(Mistake(what, None, cure))
     if settings.approve_label:  # what nobody has to approve needs no label
         settings = replace(settings, run=replace(settings.run, weakening="block"))
     return replace(settings, mistakes=tuple(mistakes))
@@ -119,23 +112,13 @@ class _Inputs:
         text, kind = self._environ.get(f"INPUT_{option.name.upper()}", "").strip(), option.kind
         if "${{" in text:
             cure = "GitHub evaluates expressions only in workflow files; pass the value itself"
-            self.mistakes.append(
-                Mistake(
-                    f"the input `{option.name}` contains an expression that was not evaluated",
-                    None,
-                    cure,
-                )
-            )
+            what = f"the input `{option.name}` contains an expression that was not evaluated"
+            self.mistakes.append(Mistake(what, None, cure))
             return None
         if kind.choices or kind is SWITCH:
             text = text.lower()
-        lines = (
-            [line.strip() for line in text.splitlines() if line.strip()]
-            if kind.gather
-            else [text]
-            if text
-            else []
-        )
+        lines = text.splitlines() if kind.gather else [text]
+        lines = [line.strip() for line in lines if line.strip()]
         values = [kind.read(line) for line in lines]
         wrong = [line for line, value in zip(lines, values, strict=True) if value is None]
         self.mistakes += [_mistake(option.name, line, f"give {kind.needs}") for line in wrong]
@@ -221,11 +204,9 @@ def _words(entry: NamedTexts) -> str:
     name, say = entry.get("as", ""), entry.get("say", "")
     if entry["do"] == "leave":
         return f"leave it out: {say}"
-    given = (
-        f"set the variable by `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
-        if entry["do"] == "env"
-        else f"give `{name}`"
-    )
+    given = f"give `{name}`"
+    if entry["do"] == "env":
+        given = f"set the variable by `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
     return join_nonempty("; ", given, say) if name else say
 
 
@@ -258,7 +239,8 @@ def moved(given: JsonObject) -> Moved:
         elif do == "env":
             found.env[new] = text
         elif do == "write" and text in ("true", "false"):
-            found.put |= dict([new.split(": ")]) if text == "true" else {}
+            if text == "true":
+                found.put |= dict([new.split(": ")])
         elif do == "concurrency":
             found.left.append((key, f"`{key}: {text}` is left out", concurrency_in_config(text)))
         elif do == "runs" and least:
@@ -287,7 +269,8 @@ def moved(given: JsonObject) -> Moved:
                 if ".." in text or ("{" in text and "working-directory" in texts)
                 else _IN_WORKSPACE.fullmatch(text)
             )
-            found.put |= {"cache": inside[1]} if inside else {}
+            if inside:
+                found.put["cache"] = inside[1]
             found.left += (
                 []
                 if inside

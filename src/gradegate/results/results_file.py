@@ -171,14 +171,4 @@ def read_history(path: Path) -> Records:
 def history_lines(records: Mapping[str, GradeRecord]) -> Iterator[str]:
     """The lines of a file."""
     for grade, record in records.items():
-        yield (
-            written(
-                {
-                    "v": VERSION,
-                    "grade": grade,
-                    "name": record.name,
-                    "runs": list(map(asdict, record.runs)),
-                }
-            )
-            + "\n"
-        )
+        yield written({"v": VERSION, "grade": grade, **asdict(record)}) + "\n"

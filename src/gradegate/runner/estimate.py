@@ -56,12 +56,8 @@ def estimate(plan: Plan) -> Estimate:
         of_failure = {id(bound) for _, bound in askable.of(job)}
         grades[job.suite] += len(of_failure) * job.repeats
         known = (histories.of((index, repeat)) for repeat in range(job.repeats))
-        with_history += Counter(
-            {
-                job.suite: sum(
-                    histories.may_decide(job, own) for ids in known for own in ids.values()
-                )
-            }
+        with_history[job.suite] += sum(
+            histories.may_decide(job, own) for ids in known for own in ids.values()
         )
         for bound in (bound for binding in job.assertions for bound in binding.bounds):
             calls, cost = _grading(bound, len(job.text), unpriced, _exchanges(job))
@@ -84,11 +80,10 @@ def estimate(plan: Plan) -> Estimate:
     )
     most += with_history.total() * (MOST_ASKS - 1)
     each = again / askable.grades if askable.grades else 0.0
-    usd, most_usd = (
-        (None, None)
-        if unpriced
-        else (first + each * expected, first + each * most + sum(cost for _, cost in spare))
-    )
+    usd = most_usd = None
+    if not unpriced:
+        usd = first + each * expected
+        most_usd = first + each * most + sum(cost for _, cost in spare)
     models = tuple(name for name, model in unpriced.items() if model.names_model)
     silent = tuple(name for name, model in unpriced.items() if not model.names_model)
     fewest = (fewest_target, fewest_grader)
@@ -126,21 +121,23 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
             why.append(f"{_names(found.silent)} does not say what an answer costs")
         yield f"cost: {'; '.join(why)}"
     else:
-        most = (
-            f"; {_about(found.most_usd)} with all possible re-asks"
-            if found.most_usd > found.usd
-            else ""
-        )
-        yield f"cost: about {_about(found.usd)}{most}"
+        cost = f"cost: about {_about(found.usd)}"
+        if found.most_usd > found.usd:
+            cost += f"; {_about(found.most_usd)} with all possible re-asks"
+        yield cost
     if limits == NO_LIMITS:
         return
-    calls_most = [] if limits.calls is None else [many(limits.calls, "call")]
-    usd = [] if limits.usd is None else [dollars(limits.usd)]
-    seconds = [] if limits.seconds is None else [f"{limits.seconds:g} s"]
     planned = found.target + found.grader
-    beyond = f"; {planned:,} calls are planned, so the last ones would not run"
-    is_beyond = limits.calls is not None and planned > limits.calls
-    yield f"budget: at most {', '.join((*calls_most, *usd, *seconds))}{beyond if is_beyond else ''}"
+    parts, beyond = [], ""
+    if limits.calls is not None:
+        parts.append(many(limits.calls, "call"))
+        if planned > limits.calls:
+            beyond = f"; {planned:,} calls are planned, so the last ones would not run"
+    if limits.usd is not None:
+        parts.append(dollars(limits.usd))
+    if limits.seconds is not None:
+        parts.append(f"{limits.seconds:g} s")
+    yield f"budget: at most {', '.join(parts)}{beyond}"
 
 
 def _names(names: tuple[str, ...]) -> str:

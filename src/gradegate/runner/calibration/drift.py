@@ -40,11 +40,9 @@ def with_labels(
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
     found = []
     shares, notes, wrong = [], list[Note](), list[Mistake]()
-    held = (
-        {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
-        if base
-        else {}
-    )
+    held = {}
+    if base:
+        held = {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
     files = []
     for own, group in _by_file(suites).items():
         former = (held[it.suite.file] for it in group if held.get(it.suite.file))
@@ -66,19 +64,15 @@ def with_labels(
             if any("text" in bound.models for bound in job.assertions[0].bounds):
                 graded.append((it.label, job))
             else:
-                unfit += it.label.wrong(
-                    "no model grades this, so it cannot show whether a grader has moved",
-                    "leave it out",
-                ).mistakes
+                what = "no model grades this, so it cannot show whether a grader has moved"
+                unfit += it.label.wrong(what, "leave it out").mistakes
         sample = sorted(graded, key=lambda pair: _digest(pair[0]))[:MOST]
         found += [(job, label.passes) for label, job in sample]
         if base and unfit:
-            notes.append(
-                Note(
-                    f"{many(len(unfit), 'label')} of the base cannot be used here; the first: {unfit[0].what}"
-                )
-            )
-        wrong += [] if base else [it for it in unfit if it not in wrong]
+            what = f"{many(len(unfit), 'label')} of the base cannot be used here"
+            notes.append(Note(f"{what}; the first: {unfit[0].what}"))
+        if not base:
+            wrong += [it for it in unfit if it not in wrong]
         lines, share = document.readable_lines(file.content, file.name)[0], file.agreement
         if (
             share is None and lines
