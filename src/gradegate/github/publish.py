@@ -27,18 +27,6 @@ from gradegate.security.redaction import Hide, excerpt
 from gradegate.security.secrets import sealing
 from gradegate.structs import NamedTexts, replace
 
-OUTPUTS = (
-    "decision",
-    "passed",
-    "failed",
-    "errored",
-    "pass-rate",
-    "new-failures",
-    "cost-usd",
-    "comment-url",
-    "artifact",
-    "reports",
-)
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds

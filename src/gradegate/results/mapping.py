@@ -21,6 +21,7 @@ from gradegate.results.grades import Outcome
 from gradegate.structs import FrozenStruct, names
 
 Convert = Callable[[Any], Any]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
 Reader = tuple[

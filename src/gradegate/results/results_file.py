@@ -22,7 +22,7 @@ from gradegate.files.plain_files import UnusableError, regular
 from gradegate.results.accounts import Made
 from gradegate.results.baseline import Baseline, together
 from gradegate.results.history import GradeRecord, PastRun, Records
-from gradegate.results.mapping import model_of, value, written
+from gradegate.results.mapping import Sha256, model_of, value, written
 from gradegate.results.rows import Row, runs_of
 from gradegate.results.run_result import Decision
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
@@ -66,7 +66,7 @@ def reread(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
 class _Answer(CaseLine):
     """A case of the base: without a key, there is nothing that it could be compared by."""
 
-    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    key: Sha256
 
 
 class _Base(Head):
@@ -142,7 +142,7 @@ class _Line(BaseModel, strict=True, extra="forbid", frozen=True, defer_build=Tru
     """A line of the history: a grade. Nothing in it is a text of an answer or a reason."""
 
     v: Version
-    grade: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    grade: Sha256
     name: Annotated[str, Field(max_length=1000)]
     runs: list[_Run]
 

@@ -23,7 +23,7 @@ from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
 from gradegate.results.rows import Row, open_in_grade, takes
 from gradegate.results.run_result import Counts
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, Struct, replace
 
 _LEAST = 8  # cases of a wave, as far as so many are open
 _MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it
@@ -76,12 +76,11 @@ def _total(tallies: Iterable[Tally]) -> Tally:
     )
 
 
-class _Part:
+class _Part(Struct):
     """A rule, or what it asks of the base or of the run alone, with what it counted for good: rows of which nothing is open."""
 
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-        self.counted: list[Tally] = []
+    rule: Rule
+    counted: list[Tally] = []
 
     def tally(self, active: Mapping[int, Opened]) -> Tally:
         """What it counts together with rows of which something is open, by their numbers."""
@@ -194,19 +193,17 @@ def width(rule: Rule, tally: Tally) -> int:
 
 def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     """What the rule counts of one row, which has that number."""
-    found = list(units(rule, opened, number))
-    ended = [outcome for outcome, unit, _ in found if not unit]
-    open_ = tuple(unit for _, unit, _ in found if unit)
-    undone = sum(left for _, unit, left in found if not unit)
-    untold = tuple(unit for outcome, unit, _ in found if unit and outcome is ERROR)
-    return Tally(
-        ended.count(PASS),
-        ended.count(FAIL),
-        open_,
-        ended.count(ERROR),
-        undone,
-        untold,
-    )
+    outcomes, open_, untold, undone = [], [], [], 0
+    for outcome, unit, is_undone in units(rule, opened, number):
+        if not unit:
+            outcomes.append(outcome)
+            undone += is_undone
+            continue
+        open_.append(unit)
+        if outcome is ERROR:
+            untold.append(unit)
+    passed, failed, unsure = map(outcomes.count, Outcome)
+    return Tally(passed, failed, tuple(open_), unsure, undone, tuple(untold))
 
 
 def units(rule: Rule, opened: Opened, number: int = 0) -> Iterator[_Counted]:
@@ -232,10 +229,8 @@ def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:
     case = whole(rule, [row for _, row, _ in runs])
     if case is None or not case.grades:
         return
-    (grade,), places = (
-        case.grades,
-        tuple(open_places(rule, runs)) if not case.has_passed else (),
-    )
+    (grade,) = case.grades
+    places = () if case.has_passed else tuple(open_places(rule, runs))
     if not rule.beside_base:
         yield case.outcome, places, grade.undone
     elif places and (rule.max_drop is not None or not is_old(case, grade)):

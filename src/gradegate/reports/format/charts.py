@@ -147,7 +147,7 @@ def _spread(name: str, grades: Sequence[Grade]) -> Spread:
     limits = {grade.threshold for grade in grades if grade.threshold is not None and not grade.most}
     return Spread(
         name,
-        Counts(*map(outcomes.count, (Outcome.PASS, Outcome.FAIL, Outcome.ERROR))),
+        Counts(*map(outcomes.count, Outcome)),
         float(mean(score for score, _ in scored)) if scored else None,
         _bins(scored),
         tuple(sorted(filter(_usual, limits))),
