@@ -203,10 +203,10 @@ def _evidence(title: str, tone: Tone, findings: Sequence[Finding], view: View) -
             others = any(it.output != row.output for it in finding.alike)
             names = "" if others else f" {_names(finding.alike, _ALIKE)}"
             yield Line(f"  the same in {many(len(finding.alike), 'further case')}:{names}")
-            cases = finding.alike[:_ALIKE] if others else ()
-            for it in cases:
-                got = one_line(it.output or "", 100) or "(nothing)"
-                yield Line(f"    {one_line(wording.name(it), 60)} got: {got}")
+            for it in finding.alike[:_ALIKE]:
+                if others:
+                    got = one_line(it.output or "", 100) or "(nothing)"
+                    yield Line(f"    {one_line(wording.name(it), 60)} got: {got}")
             if others and len(finding.alike) > _ALIKE:
                 yield Line(f"    and {len(finding.alike) - _ALIKE:,} more")
         yield Line("")

@@ -182,7 +182,7 @@ def _tallied(decision: Decision) -> str:
 def _weakened(changes: GateChanges, links: Links, form: PageForm) -> str:
     """A warning, with the first findings in sight and the rest folded."""
     lines = _changes(changes, links, form)
-    shown, rest = lines[:_SIGHT], lines[_SIGHT:]
+    shown, rest = [*lines[:_SIGHT]], lines[_SIGHT:]
     advice = sentence(wording.cure(changes), 600)
     parts = [
         f"**{inline(wording.changed(changes), 400)}**\n\n",
