@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config import keys
-from gradegate.core.numbers import shorten
+from gradegate.core.numbers import name_some
 from gradegate.core.policy import Note
 from gradegate.core.suite import Idle
 from gradegate.files.documents import origin_of, table
@@ -303,5 +303,9 @@ def notes(idle: Iterable[Idle]) -> list[Note]:
             f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()
         ]
         first = min((item.origin for item in items), key=lambda origin: origin.line)
-        said.append(Note(f"has no meaning here and is ignored: {shorten(names, MOST)}", first))
+        said.append(
+            Note(
+                f"has no meaning here and is ignored: {name_some(names[:MOST], len(names))}", first
+            )
+        )
     return said

@@ -16,10 +16,11 @@ def many(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def shorten(names: Sequence[str], most: int) -> str:
-    """``a, b and 2,000 more``: a list of at most so many names."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def name_some(names: Sequence[str], number: int, noun: str = "") -> str:
+    """``a, b and 3 more``, ``a, b and 3 more files``: these names, and how many of that number they leave out."""
+    left = number - len(names)
+    more = f" and {many(left, f'more {noun}') if noun else f'{left:,} more'}"
+    return ", ".join(names) + (more if left else "")
 
 
 def figure(value: float, digits: int = 4) -> str:

@@ -134,6 +134,11 @@ class Plan(FrozenStruct):
     )
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of all policies, in order."""
+        return tuple(rule for policy in self.policies for rule in policy.rules)
+
+    @property
     def answers(self) -> int:
         """How many answers are planned."""
         return sum(job.repeats for job in self.jobs)

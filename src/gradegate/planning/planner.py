@@ -11,7 +11,7 @@ from gradegate.config.context import egress
 from gradegate.config.load import Located
 from gradegate.config.test_files import instead_of_variable
 from gradegate.core.conversation import CONVERSATION, told
-from gradegate.core.numbers import many, shorten
+from gradegate.core.numbers import many, name_some
 from gradegate.core.policy import Limits, Note, Quarantine, strictest
 from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case, Suite
@@ -343,7 +343,7 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
 
     for (what, cure, missing), origins in sorted(places.items(), key=place):
         others = [str(origin) for origin in origins[1:] if origin]
-        also = f" (also at {shorten(others, 5)})" if others else ""
+        also = f" (also at {name_some(others[:5], len(others))})" if others else ""
         yield Mistake(what + also, origins[0], cure, missing)
 
 
@@ -361,4 +361,4 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
             text = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
         elif quarantine.days <= _SOON:
             text += f"; it ends in {many(quarantine.days, 'day')}, and then they count again"
-        yield Note(f"{text}: {shorten(names, _NAMED)}", together[0].case.origin)
+        yield Note(f"{text}: {name_some(names[:_NAMED], len(names))}", together[0].case.origin)

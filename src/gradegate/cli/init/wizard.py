@@ -141,7 +141,7 @@ def _describe_step(
     facts += [
         ("note", f"{note.origin}: {note.text}" if note.origin else note.text) for note in plan.notes
     ]
-    blocking = sum(rule.blocking for policy in prepared.plan.policies for rule in policy.rules)
+    blocking = sum(rule.blocking for rule in prepared.plan.rules)
     counts = any(
         binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions
     )

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from gradegate.core.assertion import Assertion
-from gradegate.core.numbers import many, shorten
+from gradegate.core.numbers import many, name_some
 from gradegate.core.policy import Note, Policy, Rule, Select
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import as_share
@@ -155,4 +155,4 @@ def _instead(key: str, pattern: str, counting: Sequence[JsonObject]) -> str:
         key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio(),
     )
     names = [f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in nearest + values[1000:]]
-    return f"there is {key} {shorten(names, MOST_SHOWN)}"
+    return f"there is {key} {name_some(names[:MOST_SHOWN], len(names))}"
