@@ -393,7 +393,7 @@ def _limits(
         if most is None:
             continue
         if by is None:
-            unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count"
+            unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count, and a cost needs known prices"
             yield Outcome.ERROR, f"the {name} {unknown}", False
             continue
         limit, said, allowed = (
