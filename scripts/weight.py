@@ -18,7 +18,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "cli": 16_500,
     "assertions": 41_300,
     "config": 29_200,
-    "core": 10_000,
+    "core": 10_100,
     "files": 13_700,
     "gate": 23_100,
     "github": 13_300,

@@ -391,7 +391,7 @@ def _weigh_increases(
         if most is None:
             continue
         if by is None:
-            unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count"
+            unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count, and a cost needs known prices"
             yield ERROR, f"the {name} {unknown}", False
             continue
         limit, change, allowed = f"{most:g} s", slower(by), most
