@@ -1,8 +1,12 @@
-"""Thirty days of one repository, event by event (`test_story.yaml`). Nobody repairs anything on the way: what an event leaves, the next ones find."""
+"""Thirty days of one repository, an event after the other, as `test_story.yaml` tells them.
+
+Git, the comments and the artifacts are those that the events before left. Nobody repairs anything in between.
+"""
 
 import io
 import json
 import re
+import shutil
 import subprocess
 import zipfile
 from collections import Counter
@@ -33,58 +37,78 @@ FILES = {
     "evals/support.yaml": STORY["config"],
     WORKFLOW: "on: [pull_request, push, schedule]\njobs:\n  evals:\n    steps: []\n",
 }
+GITHUB_EVENTS = {"pull": "pull_request", "push": "push", "nightly": "schedule"}
 ANSWER = re.compile(r"an answer about (\w+) in run (\d+)")
-MARKUP = re.compile(r"\*\*|`|\\|\u200b|\u2060|</?[a-z]+>")
-# Where the program looks at the clock.
+LINK, MARKUP = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)"), re.compile(r"\*\*|`|\\|\u200b|\u2060|</?[a-z]+>")
+# The modules that look at the clock.
 CLOCKS = ("config.cases", "runner.comparison", "runner.conclusion", "runner.run", "runner.reasks.base_regrade")
+
+Event = Mapping[str, Any]
 
 
 @dataclass
 class Models:
-    """What the target and the judge say in one run; the judge is told of whom and of which run an answer is."""
+    """The target and the judge of one run. An answer names its topic and its run, so that the judge knows which one it reads."""
 
     run: int = 0
-    down: str = ""
-    asks: dict[bool, Mapping[str, str]] = field(default_factory=dict)  # by whether the answer is of this run
-    asked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    event: Event = field(default_factory=dict)
+    asks: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def reply(self, path: str, body: dict[str, Any]) -> Any:
-        """A chat answer."""
-        text = str(body["messages"][-1]["content"])
-        if body["model"] == self.down:
+    def reply(self, body: dict[str, Any]) -> Any:
+        """What a model answers to a chat."""
+        if body["model"] == self.event.get("down"):
             return 500, {"error": {"message": "down"}}
         if body["model"] != "judge":
-            return f"an answer about {text.split()[-1]} in run {self.run}"
+            return f"an answer about {body['messages'][-1]['content'].split()[-1]} in run {self.run}"
         topic, run = ANSWER.findall(json.dumps(body["messages"]))[-1]
-        script = self.asks[int(run) == self.run].get(topic, "P")
-        number = self.asked[topic, run]
-        self.asked[topic, run] += 1
-        return GOOD if script[min(number, len(script) - 1)] == "P" else BAD
+        verdicts = self.event.get("judge" if run == str(self.run) else "judge-of-base", {}).get(topic, "P")
+        ask = self.asks[topic, run]
+        self.asks[topic, run] += 1
+        return GOOD if verdicts[min(ask, len(verdicts) - 1)] == "P" else BAD
 
 
 @dataclass
 class Repository:
-    """A repository on GitHub with a workflow of one job, and the pull requests by the number of their branches."""
+    """A repository on GitHub whose workflow has one job with one step, ours. The branch of pull request 3 is `pr-3`."""
 
     step: Step
-    models: Models
     patch: pytest.MonkeyPatch
-    stale: dict[int, str] = field(default_factory=dict)  # what a force-push replaced, by pull request
-    head: str = ""  # that the workflow is about; of a pull request it is the commit before its merge
+    models: Models = field(default_factory=Models)
+    head: str = ""  # the last commit of the branch that an event is about
+    replaced: str = ""  # the last commit that a force-push replaced
 
     def git(self, *words: str) -> str:
-        """What git says."""
         done = subprocess.run([*GIT, *words], cwd=self.step.workspace, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
-    def change(self, event: Mapping[str, Any]) -> None:
-        """Do what the event says to the repository, and check out the commit that the workflow runs at."""
+    def play(self, event: Event) -> Iterator[str]:
+        """Let an event happen; gives what does not come of it as expected."""
+        at = event["at"]
+        self._commit(event)
+        jobs = {job: {**event, **own} for job, own in event.get("jobs", {"small": {}}).items()}
+        for number, day in enumerate(at.get("days") or [at["day"]], at["run"]):
+            for clock in CLOCKS:
+                self.patch.setattr(f"gradegate.{clock}.datetime", clock_of(day))
+            for job, own in jobs.items():
+                self.models = Models(number, own)
+                left = self._run(own, job, number)
+                report = self._report(own, left)
+                if wrong := [*differences(own, number, left, report)]:
+                    yield "\n".join([f"run {number}, {job}: {event['story']}", *wrong, report, left.log])
+            if "again" not in event:
+                kind, branch = GITHUB_EVENTS[at["event"]], "topic" if "pr" in at else "main"
+                self.step.github.ran(number, self.step.environ["GITHUB_SHA"], event=kind, branch=branch)
+            if "pr" in at and len(found := self._comments(at["pr"])) != len(jobs):
+                yield f"run {number} leaves {len(found)} comments for {len(jobs)} jobs"
+
+    def _commit(self, event: Event) -> None:
+        """Do to the branch what the event says, and check out what the workflow checks out."""
         branch = f"pr-{event['at']['pr']}" if "pr" in event["at"] else "main"
         if branch not in self.git("branch", "--format", "%(refname:short)").split():
             self.git("branch", branch, "main")
         self.git("checkout", "-q", branch)
         if "force" in event:
-            self.stale[event["at"].get("pr", 0)] = self.git("rev-parse", "HEAD")
+            self.replaced = self.git("rev-parse", "HEAD")
             self.git("reset", "-q", "--hard", "HEAD~" if branch == "main" else "main")
         for old, new in event.get("move", {}).items():
             (self.step.workspace / new).parent.mkdir(exist_ok=True)
@@ -97,30 +121,17 @@ class Repository:
             self.git("commit", "-q", "-a", "-m", event["story"])
         if "merge" in event:
             self.git("merge", "-q", "--no-ff", "-m", event["story"], f"pr-{event['merge']}")
-        self.head = self.git("rev-parse", "HEAD")
-        if "stale" in event:
-            self.head = self.stale[event["at"]["pr"]]
+        self.head = self.replaced if "stale" in event else self.git("rev-parse", "HEAD")
         if branch != "main":
             self.git("checkout", "-q", "--detach", "main")
             self.git("merge", "-q", "--no-ff", "-m", "what GitHub would merge", self.head)
         self.step.github.commits = self.git("rev-list", "--reverse", "main").split()
 
-    def run(self, event: Mapping[str, Any], job: str, number: int) -> Left:
-        """Start the action as the workflow does."""
-        about, github = event["at"], self.step.github
-        at_main, sha = "pr" not in about, self.git("rev-parse", "HEAD")
-        ref = "refs/heads/main" if at_main else f"refs/pull/{about['pr']}/merge"
-        kind = {"pull": "pull_request", "nightly": "schedule"}.get(about["event"], "push")
-        owner = {"repository": {"full_name": github.repository, "default_branch": "main"}}
-        self.step.event, self.step.payload = kind, {"after": sha, **owner}
-        if kind == "schedule":
-            self.step.payload = {"schedule": "0 0 * * *"}
-        if not at_main:
-            base, side = self.git("rev-parse", "main"), {"repo": {"full_name": github.repository}}
-            sides = {"head": {"sha": self.head, **side}, "base": {"sha": base, **side}}
-            self.step.payload = {**pull_request(number=about["pr"], **sides), "number": about["pr"], **owner}
-            self.git("clone", "-q", "--no-checkout", str(self.step.workspace), ".base")
-            self.git("-C", ".base", "checkout", "-q", base)
+    def _run(self, event: Event, job: str, number: int) -> Left:
+        """Start the step of a job, and upload what it leaves."""
+        at, github, sha = event["at"], self.step.github, self.git("rev-parse", "HEAD")
+        ref = f"refs/pull/{at['pr']}/merge" if "pr" in at else "refs/heads/main"
+        self.step.event, self.step.payload = GITHUB_EVENTS[at["event"]], self._payload(at)
         self.step.environ |= {
             "GITHUB_JOB": "evals",
             "GITHUB_REF": ref,
@@ -133,68 +144,65 @@ class Repository:
             "RUNNER_TEMP": str(self.step.root / "runner_temp"),
         }
         (config,) = (self.step.workspace / "evals").glob("*.yaml")
-        left = self.step.run(
-            config=f"evals/{config.name}", select=event.get("select", ""), base_checkout="" if at_main else ".base", allowed_env="MODEL"
-        )
-        if not at_main:
-            subprocess.run(["rm", "-r", self.step.workspace / ".base"], check=True)
+        inputs = {"config": f"evals/{config.name}", "select": event.get("select", "")}
+        base = self.step.workspace / ".base"
+        if "pr" in at:
+            self.git("clone", "-q", "--no-checkout", str(self.step.workspace), ".base")
+            self.git("-C", ".base", "checkout", "-q", self.git("rev-parse", "main"))
+            inputs["base_checkout"] = ".base"
+        left = self.step.run(**inputs)
+        shutil.rmtree(base, ignore_errors=True)
+        if name := left.outputs.get("artifact"):
+            github.left(number, name, zipped(self.step.root / "runner_temp" / name))
         return left
 
-    def upload(self, number: int, name: str) -> None:
-        """What the action's second step does."""
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            for path in (self.step.root / "runner_temp" / name).iterdir():
-                archive.write(path, path.name)
-        self.step.github.left(number, name, packed.getvalue())
+    def _payload(self, at: Mapping[str, Any]) -> dict[str, Any]:
+        """The event as GitHub sends it."""
+        if at["event"] == "nightly":
+            return {"schedule": "0 0 * * *"}
+        repository = {"full_name": self.step.github.repository, "default_branch": "main"}
+        if at["event"] == "push":
+            return {"after": self.head, "repository": repository}
+        sides = {"head": self.head, "base": self.git("rev-parse", "main")}
+        pull = pull_request(**{side: {"sha": sha, "repo": repository} for side, sha in sides.items()}, number=at["pr"])
+        return {**pull, "number": at["pr"], "repository": repository}
 
-    def play(self, event: Mapping[str, Any]) -> Iterator[str]:
-        """What does not come of an event as it should."""
-        self.change(event)
-        for number, day in enumerate(event["at"].get("days") or [event["at"]["day"]], event["at"]["run"]):
-            for clock in CLOCKS:
-                self.patch.setattr(f"gradegate.{clock}.datetime", clock_of(day))
-            jobs = {job: {**event, **more} for job, more in event.get("jobs", {"small": {}}).items()}
-            for job, what in jobs.items():
-                self.models.__init__(number, what.get("down", ""), {True: what.get("judge", {}), False: what.get("base_judge", {})})
-                left = self.run(what, job, number)
-                wrong = list(self.differences(what, left, number))
-                if wrong:
-                    yield "\n".join([f"run {number}, {job}: {event['story']}", *wrong, plain(self.report(what, left)), left.log[-3000:]])
-                if name := left.outputs.get("artifact"):
-                    self.upload(number, name)
-            if "again" not in event:
-                branch, kind = ("topic", "pull_request") if "pr" in event["at"] else ("main", self.step.event)
-                self.step.github.ran(number, self.step.environ["GITHUB_SHA"], event=kind, branch=branch)
-            if "pr" in event["at"] and len(self.comments(event)) != len(jobs):
-                yield f"run {number}: {len(self.comments(event))} comments for {len(jobs)} jobs"
+    def _comments(self, pull: int) -> list[dict[str, Any]]:
+        return [comment for comment in self.step.github.comments if comment["issue_url"].endswith(f"/{pull}")]
 
-    def comments(self, event: Mapping[str, Any]) -> list[str]:
-        """The texts of the comments on the pull request of an event."""
-        return [it["body"] for it in self.step.github.comments if it["issue_url"].endswith(f"/{event['at']['pr']}")]
+    def _report(self, event: Event, left: Left) -> str:
+        """What people read, without links and signs: the comment of the job, or its summary where there is no pull request."""
+        page = left.summary
+        if "pr" in event["at"]:
+            address = left.outputs.get("comment-url")
+            (page,) = (comment["body"] for comment in self._comments(event["at"]["pr"]) if comment["html_url"] == address)
+        return MARKUP.sub("", LINK.sub(r"\1", page.replace("&nbsp;", " ").replace("<br>", "\n")))
 
-    def report(self, event: Mapping[str, Any], left: Left) -> str:
-        """What people read: the comment of the job, or the summary where there is no pull request."""
-        if "pr" not in event["at"]:
-            return left.summary
-        (address,) = re.findall(r"#issuecomment-\d+", left.log)[-1:] or [""]
-        return next((it["body"] for it in self.step.github.comments if it["html_url"].endswith(address)), "")
 
-    def differences(self, event: Mapping[str, Any], left: Left, number: int) -> Iterator[str]:
-        """What is not as the event says."""
-        found = re.findall(r"Found the files of run (\d+) of main", left.log)
-        base = number - 1 if event.get("base") == "before" else event.get("base")
-        text = plain(self.report(event, left))
-        pairs = {
-            "ends": (f"{left.outputs.get('decision')} {left.code}", event["ends"]),
-            "base": ([int(it) for it in found], [base] if base else []),
-            "leaves": ("artifact" in left.outputs, event.get("leaves", False)),
-            "stamp": (f" run={number} " in self.report(event, left), "pr" in event["at"] and "stale" not in event),
-        }
-        yield from (f"{name} is {there!r}, and not {wanted!r}" for name, (there, wanted) in pairs.items() if there != wanted)
-        yield from (f"{words!r} is not said" for words in event.get("says", ()) if words not in text)
-        yield from (f"{words!r} is said" for words in event.get("lacks", ()) if words in text)
-        yield from (f"{words!r} is not in the log" for words in event.get("log", ()) if words not in left.log)
+def differences(event: Event, number: int, left: Left, report: str) -> Iterator[str]:
+    """What a run left behind that is not as the event says."""
+    bases = [int(base) for base in re.findall(r"Found the files of run (\d+) of main", left.log)]
+    base = event.get("base") if number == event["at"]["run"] else number - 1  # of several runs, each is compared with the one before
+    is_written = "pr" in event["at"] and "stale" not in event
+    results = {
+        "ends": (f"{left.outputs.get('decision')} {left.code}", event["ends"]),
+        "base": (bases, [base] if base else []),
+        "leaves": ("artifact" in left.outputs, event.get("leaves", False)),
+        "a comment of this run": (f" run={number} " in report, is_written),
+    }
+    yield from (f"{name}: {result!r}, and not {expected!r}" for name, (result, expected) in results.items() if result != expected)
+    yield from (f"does not say {text!r}" for text in event["says"] if text not in report)
+    yield from (f"says {text!r}" for text in event.get("lacks", ()) if text in report)
+    yield from (f"the log does not say {text!r}" for text in event.get("log", ()) if text not in left.log)
+
+
+def zipped(folder: Path) -> bytes:
+    """A folder as GitHub keeps an artifact."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path in folder.iterdir():
+            archive.write(path, path.name)
+    return packed.getvalue()
 
 
 def clock_of(day: int) -> type[datetime]:
@@ -208,24 +216,17 @@ def clock_of(day: int) -> type[datetime]:
     return Clock
 
 
-def plain(page: str) -> str:
-    """A page of Markdown as it reads, without links and signs; cells of a table are parted by ` | `."""
-    text = re.sub(r"\[([^\[\]]*)\]\([^()\s]*\)", r"\1", page.replace("&nbsp;", " ").replace("<br>", "\n"))
-    return MARKUP.sub("", text)
-
-
 @pytest.fixture
 def repository(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    models = Models()
-    made = Repository(Step(tmp_path, Here(), github, {}), models, monkeypatch)
+    made = Repository(Step(tmp_path, Here(), github, {}), monkeypatch)
     made.step.write(FILES)
-    made.step.inputs = {"baseline": "auto", "github_token": "ghs_actions", "output": "out/results.json"}
+    made.step.inputs = {"allowed_env": "MODEL", "baseline": "auto", "github_token": "ghs_actions", "output": "out/results.json"}
     made.step.environ = {"OPENAI_API_KEY": "sk-canary-0123456789", "OPENAI_BASE_URL": llm.base}
     made.git("init", "-q", "-b", "main")
     (made.step.workspace / ".git" / "info" / "exclude").write_text("/.base\n/out\n")
     made.git("add", "-A")
-    made.git("commit", "-q", "-m", "the evals")
-    llm.reply = models.reply
+    made.git("commit", "-q", "-m", "Add evals")
+    llm.reply = lambda path, body: made.models.reply(body)
     monkeypatch.setattr(action, "connect", lambda *about, **more: replace(connect(*about, **more), pause=lambda seconds: None))
     return made
 
