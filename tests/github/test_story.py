@@ -3,6 +3,7 @@
 Git, the comments and the artifacts are those that the events before left. Nobody repairs anything in between.
 """
 
+import copy
 import io
 import json
 import re
@@ -44,6 +45,10 @@ LINK, MARKUP = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)"), re.compile(r"\*\*|`|\\
 CLOCKS = ("config.cases", "runner.comparison", "runner.conclusion", "runner.run", "runner.reasks.base_regrade")
 
 Event = Mapping[str, Any]
+LATER: tuple[Event, ...] = (
+    {"at": {"run": 901, "event": "push"}},
+    {"at": {"run": 902, "event": "pull", "pr": 99}, "edit": {"README.md": ["shop", "good shop"]}},
+)
 
 
 @dataclass
@@ -83,6 +88,16 @@ class Repository:
 
     def play(self, event: Event) -> Iterator[str]:
         """Let an event happen; gives what does not come of it as expected."""
+        for number, job, own, left in self.runs(event):
+            report = self._report(own, left)
+            if wrong := [*differences(own, number, left, report)]:
+                yield "\n".join([f"run {number}, {job}: {event['story']}", *wrong, report, left.log])
+        jobs = len(event.get("jobs", [""]))
+        if (pull := event["at"].get("pr")) and len(found := self._comments(pull)) != jobs:
+            yield f"pull request {pull} has {len(found)} comments of {jobs} jobs: {event['story']}"
+
+    def runs(self, event: Event) -> Iterator[tuple[int, str, Event, Left]]:
+        """Let an event happen; gives the number of each run, its job, what the event says of this job, and what it leaves."""
         at = event["at"]
         self._commit(event)
         jobs = {job: {**event, **own} for job, own in event.get("jobs", {"small": {}}).items()}
@@ -91,15 +106,23 @@ class Repository:
                 self.patch.setattr(f"gradegate.{clock}.datetime", clock_of(day))
             for job, own in jobs.items():
                 self.models = Models(number, own)
-                left = self._run(own, job, number)
-                report = self._report(own, left)
-                if wrong := [*differences(own, number, left, report)]:
-                    yield "\n".join([f"run {number}, {job}: {event['story']}", *wrong, report, left.log])
+                yield number, job, own, self._run(own, job, number)
             if "again" not in event:
                 kind, branch = GITHUB_EVENTS[at["event"]], "topic" if "pr" in at else "main"
                 self.step.github.ran(number, self.step.environ["GITHUB_SHA"], event=kind, branch=branch)
-            if "pr" in at and len(found := self._comments(at["pr"])) != len(jobs):
-                yield f"run {number} leaves {len(found)} comments for {len(jobs)} jobs"
+
+    def try_later_events(self, event: Event) -> Iterator[str]:
+        """How a push and a pull request with good answers end after an event; then all is as if they had not been."""
+        github, kept = self.step.github, ("artifacts", "comments", "commits", "runs")
+        before = copy.deepcopy({name: getattr(github, name) for name in kept})
+        day = event["at"].get("days", [event["at"].get("day")])[-1]
+        for later in LATER:
+            jobs = {"jobs": {"small": {}, "large": {}}} if "jobs" in event else {}
+            for _, _, _, left in self.runs({**later, **jobs, "story": "Try", "at": {**later["at"], "day": day}}):
+                yield f"{left.outputs['decision']} {left.code}"
+        for name, value in before.items():
+            setattr(github, name, value)
+        self.git("branch", "-q", "-D", f"pr-{LATER[1]['at']['pr']}")
 
     def _commit(self, event: Event) -> None:
         """Do to the branch what the event says, and check out what the workflow checks out."""
@@ -234,3 +257,15 @@ def repository(tmp_path: Path, github: FakeGitHub, llm: FakeLlm, monkeypatch: py
 def test_every_event_of_thirty_days_ends_as_documented(repository: Repository) -> None:
     wrong = [text for event in STORY["events"] for text in repository.play(event)]
     assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_after_every_event_good_answers_are_enough_for_a_green_check(repository: Repository) -> None:
+    """Nobody has to repair anything, whatever the event left; only `max-flaky` is meant to stay missed until somebody decides."""
+    wrong = []
+    for event in STORY["events"]:
+        list(repository.runs(event))
+        ends, expected = {*repository.try_later_events(event)}, event.get("later", "pass 0")
+        if ends != {expected}:
+            wrong.append(f"{event['at']}: {ends}, and not {expected}: {event['story']}")
+    assert not wrong, "\n".join(wrong)
