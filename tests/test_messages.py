@@ -29,7 +29,7 @@ def quoted(text: str) -> Iterator[str]:
     prose = FENCE.sub("", text)
     yield from (code for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose) if SENTENCE.fullmatch(code))
     yield from re.findall(r'^\*\*"(.+?)"', prose, re.MULTILINE)
-    for table in re.findall(r"^\| the report says \|.*\n\|.*\n((?:\|.*\n)+)", prose, re.MULTILINE):
+    for table in re.findall(r"^\| the (?:report|message|note) says \|.*\n\|.*\n((?:\|.*\n)+)", prose, re.MULTILINE):
         cells = (row.split("|")[1] for row in table.splitlines())
         yield from (message for cell in cells for message in re.split(r"<br>", cell))
 

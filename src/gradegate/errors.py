@@ -11,7 +11,8 @@ GradegateError
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from gradegate.structs import FrozenStruct
@@ -71,6 +72,26 @@ class ConfigError(GradegateError):
     def join(cls, errors: Iterable[ConfigError]) -> ConfigError:
         """The mistakes of several errors in one, each of them once."""
         return cls(*dict.fromkeys(mistake for error in errors for mistake in error.mistakes))
+
+
+class Complaints:
+    """For whoever gathers ``mistakes``: notes one."""
+
+    __slots__ = ()
+    mistakes: list[Mistake]
+
+    def say(self, what: str, origin: Origin | None, cure: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(what, origin, cure))
+
+
+@contextmanager
+def gather_mistakes(mistakes: list[Mistake]) -> Iterator[None]:
+    """Add the mistakes of a ConfigError to a list, and go on behind the block."""
+    try:
+        yield
+    except ConfigError as e:
+        mistakes += e.mistakes
 
 
 class Trouble(enum.Enum):

@@ -11,6 +11,7 @@ __all__ = [
     "FrozenStruct",
     "JsonObject",
     "Likened",
+    "NamedTexts",
     "Readable",
     "Struct",
     "inherited",
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 JsonObject = Mapping[str, Any]  # data by text: of JSON, of a config, of what a vendor sends
+NamedTexts = Mapping[str, str]  # texts by name: an environment, outputs, digests of files
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 

@@ -133,7 +133,7 @@ SHORT = replace(LONG, history=PastVotes(14, 46))
 )
 def test_what_re_asks_found_is_said(grades, failed, of_cases, said):
     again = AskedAgain((it.outcome, [it]) for it in grades)
-    assert (again.of_cases(failed, 9), again.said(failed)) == (of_cases, said)
+    assert (again.of_cases(failed, 9), again.of_failures(failed)) == (of_cases, said)
 
 
 def test_how_many_were_overturned_or_left_undone():

@@ -13,8 +13,8 @@ import yaml
 
 from gradegate.core.policy import NO_LIMITS
 from gradegate.github.inputs import from_inputs
-from gradegate.github.publish import OUTPUTS
 from support.each import each
+from support.outputs import OUTPUTS
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())

@@ -11,7 +11,7 @@ from gradegate.core.settings import ActionSettings, Settings
 from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
-from gradegate.github.publish import OUTPUTS, Step, publish, publish_mistakes
+from gradegate.github.publish import Step, publish, publish_mistakes
 from gradegate.reports.delivery.report import Document, Sink
 from gradegate.reports.format.escape import command
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
@@ -19,6 +19,7 @@ from gradegate.security.event import Event
 from gradegate.structs import replace
 from support.each import each, table
 from support.fake_github import FakeGitHub, Token, serve
+from support.outputs import OUTPUTS
 from support.runner import commands, read_outputs, read_summary, shown
 
 EVENT = Event("pull_request", "octo-org/octo-repo", 7, "a" * 40, "b" * 40, "octo-org/octo-repo", "octo-org/octo-repo")

@@ -5,11 +5,10 @@ evades scores 0. That is answer relevance of RAGAS (https://arxiv.org/abs/2309.1
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answer-relevance/, ``src/matchers/rag.ts``.
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from gradegate.assertions.grading.evaluator import (
+    WRITTEN_AS_SCORE,
     Asks,
     Grader,
     Judge,
@@ -18,17 +17,17 @@ from gradegate.assertions.grading.evaluator import (
     Transcript,
     Unreadable,
     Verdict,
-    Written,
     assertion,
 )
-from gradegate.assertions.judge import form
+from gradegate.assertions.judge import form, prose
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.last_line import single_line
+from gradegate.assertions.judge.last_line import question_line
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import lacks_query
+from gradegate.core.conversation import Variables
 from gradegate.core.numbers import EPSILON
-from gradegate.structs import Struct
+from gradegate.structs import JsonObject, Struct
 
 QUESTIONS = 3
 
@@ -43,9 +42,9 @@ class Question(Struct, frozen=True):
     evades: bool
 
 
-def _read(item: Mapping[str, Any], *, is_our_prompt: bool) -> Question:
+def _read(item: JsonObject, *, is_our_prompt: bool) -> Question:
     question = item.get("question")
-    if not isinstance(question, str) or not any(map(str.isalnum, question)):
+    if not isinstance(question, str) or not prose.has_words(question):
         raise Unreadable("`question` is not a text")
     evades = form.truth(form.entry(item, "evades")) if is_our_prompt or "evades" in item else False
     if evades is None:
@@ -57,7 +56,7 @@ OURS = Form(SCHEMA, partial(_read, is_our_prompt=True))
 OF_USER = Form(
     SCHEMA,
     partial(_read, is_our_prompt=False),
-    lines=lambda text: {"question": single_line(text)},
+    lines=lambda text: {"question": question_line(text)},
     texts="question",
 )
 
@@ -68,11 +67,11 @@ class AnswerRelevance(Grader):
 
     scoring = Scoring(0.5, share=False, tolerance=EPSILON)
     asks = Asks(("text", "embedding"), questions=QUESTIONS)
-    written = Written(csv_threshold=0.75)
+    written = WRITTEN_AS_SCORE
 
     language: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """A ``query`` that is there must hold something; without one the prompt is taken."""
         return lacks_query(variables) if isinstance(variables.get("query"), str) else ""
 

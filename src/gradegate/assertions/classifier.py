@@ -5,6 +5,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/classifier/, ``src
 """
 
 from gradegate.assertions.grading.evaluator import (
+    WRITTEN_AS_SCORE,
     Asks,
     Grader,
     Judge,
@@ -12,7 +13,6 @@ from gradegate.assertions.grading.evaluator import (
     Scoring,
     Transcript,
     Verdict,
-    Written,
     assertion,
 )
 from gradegate.errors import ProviderError
@@ -26,7 +26,7 @@ class Classifier(Grader):
 
     scoring = Scoring(1.0)
     asks = Asks(("classification",))
-    written = Written(csv_threshold=0.75)
+    written = WRITTEN_AS_SCORE
 
     value: str | None = None
     """The label whose confidence is the score; without a label, the highest confidence of all labels."""
@@ -40,7 +40,7 @@ class Classifier(Grader):
         )
         if wrong is not None:
             raise ProviderError(
-                f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1",
+                f"the classification model gave a score of {wrong:.3g}, and a score is from 0 to 1"
             )
         chosen = max(labels, key=labels.__getitem__) if self.value is None else self.value
         scores = ", ".join(f"{label} {score:.3g}" for label, score in labels.items())

@@ -6,23 +6,24 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model
 """
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grader,
     Judge,
     Transcript,
     Verdict,
     assertion,
+    pass_or_fail,
 )
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 
-FORM = verdicts.single(line=verdicts.YES_NO_LINE)
+FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
 
 
 @assertion("model-graded-closedqa")
 class ClosedQa(Grader):
     """A model checks whether the answer meets one criterion, yes or no."""
 
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
 
     value: str
     """The criterion, in plain words."""
@@ -37,6 +38,6 @@ class ClosedQa(Grader):
             completion=transcript.output,
         )
         met = judgement.verdict == "yes"
-        return Verdict(
-            float(met), met, judgement.reason or f"the criterion is {'met' if met else 'not met'}"
+        return pass_or_fail(
+            met, judgement.reason or f"the criterion is {'met' if met else 'not met'}"
         )

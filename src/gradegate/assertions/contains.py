@@ -16,6 +16,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
     options,
+    pass_or_fail,
 )
 from gradegate.templating.template import show
 
@@ -46,10 +47,8 @@ class Contains(_Folding):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         holds = self.fold(self.value) in self.fold(transcript.output)
-        return Verdict(
-            float(holds),
-            holds,
-            f'the answer {"holds" if holds else "does not hold"} "{self.value}"',
+        return pass_or_fail(
+            holds, f'the answer {"contains" if holds else "does not contain"} "{self.value}"'
         )
 
 
@@ -100,10 +99,10 @@ class ContainsAny(_Folding):
         missing = [text for text in self.value if self.fold(text) not in output]
         passed = not missing if self.every else len(missing) < len(self.value)
         if passed:
-            reason = "the answer holds " + ("every text" if self.every else "one of the texts")
+            reason = "the answer contains " + ("every text" if self.every else "one of the texts")
         else:
-            reason = "the answer does not hold " + ", ".join(f'"{text}"' for text in missing)
-        return Verdict(float(passed), passed, reason, {"missing": missing})
+            reason = "the answer does not contain " + ", ".join(f'"{text}"' for text in missing)
+        return pass_or_fail(passed, reason, missing=missing)
 
 
 @assertion("contains-all")

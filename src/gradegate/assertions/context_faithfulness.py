@@ -9,11 +9,10 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.assertions.judge.rubric import list_of, shape
-from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
@@ -34,13 +33,17 @@ def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
             raise Unreadable("it judges a statement twice")
         return tuple(judgement.verdict == "yes" for judgement in judgements)
 
-    counted = verdicts.listed(count=count)
+    counted = verdict_forms.listed(count=count)
 
     def item(statement: Object) -> Object:
-        return shape(statement=statement, reason=TEXT, verdict={**TEXT, "enum": ["yes", "no"]})
+        return shape(
+            statement=statement,
+            reason=verdict_forms.TEXT,
+            verdict={**verdict_forms.TEXT, "enum": ["yes", "no"]},
+        )
 
-    each = [item({**TEXT, "enum": [statement]}) for statement in statements]
-    schema = list_of("verdicts", item(TEXT), count, each)
+    each = [item({**verdict_forms.TEXT, "enum": [statement]}) for statement in statements]
+    schema = list_of("verdicts", item(verdict_forms.TEXT), count, each)
     return Form(
         schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
     )
@@ -56,9 +59,10 @@ class ContextFaithfulness(ContextGrader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         source = context.resolve(transcript, self.context_transform)
-        question, answer = transcript.vars["query"], transcript.output
+        question = transcript.vars["query"]
+        answer = transcript.output
         judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
-        form = verdicts.items("statements", least=0)
+        form = verdict_forms.items("statements", least=0)
         statements = [
             *judge.ask(
                 "context-faithfulness-statements",

@@ -5,25 +5,24 @@ Score: the share of the expected answer's sentences that can be attributed to th
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-recall/, ``src/matchers/rag.ts``.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import marked_lines
-from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextGrader, Quotations, units
+from gradegate.core.conversation import Variables
 from gradegate.core.numbers import many
 from gradegate.structs import replace
 
 MARKS = {"attributed": "yes", "not attributed": "no"}
 
 
-def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[tuple[Judgement[str], ...]]:
+def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[verdict_forms.Judgements]:
     """A verdict on each sentence by its number; for a prompt of the user's also a line with its mark for each."""
-    numbered = verdicts.numbered(MARKS, len(sentences))
+    numbered = verdict_forms.numbered(MARKS, len(sentences))
     if is_our_prompt:
         return numbered
     quotations = Quotations("\n".join(sentences), sentences)
@@ -50,7 +49,7 @@ class ContextRecall(ContextGrader):
     value: str
     """The expected answer."""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         return context.lacks(variables, self.context_transform)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

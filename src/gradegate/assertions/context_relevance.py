@@ -6,7 +6,6 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conte
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import form
@@ -21,7 +20,7 @@ from gradegate.structs import replace
 NOTHING = "Insufficient Information"
 
 
-def _some_of(texts: Sequence[str]) -> dict[str, Any]:
+def _some_of(texts: Sequence[str]) -> Object:
     return {"type": "array", "items": {**TEXT, "enum": [*texts]}, "minItems": 1}
 
 
@@ -31,18 +30,17 @@ class ContextRelevance(ContextGrader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         source = context.resolve(transcript, self.context_transform)
-        query, units = transcript.vars["query"], source.units
+        query = transcript.vars["query"]
+        units = source.units
         quotations = Quotations(source.text, units)
 
         def read(item: Object) -> tuple[str, ...]:
             sentences = form.texts(item, "sentences")
             if not sentences:
                 raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
-            return (
-                ()
-                if [form.word(text) for text in sentences] == [NOTHING.lower()]
-                else quotations.covered(sentences)
-            )
+            if [form.word(text) for text in sentences] == [NOTHING.lower()]:
+                return ()
+            return quotations.covered(sentences)
 
         sentences = {
             "type": "array",

@@ -5,29 +5,27 @@ https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/conte
 """
 
 from fractions import Fraction
-from typing import Any
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics import conversation as metric
-from gradegate.assertions.metrics.conversation import Measured, share_of_yes
+from gradegate.assertions.judge import verdict_forms
+from gradegate.assertions.metrics.conversation import Expecting, Measured, retrieved, share_of_yes
 from gradegate.structs import replace
 
 
 @assertion("contextual-precision")
-class ContextualPrecision(metric.Expecting):
+class ContextualPrecision(Expecting):
     """The retrieved documents that help to answer come before those that do not."""
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        sources = metric.retrieved(transcript)
-        told: dict[str, Any] = {
-            "question": sources.question,
-            "expected": self.expected(transcript.vars),
-            "documents": [*sources.documents],
-        }
-        form = verdicts.listed(count=len(sources.documents))
+        sources = retrieved(transcript)
         judgements = judge.ask(
-            "contextual-precision", form, step="verdicts", images=sources.images, **told
+            "contextual-precision",
+            verdict_forms.listed(count=len(sources.documents)),
+            step="verdicts",
+            images=sources.images,
+            question=sources.question,
+            expected=self.expected(transcript.vars),
+            documents=[*sources.documents],
         )
         helps = [judgement.verdict == "yes" for judgement in judgements]
         shares = [Fraction(sum(helps[:rank]), rank) for rank, hit in enumerate(helps, 1) if hit]

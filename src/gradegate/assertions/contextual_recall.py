@@ -5,23 +5,22 @@ https://deepeval.com/docs/metrics-contextual-recall, ``deepeval/metrics/contextu
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics import conversation as metric
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.context import units
-from gradegate.assertions.metrics.conversation import Measured, share_of_yes
+from gradegate.assertions.metrics.conversation import Expecting, Measured, retrieved, share_of_yes
 
 
 @assertion("contextual-recall")
-class ContextualRecall(metric.Expecting):
+class ContextualRecall(Expecting):
     """The sentences of the expected answer can be found in the retrieved documents."""
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        sources = metric.retrieved(transcript)
+        sources = retrieved(transcript)
         expected = self.expected(transcript.vars)
         sentences = units(expected)
         judgements = judge.ask(
             "contextual-recall",
-            verdicts.numbered(verdicts.YES_NO, len(sentences)),
+            verdict_forms.numbered(verdict_forms.YES_NO, len(sentences)),
             step="verdicts",
             images=sources.images,
             expected=expected,

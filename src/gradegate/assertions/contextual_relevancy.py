@@ -5,10 +5,15 @@ https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/conte
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.metrics import conversation as metric
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.context import units
-from gradegate.assertions.metrics.conversation import Measured, Metric, ask_once, share_of_yes
+from gradegate.assertions.metrics.conversation import (
+    Measured,
+    Metric,
+    ask_once,
+    retrieved,
+    share_of_yes,
+)
 
 
 @assertion("contextual-relevancy")
@@ -16,14 +21,14 @@ class ContextualRelevancy(Metric):
     """The sentences of the retrieved documents have to do with the question."""
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        sources = metric.retrieved(transcript)
+        sources = retrieved(transcript)
         sentences = {document: units(document) for document in sources.documents}
         asked = ask_once(
             judge,
             sources.documents,
             lambda document: judge.ask(
                 "contextual-relevancy",
-                verdicts.numbered(verdicts.YES_NO, len(sentences[document])),
+                verdict_forms.numbered(verdict_forms.YES_NO, len(sentences[document])),
                 step="verdicts",
                 document=document,
                 sentences=sentences[document],

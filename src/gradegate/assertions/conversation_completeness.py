@@ -5,7 +5,7 @@ https://deepeval.com/docs/metrics-conversation-completeness, ``deepeval/metrics/
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
@@ -16,8 +16,8 @@ from gradegate.assertions.metrics.conversation import (
 )
 from gradegate.structs import replace
 
-_INTENTIONS = verdicts.texts("intentions")
-_VERDICT = verdicts.single()
+_INTENTIONS = verdict_forms.texts("intentions")
+_VERDICT = verdict_forms.single()
 
 
 @assertion("conversation-completeness")
@@ -27,14 +27,16 @@ class ConversationCompleteness(CountingMetric):
     asks = replace(CountingMetric.asks, steps=("intentions", "verdicts", "reason"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        told = shown("conversation", numbered(transcript))
-        intentions = judge.ask("completeness-intentions", _INTENTIONS, step="intentions", **told)
+        conversation = shown("conversation", numbered(transcript))
+        intentions = judge.ask(
+            "completeness-intentions", _INTENTIONS, step="intentions", **conversation
+        )
         judgements = ask_each(
             judge,
             "completeness-verdict",
             _VERDICT,
             intentions,
-            lambda text: {"intention": text, **told},
+            lambda text: {"intention": text, **conversation},
         )
         rows = [
             {
@@ -44,6 +46,7 @@ class ConversationCompleteness(CountingMetric):
             }
             for text in intentions
         ]
-        faults, nothing = {"no": '"{intention}" was not satisfied'}, "the user wanted nothing"
+        faults = {"no": '"{intention}" was not satisfied'}
+        nothing = "the user wanted nothing"
         summary = "{} of {} intentions were satisfied"
         return of_rows(rows, summary, faults, "intentions", nothing=nothing)

@@ -8,7 +8,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conve
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grader,
     Judge,
     NoVerdict,
@@ -17,12 +17,12 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import WindowSize
 from gradegate.core.conversation import CONVERSATION, exchanges, flat, told, windows
 from gradegate.structs import replace
 
-FORM = verdicts.single(line=verdicts.YES_NO_LINE)
+FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
 
 
 @assertion("conversation-relevance")
@@ -30,7 +30,7 @@ class ConversationRelevance(Grader):
     """Every answer in a conversation fits the messages before it."""
 
     scoring = Scoring(0.5)
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
 
     windowSize: WindowSize = 5  # noqa: N815  # the key in the config
     language: str = ""
@@ -54,14 +54,22 @@ class ConversationRelevance(Grader):
                 for window in messages
             )
         )
-        judged = [(window[-1][-1].number, it) for window, it in zip(cut, judgements, strict=True)]
-        rows = [
-            {"turn": number, "verdict": it.verdict, "reason": it.reason} for number, it in judged
+        judged = [
+            (window[-1][-1].number, judgement)
+            for window, judgement in zip(cut, judgements, strict=True)
         ]
-        lost = {number: it.reason for number, it in judged if it.verdict == "no"}
-        held, why = (
-            len(cut) - len(lost),
-            [f"turn {number}: {reason}" for number, reason in lost.items()],
+        rows = [
+            {"turn": number, "verdict": judgement.verdict, "reason": judgement.reason}
+            for number, judgement in judged
+        ]
+        reasons = {
+            number: judgement.reason for number, judgement in judged if judgement.verdict == "no"
+        }
+        relevant_count = len(cut) - len(reasons)
+        failures = [f"turn {number}: {reason}" for number, reason in reasons.items()]
+        reason = "; not ".join(
+            [f"{relevant_count} of {len(cut)} answers are relevant", *failures[:5]]
         )
-        reason = "; not ".join([f"{held} of {len(cut)} answers are relevant", *why[:5]])
-        return Verdict(held / len(cut), None, reason, {"verdicts": rows}, turns=tuple(lost))
+        return Verdict(
+            relevant_count / len(cut), None, reason, {"verdicts": rows}, turns=tuple(reasons)
+        )

@@ -8,14 +8,14 @@ Score: the model's mark from 0 to 10, over 10; it works out the steps where only
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import Measured, Metric, numbered, shown
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import exact
 from gradegate.structs import replace
 
 BEST = 10
-_SCORE = verdicts.score(BEST)
+_SCORE = verdict_forms.score(BEST)
 _KNOWN = ("scenario", "expected_outcome", "chatbot_role")
 
 
@@ -31,26 +31,32 @@ class ConversationalGEval(Metric):
 
     def needs(self, variables: Variables) -> str:
         criteria = self.value.strip() or self.evaluation_steps
-        return (
-            ""
-            if criteria
-            else "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
-        )
+        if criteria:
+            return ""
+        return "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        told = shown("conversation", numbered(transcript))
+        conversation = shown("conversation", numbered(transcript))
         steps = tuple(self.evaluation_steps) or judge.ask_once(
             "conversational-g-eval-steps",
-            verdicts.items("steps"),
+            verdict_forms.items("steps"),
             step="steps",
             criteria=self.value,
         )
         context = [
             (name, str(transcript.vars[name])) for name in _KNOWN if transcript.vars.get(name)
         ]
-        told |= {"criteria": self.value, "steps": list(steps), "known": context}
-        judgement = judge.ask("conversational-g-eval", _SCORE, step="evaluate", **told)
-        score, mark = exact(judgement.verdict) / BEST, f"{judgement.verdict:g} of {BEST}"
+        judgement = judge.ask(
+            "conversational-g-eval",
+            _SCORE,
+            step="evaluate",
+            criteria=self.value,
+            steps=list(steps),
+            known=context,
+            **conversation,
+        )
+        score = exact(judgement.verdict) / BEST
+        mark = f"{judgement.verdict:g} of {BEST}"
         return Measured(
             score, judgement.reason or mark, evidence={"steps_of_evaluation": list(steps)}
         )

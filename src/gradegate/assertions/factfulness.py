@@ -9,7 +9,7 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -24,13 +24,13 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import form
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import form, prose, verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import list_of, shape
-from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
+from gradegate.assertions.judge.verdict_forms import TEXT, Judgement, Judgements
 from gradegate.assertions.metrics.conversation import clipped
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
+from gradegate.core.conversation import Variables
 from gradegate.core.field_types import Number, Share
 from gradegate.core.numbers import exact
 from gradegate.structs import replace
@@ -38,7 +38,6 @@ from gradegate.structs import replace
 WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all
 _CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
-_Votes = tuple[Judgement[str], ...]  # one of each run
 
 
 class Standing(enum.Enum):
@@ -53,7 +52,8 @@ class Standing(enum.Enum):
 def standing(words: Iterable[str]) -> Standing:
     """The outcome of votes, each "true", "false" or "idk". An idk abstains, so one decided vote is enough."""
     votes = list(words)
-    true, false = votes.count("true"), votes.count("false")
+    true = votes.count("true")
+    false = votes.count("false")
     if true == false:
         return Standing.TIE if true else Standing.UNKNOWN
     return Standing.TRUE if true > false else Standing.FALSE
@@ -68,12 +68,12 @@ class Claim(NamedTuple):
 
 
 class VotedClaim(NamedTuple):
-    """A checkable claim with its id and its votes; ``second`` where every run of the first phase said idk: then they count."""
+    """A checkable claim with its id and its votes, one of each run; ``second`` where every run of the first phase said idk: then they count."""
 
     id: int
     claim: str
-    first: _Votes
-    second: _Votes = ()
+    first: Judgements
+    second: Judgements = ()
 
     @property
     def standing(self) -> Standing:
@@ -83,13 +83,11 @@ class VotedClaim(NamedTuple):
     @property
     def reason(self) -> str:
         """The words of the first run that voted for the outcome; of a tie, those of both sides."""
-        here, words = (
-            self.standing,
-            {vote.verdict: vote.reason for vote in reversed(self.second or self.first)},
-        )
-        if here is Standing.TIE:
-            return f"true: {words['true']}; false: {words['false']}"
-        return words["idk" if here is Standing.UNKNOWN else here.value]
+        outcome = self.standing
+        reasons = {vote.verdict: vote.reason for vote in reversed(self.second or self.first)}
+        if outcome is Standing.TIE:
+            return f"true: {reasons['true']}; false: {reasons['false']}"
+        return reasons["idk" if outcome is Standing.UNKNOWN else outcome.value]
 
 
 def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fraction | None:
@@ -97,7 +95,8 @@ def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fracti
 
     T / (T + F + w·I): ties count among F, I are the unknown ones, w is the penalty weight from 0 to 1.
     """
-    true, unknown = standings.count(Standing.TRUE), standings.count(Standing.UNKNOWN)
+    true = standings.count(Standing.TRUE)
+    unknown = standings.count(Standing.UNKNOWN)
     whole = len(standings) - unknown + idk_penalty_weight * unknown
     return Fraction(true) / whole if whole else None
 
@@ -116,21 +115,19 @@ class Factfulness(Grader):
     idk_penalty_weight: Annotated[Share, Field(strict=True)] = 0.25
     mode: Literal["knowledge", "grounded"] = "knowledge"
     no_claims: NoClaims = "error"
-    temperature: Annotated[Number, Field(strict=True, ge=0)] = (
-        1.0  # of the runs: at 0 they would all say the same
-    )
+    # Of the runs: at 0 they would all say the same
+    temperature: Annotated[Number, Field(strict=True, ge=0)] = 1.0
     language: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
-        return (
-            ""
-            if self._source(variables)
-            else "there is no source; give `value`, or the variable `input` or `context`"
-        )
+    def needs(self, variables: Variables) -> str:
+        if self._source(variables):
+            return ""
+        return "there is no source; give `value`, or the variable `input` or `context`"
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """The share of checkable claims that are true, from 0 to 1; exact until the last step."""
-        source, output = self._source(transcript.vars), transcript.output
+        source = self._source(transcript.vars)
+        output = transcript.output
         if not output.strip():
             raise NoVerdict("the answer is empty, so it claims nothing")
         if not source:
@@ -147,15 +144,19 @@ class Factfulness(Grader):
         if not checkable:
             what = f"nothing in the answer can be checked ({len(claims)} claims)"
             return verdict_without_units(what, self.no_claims, _evidence(claims, []))
-        shown = source if self.mode == "grounded" else None
-        first = self._votes(judge, checkable, shown, 0)
-        left = [
+        visible_source = source if self.mode == "grounded" else None
+        first = self._votes(judge, checkable, visible_source, 0)
+        unknown_claims = [
             claim
             for claim in checkable
             if standing(vote.verdict for vote in first[claim.id]) is Standing.UNKNOWN
         ]
         # What the source says has been seen already when it was shown to the first runs.
-        second = self._votes(judge, left, source, self.n_runs) if left and shown is None else {}
+        second = (
+            self._votes(judge, unknown_claims, source, self.n_runs)
+            if unknown_claims and visible_source is None
+            else {}
+        )
         judged = [
             VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ()))
             for claim in checkable
@@ -167,7 +168,7 @@ class Factfulness(Grader):
             )
         return Verdict(float(share), None, _summary(judged), _evidence(claims, judged))
 
-    def _source(self, variables: Mapping[str, Any]) -> str:
+    def _source(self, variables: Variables) -> str:
         for source in (self.value, variables.get("input"), variables.get("context")):
             text = "\n\n".join(map(str, source)) if isinstance(source, list | tuple) else source
             if isinstance(text, str) and text.strip():
@@ -176,11 +177,11 @@ class Factfulness(Grader):
 
     def _votes(
         self, judge: Judge, claims: list[Claim], source: str | None, before: int
-    ) -> dict[int, _Votes]:
+    ) -> dict[int, Judgements]:
         """The votes by claim, from knowledge alone or with a source; ``before`` is how many runs there were already."""
         ids = [claim.id for claim in claims]
-        schema = verdicts.verdicts_schema(ids, WORDS)
-        read = Form(schema, partial(verdicts.verdicts_by_id, ids=ids, words=WORDS))
+        schema = verdict_forms.verdicts_schema(ids, WORDS)
+        read = Form(schema, partial(verdict_forms.verdicts_by_id, ids=ids, words=WORDS))
 
         def ask(number: int) -> Mapping[int, Judgement[str]]:
             # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.
@@ -214,16 +215,15 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
     claims = []
     for number, item in enumerate(form.table(found, "claims"), 1):
         text = item.get("claim") if isinstance(item, Mapping) else None
-        if not isinstance(text, str) or not any(map(str.isalnum, text)):
+        if not isinstance(text, str) or not prose.has_words(text):
             raise Unreadable(
                 f'claim {number} is not a JSON object with a text under the key "claim"'
             )
         checkable = form.truth(item.get("checkable"))
         if checkable is None:
             raise Unreadable(f'"checkable" of claim {number} is not a boolean')
-        claims.append(
-            Claim(number, " ".join(text.split()), checkable)
-        )  # on one line, so that it cannot pass for several
+        # On one line, so that it cannot pass for several
+        claims.append(Claim(number, " ".join(text.split()), checkable))
     return tuple(claims)
 
 
@@ -232,31 +232,31 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
 
 def _summary(judged: Sequence[VotedClaim]) -> str:
     """How many claims are true, and the first of those that are not."""
-    counts = {which: sum(voted.standing is which for voted in judged) for which in Standing}
+    counts = {outcome: sum(voted.standing is outcome for voted in judged) for outcome in Standing}
     parts = [f"{counts[Standing.TRUE]} of {len(judged)} checkable claims are true"]
     words = ((Standing.FALSE, "false"), (Standing.TIE, "tied"), (Standing.UNKNOWN, "unknown"))
-    parts[0] += "".join(f", {counts[which]} {word}" for which, word in words if counts[which])
-    bad = [voted for which, _ in words for voted in judged if voted.standing is which]
+    parts[0] += "".join(f", {counts[outcome]} {word}" for outcome, word in words if counts[outcome])
+    bad = [voted for outcome, _ in words for voted in judged if voted.standing is outcome]
     parts += [
-        f'{it.standing.value}: "{clipped(it.claim)}"'
-        + (f" ({clipped(it.reason)})" if it.reason else "")
-        for it in bad[:NAMED]
+        f'{voted_claim.standing.value}: "{clipped(voted_claim.claim)}"'
+        + (f" ({clipped(voted_claim.reason)})" if voted_claim.reason else "")
+        for voted_claim in bad[:NAMED]
     ]
     return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
 
 
-def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> dict[str, Any]:
+def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> Object:
     """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
 
-    def details(*standings: Standing) -> list[dict[str, Any]]:
-        among = [voted for voted in judged if voted.standing in standings]
+    def details(*standings: Standing) -> list[Object]:
+        claims_of_standing = [voted for voted in judged if voted.standing in standings]
         return [
             {
-                "claim": it.claim,
-                "reason": it.reason,
-                **({"tie": True} if it.standing is Standing.TIE else {}),
+                "claim": voted_claim.claim,
+                "reason": voted_claim.reason,
+                **({"tie": True} if voted_claim.standing is Standing.TIE else {}),
             }
-            for it in among
+            for voted_claim in claims_of_standing
         ]
 
     return {

@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grader,
     Judge,
     Scoring,
@@ -17,7 +17,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 
 CATEGORIES = {
     "A": ("subset", "the answer is a subset of the reference and consistent with it"),
@@ -26,7 +26,7 @@ CATEGORIES = {
     "D": ("disagree", "answer and reference contradict each other"),
     "E": ("differButFactual", "answer and reference differ in nothing that matters"),
 }
-FORM = verdicts.chosen("category", tuple(CATEGORIES))
+FORM = verdict_forms.chosen("category", tuple(CATEGORIES))
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -45,7 +45,7 @@ class Factuality(Grader):
     """A model compares the facts of the answer with a reference answer (categories A to E)."""
 
     scoring = Scoring(above_zero=True, share=False)
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
 
     value: str
     """The reference answer."""

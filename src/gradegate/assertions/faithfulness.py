@@ -22,29 +22,29 @@ class Faithfulness(FaithfulnessMetric):
         groups = self.asked_together(
             (*dict.fromkeys(sources.documents), *map(Image, sources.images))
         )
-        spoken = ClaimSource(sources.question, transcript.output, images_in(transcript.turns))
+        claim_source = ClaimSource(sources.question, transcript.output, images_in(transcript.turns))
         claims, *truths_of = judge.gather(
-            partial(self.ask_claims, judge, spoken),
+            partial(self.ask_claims, judge, claim_source),
             *(partial(self.ask_truths, judge, group) for group in groups),
         )
-        held = self.ask_verdicts(
+        judged_claims = self.ask_verdicts(
             judge, claims, tuple(truth for truths in truths_of for truth in truths)
         )
         findings = tuple(
             described(claim, judgement)
-            for claim, judgement in held.pairs
+            for claim, judgement in judged_claims.pairs
             if judgement.verdict in self.bad
         )
-        if not held.pairs:
+        if not judged_claims.pairs:
             raise NoUnitsError("the answer claims nothing")
-        total = len(held.pairs)
+        total = len(judged_claims.pairs)
         rows = [
             {"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason}
-            for claim, judgement in held.pairs
+            for claim, judgement in judged_claims.pairs
         ]
         return Measured(
-            self.share(held),
+            self.share(judged_claims),
             f"{total - len(findings)} of {total} claims hold",
             findings,
-            evidence={"claims": rows, "truths": list(held.truths)},
+            evidence={"claims": rows, "truths": list(judged_claims.truths)},
         )

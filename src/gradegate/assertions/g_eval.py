@@ -5,9 +5,8 @@ Score: the model's mark from 0 to 10, over 10; of several criteria the mean. The
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/g-eval/, ``src/matchers/llmGrading.ts``.
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
@@ -21,13 +20,14 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.last_line import LastLine
+from gradegate.core.conversation import Variables
 from gradegate.core.numbers import mean
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
-SCORE = verdicts.score(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
+SCORE = verdict_forms.score(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
 
 
 @assertion("g-eval")
@@ -43,7 +43,7 @@ class GEval(Grader):
     """The steps by which the answer is scored; without them, a model works them out from the criteria, once in a run."""
     language: str = ""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """Criteria or steps; steps belong to one criterion."""
         if not self._criteria and not self.evaluation_steps:
             return "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
@@ -63,22 +63,23 @@ class GEval(Grader):
         criteria = self._criteria or [""]
 
         def ask(number: int) -> tuple[float, str, tuple[str, ...]]:
-            criterion, place = (
-                criteria[number],
-                f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else "",
-            )
-            told: dict[str, Any] = {
-                "criteria": criterion,
-                "maxScore": str(BEST),
-                "input": transcript.prompt,
-                "output": transcript.output,
-            }
+            criterion = criteria[number]
+            place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
             try:
                 steps = tuple(self.evaluation_steps) or judge.ask_once(
-                    "g-eval-steps", verdicts.items("steps"), step="steps", criteria=criterion
+                    "g-eval-steps", verdict_forms.items("steps"), step="steps", criteria=criterion
                 )
                 listed = "\n- ".join(("", *steps)).lstrip("\n")
-                judgement = judge.ask("g-eval", SCORE, step="evaluate", steps=listed, **told)
+                judgement = judge.ask(
+                    "g-eval",
+                    SCORE,
+                    step="evaluate",
+                    steps=listed,
+                    criteria=criterion,
+                    maxScore=str(BEST),
+                    input=transcript.prompt,
+                    output=transcript.output,
+                )
             except NoVerdict as e:
                 raise NoVerdict(f"{place}{e}", e.replies) from e
             return judgement.verdict, judgement.reason, steps

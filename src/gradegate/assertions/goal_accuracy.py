@@ -11,8 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.judge.verdict_forms import Judgement
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     Measured,
     Metric,
@@ -28,7 +27,7 @@ from gradegate.core.numbers import exact
 from gradegate.structs import replace
 
 BEST = 10
-_MARK = verdicts.score(BEST)
+_MARK = verdict_forms.score(BEST)
 _PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}
 
 
@@ -68,7 +67,7 @@ class GoalAccuracy(Metric):
         )
         steps = [*_PROMPTS] if self.way else ["goal"]
 
-        def ask(question: tuple[_Task, str]) -> Judgement[float]:
+        def ask(question: tuple[_Task, str]) -> verdict_forms.Judgement[float]:
             task, step = question
             return judge.ask(
                 _PROMPTS[step], _MARK, step=step, goal=task.goal, **shown("work", task.turns)
@@ -94,9 +93,9 @@ class GoalAccuracy(Metric):
             sum(means, Fraction(0)) / len(means),
             ", ".join(f"{step} {float(mean):.4g}" for step, mean in zip(steps, means, strict=True)),
             tuple(
-                f"turn {it['turn']}, {it['of']} {it['score']:g} of {BEST}: {clipped(it['reason'])}"
-                for it in low
+                f"turn {low_row['turn']}, {low_row['of']} {low_row['score']:g} of {BEST}: {clipped(low_row['reason'])}"
+                for low_row in low
             ),
             evidence={"marks": rows},
-            turns=tuple(dict.fromkeys(it["turn"] for it in low)),
+            turns=tuple(dict.fromkeys(low_row["turn"] for low_row in low)),
         )

@@ -5,7 +5,7 @@ Score: the share of the texts that the answer does not contradict. Source: https
 """
 
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import Measured, Metric, share_of_yes, texts_of
 from gradegate.core.conversation import Variables
 from gradegate.structs import replace
@@ -21,18 +21,16 @@ class Hallucination(Metric):
     """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
     def needs(self, variables: Variables) -> str:
-        return (
-            ""
-            if self.value or variables.get("context")
-            else "there is no context; give it as `value` or a variable"
-        )
+        if self.value or variables.get("context"):
+            return ""
+        return "there is no context; give it as `value` or a variable"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         value = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
         contexts = value or texts_of(transcript.vars, "context")
         if not contexts:
             raise NoVerdict("there is no text to check the answer against")
-        form = verdicts.listed(count=len(contexts))
+        form = verdict_forms.listed(count=len(contexts))
         judgements = judge.ask(
             "hallucination",
             form,

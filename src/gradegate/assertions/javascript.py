@@ -11,8 +11,7 @@ from typing import Any
 
 from pydantic import field_validator
 
-from gradegate.assertions.grading import code_result as program_objects
-from gradegate.assertions.grading.code_result import situation
+from gradegate.assertions.grading import code_result
 from gradegate.assertions.grading.evaluator import (
     Grader,
     Judge,
@@ -30,7 +29,7 @@ from gradegate.templating.script import Fault, ScriptError, Vain, mentions, of_a
 class JavaScript(Grader):
     """JavaScript of the config decides: a boolean, a number, or `{pass, score, reason}`."""
 
-    scoring = program_objects.SCORING
+    scoring = code_result.SCORING
     written = Written(own_config=True)
 
     value: Any
@@ -51,19 +50,21 @@ class JavaScript(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
-        told = (
-            situation(transcript, self.test, self.config) if mentions(self.value, "context") else {}
+        context = (
+            code_result.situation(transcript, self.test, self.config)
+            if mentions(self.value, "context")
+            else {}
         )
         try:
-            found = of_assertion(self.value).call(transcript.answer, told)
-            verdict = program_objects.verdict(
-                found.value, f"it gives {found.type}: add `return`, or compare with it"
+            returned = of_assertion(self.value).call(transcript.answer, context)
+            verdict = code_result.verdict(
+                returned.value, f"it gives {returned.type}: add `return`, or compare with it"
             )
         except (Fault, NoVerdict) as e:
-            return program_objects.broken(f"the JavaScript fails on the answer: {e}")
+            return code_result.broken(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript returned no verdict: {e}") from e
-        logged = {"console": list(found.lines)} if found.lines else {}
+        logged = {"console": list(returned.lines)} if returned.lines else {}
         return replace(verdict, evidence={**verdict.evidence, **logged})
 
 

@@ -17,12 +17,11 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
     options,
+    pass_or_fail,
 )
 from gradegate.errors import ConfigError
-from gradegate.files import documents as document
-from gradegate.files.documents import fault
-from gradegate.templating import json_schema as schemas
-from gradegate.templating import lenient_json as jsonobjects
+from gradegate.files import documents
+from gradegate.templating import json_schema, lenient_json
 
 MOST = 1000  # objects of one answer that are checked
 
@@ -37,19 +36,23 @@ class _WithSchema(Grader):
     def _schema(cls, value: Any) -> Any:
         if isinstance(value, str):
             try:
-                value = document.read(value.encode("utf-8", "replace"), "schema")
+                value = documents.read(value.encode("utf-8", "replace"), "schema")
             except ConfigError as e:
                 raise ValueError(f"is not a JSON Schema: {e.mistakes[0].what}") from e
         if value is not None and not isinstance(value, dict | bool):
             raise ValueError("is not a JSON Schema")
         if value is not None:
-            schemas.check(document.to_json(value), known=True)
+            json_schema.check(documents.to_json(value), known=True)
         return value
 
     def _problem(self, value: Any) -> str:
         """Why a value does not conform, empty when it does. Raises NoVerdict where checking it exceeds a limit."""
         try:
-            return "" if self.value is None else schemas.breach(document.to_json(self.value), value)
+            return (
+                ""
+                if self.value is None
+                else json_schema.breach(documents.to_json(self.value), value)
+            )
         except ValueError as e:
             raise NoVerdict(f"the answer cannot be checked against the schema: {e}") from e
 
@@ -60,13 +63,13 @@ class IsJson(_WithSchema):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         try:
-            value = json.loads(transcript.output, parse_constant=jsonobjects.no_number)
+            value = json.loads(transcript.output, parse_constant=lenient_json.no_number)
         except (ValueError, RecursionError) as e:
-            return Verdict(0.0, False, f"the answer is not JSON: {fault(e, transcript.output)}")
+            return pass_or_fail(
+                False, f"the answer is not JSON: {documents.fault(e, transcript.output)}"
+            )
         problem = self._problem(value)
-        return Verdict(
-            float(not problem), not problem, problem or "the answer is JSON that fits the schema"
-        )
+        return pass_or_fail(not problem, problem or "the answer is JSON that fits the schema")
 
 
 @assertion("contains-json")
@@ -75,12 +78,12 @@ class ContainsJson(_WithSchema):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         problem = "the answer contains no JSON object"
-        for tried, item in enumerate(jsonobjects.find(transcript.output), 1):
+        for tried, item in enumerate(lenient_json.find(transcript.output), 1):
             if tried > MOST:
                 raise NoVerdict(
                     f"none of the first {MOST:,} JSON objects of the answer fits the schema"
                 )
             problem = self._problem(item.value)
             if not problem:
-                return Verdict(1.0, True, "the answer contains JSON that fits the schema")
-        return Verdict(0.0, False, problem)
+                return pass_or_fail(True, "the answer contains JSON that fits the schema")
+        return pass_or_fail(False, problem)

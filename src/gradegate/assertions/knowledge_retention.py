@@ -4,10 +4,8 @@ Score: the share of the assistant's messages that forget nothing, among those wi
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
 
-from typing import Any
-
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
@@ -18,10 +16,10 @@ from gradegate.assertions.metrics.conversation import (
     with_marks,
 )
 from gradegate.core.conversation import Turn
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 
-_FACTS = verdicts.texts("facts")
-_VERDICT = verdicts.single()
+_FACTS = verdict_forms.texts("facts")
+_VERDICT = verdict_forms.single()
 _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and the answer
 
 
@@ -35,30 +33,30 @@ class KnowledgeRetention(CountingMetric):
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         turns = numbered(transcript)
-        spoken = [number for number, turn in turns if turn.role == "user"]
-        told = ask_each(
+        user_numbers = [number for number, turn in turns if turn.role == "user"]
+        facts_by_turn = ask_each(
             judge,
             "retention-facts",
             _FACTS,
-            spoken,
+            user_numbers,
             lambda n: {"before": script(turns[: n - 1]), **_message(turns[n - 1].turn)},
             "facts",
         )
         questions: dict[int, _Question] = {}
-        known: list[str] = []
+        earlier_facts: list[str] = []
         for number, turn in turns:
             if turn.role == "user":
-                known += told[number]
-            elif known:
-                questions[number] = (tuple(dict.fromkeys(known)), turn)
+                earlier_facts += facts_by_turn[number]
+            elif earlier_facts:
+                questions[number] = (tuple(dict.fromkeys(earlier_facts)), turn)
         judgements = ask_each(
             judge,
             "retention-verdict",
             _VERDICT,
             questions.values(),
-            lambda asked: {"facts": list(asked[0]), **_message(asked[1])},
+            lambda question: {"facts": list(question[0]), **_message(question[1])},
         )
-        pairs = ((number, judgements[asked]) for number, asked in questions.items())
+        pairs = ((number, judgements[question]) for number, question in questions.items())
         rows = [
             {"turn": number, "forgot": judgement.verdict, "reason": judgement.reason}
             for number, judgement in pairs
@@ -67,9 +65,9 @@ class KnowledgeRetention(CountingMetric):
         nothing = "the user said nothing that could be forgotten"
         summary = "{} of {} answers forget nothing"
         measured = of_rows(rows, summary, faults, key="forgot", nothing=nothing)
-        facts = {str(number): list(facts) for number, facts in told.items()}
+        facts = {str(number): list(facts) for number, facts in facts_by_turn.items()}
         return replace(measured, evidence={**measured.evidence, "facts": facts})
 
 
-def _message(turn: Turn) -> dict[str, Any]:
+def _message(turn: Turn) -> JsonObject:
     return {"images": turn.images, "message": with_marks(turn)}

@@ -9,15 +9,16 @@ from typing import Annotated
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import (
+    WRITTEN_AS_SCORE,
     Grader,
     Judge,
     NoVerdict,
     Scoring,
     Transcript,
     Verdict,
-    Written,
     assertion,
     options,
+    pass_or_fail,
 )
 from gradegate.core.numbers import reached
 
@@ -25,7 +26,7 @@ from gradegate.core.numbers import reached
 @options
 class _Limited(Grader):
     scoring = Scoring(decides=True, most=True, share=False)
-    written = Written(csv_threshold=0.75)
+    written = WRITTEN_AS_SCORE
 
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -38,11 +39,9 @@ class Latency(_Limited):
         if not transcript.usage.calls or transcript.usage.untimed:
             raise NoVerdict("the answer was recorded, so its latency is not known")
         taken = transcript.usage.seconds * 1000
-        passed, reason = (
-            reached(self.threshold, taken),
-            f"the answer took {taken:.0f} ms of {self.threshold:g} ms",
-        )
-        return Verdict(float(passed), passed, reason, {"milliseconds": round(taken, 1)})
+        passed = reached(self.threshold, taken)
+        reason = f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
+        return pass_or_fail(passed, reason, milliseconds=round(taken, 1))
 
 
 @assertion("cost")
@@ -55,10 +54,5 @@ class Cost(_Limited):
             raise NoVerdict(
                 "the price of this answer is not known; set `cost` or `inputCost` and `outputCost`"
             )
-        passed = reached(self.threshold, cost)
-        return Verdict(
-            float(passed),
-            passed,
-            f"the answer cost ${cost:.6f} of ${self.threshold:g}",
-            {"usd": cost},
-        )
+        reason = f"the answer cost ${cost:.6f} of ${self.threshold:g}"
+        return pass_or_fail(reached(self.threshold, cost), reason, usd=cost)

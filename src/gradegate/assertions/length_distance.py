@@ -9,14 +9,15 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import (
+    WRITTEN_AS_SCORE,
     Grader,
     Judge,
     NoVerdict,
     Scoring,
     Transcript,
     Verdict,
-    Written,
     assertion,
+    pass_or_fail,
 )
 from gradegate.core.field_types import Bounds, beyond
 
@@ -43,9 +44,7 @@ class WordCount(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         count = len(transcript.output.split())
         limit = beyond(count, self.value.min, self.value.max)
-        return Verdict(
-            float(not limit), not limit, f"the answer has {count} words{limit}", {"count": count}
-        )
+        return pass_or_fail(not limit, f"the answer has {count} words{limit}", count=count)
 
 
 @assertion("levenshtein")
@@ -53,7 +52,7 @@ class Levenshtein(Grader):
     """The answer becomes a text by at most so many insertions, deletions and replacements of a character."""
 
     scoring = Scoring(decides=True, most=True, share=False)
-    written = Written(csv_threshold=0.75)
+    written = WRITTEN_AS_SCORE
 
     value: str
     """The text that the answer is compared with."""
@@ -62,11 +61,10 @@ class Levenshtein(Grader):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         most = int(self.threshold)
         distance = _distance(transcript.output, self.value, most)
-        passed, said = distance <= most, f"{distance}" if distance <= most else f"more than {most}"
-        return Verdict(
-            float(passed),
-            passed,
-            f"the distance is {said}, and at most {self.threshold:g} is asked for",
+        passed = distance <= most
+        said = distance if passed else f"more than {most}"
+        return pass_or_fail(
+            passed, f"the distance is {said}, and at most {self.threshold:g} is asked for"
         )
 
 
@@ -80,8 +78,10 @@ def _distance(first: str, second: str, most: int) -> int:
         raise NoVerdict("the texts are too long to be compared at this threshold")
     row = [min(column, far) for column in range(len(first) + 1)]
     for line, sign in enumerate(second, 1):
-        low, high = max(1, line - most), min(len(first), line + most)
-        before, row[low - 1] = row[low - 1], line if low == 1 else far
+        low = max(1, line - most)
+        high = min(len(first), line + most)
+        before = row[low - 1]
+        row[low - 1] = line if low == 1 else far
         for column in range(low, high + 1):
             above = row[column]
             row[column] = min(before + (first[column - 1] != sign), min(above, row[column - 1]) + 1)
@@ -105,4 +105,4 @@ class FinishReason(Grader):
         if not isinstance(reason, str) or not reason:
             raise NoVerdict("the answer does not say why it ended")
         same = reason.lower() == self.value.strip().lower()
-        return Verdict(float(same), same, f'the answer ended with "{reason}"')
+        return pass_or_fail(same, f'the answer ended with "{reason}"')

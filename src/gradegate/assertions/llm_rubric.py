@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grader,
     Judge,
     Scoring,
@@ -25,14 +25,15 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import shape
 from gradegate.security.redaction import excerpt
 
-_BOOLEAN, _NUMBER = {"type": "boolean"}, {"type": "number"}
+_BOOLEAN = {"type": "boolean"}
+_NUMBER = {"type": "number"}
 _STEPS = [step / 20 for step in range(21)]  # servers keep to an enum of numbers, not to a range
 _ABOVE_0 = {**_NUMBER, "enum": _STEPS[1:]}
 _BELOW_1 = {**_NUMBER, "enum": _STEPS[:-1]}
 _POINTS = {"anyOf": [_ABOVE_0, {"type": "integer", "minimum": 1}]}
 
 
-def _schema(passed: Object, score: Object) -> dict[str, Any]:
+def _schema(passed: Object, score: Object) -> Object:
     return shape(reason={"type": "string"}, **{"pass": passed}, score=score)
 
 
@@ -52,14 +53,13 @@ class LlmRubric(Grader):
     """A model grades the answer against a rubric that you write in plain words."""
 
     scoring = Scoring(share=False)  # a rubric may count points
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
     written = Written(value_or_prompt=True, keeps_blanks=True)
 
     value: Any = ""
     """The rubric, in plain words."""
-    threshold: float | None = (
-        None  # compared by the gate; here it makes a score without ``pass`` readable
-    )
+    # Compared by the gate; here it makes a score without ``pass`` readable
+    threshold: float | None = None
     language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 from xml.parsers import expat
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from gradegate.assertions.grading.evaluator import (
     Grader,
@@ -19,10 +19,11 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
     options,
+    pass_or_fail,
 )
-from gradegate.core.field_types import parted
+from gradegate.core.field_types import FilledText, parted
 from gradegate.files.documents import WrongError, fault
-from gradegate.templating import regex as patterns
+from gradegate.templating import regex
 
 MOST = 8 * 1024 * 1024  # characters that are read while XML is looked for
 DEEPEST = 10_000  # elements within one another
@@ -35,7 +36,7 @@ def _elements(value: Any) -> Any:
     return parted(value)
 
 
-_Elements = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_elements)]
+_Elements = Annotated[list[FilledText], BeforeValidator(_elements)]
 
 
 class _Whole(Exception):
@@ -53,7 +54,8 @@ class _Reader:
     def read(self, text: str, first: bool = False) -> int:
         """Where the XML ends; ``first``: with its first element. Raises ExpatError, ValueError and NoVerdict."""
         parser = expat.ParserCreate(namespace_separator=" " if not first else None)
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
         parser.StartDoctypeDeclHandler = self._doctype
         self._first = first
         try:
@@ -106,7 +108,7 @@ class IsXml(_OfXml):
         try:
             reader.read(transcript.output)
         except (expat.ExpatError, ValueError) as e:
-            return Verdict(0.0, False, f"the answer is not XML: {fault(e, transcript.output)}")
+            return pass_or_fail(False, f"the answer is not XML: {fault(e, transcript.output)}")
         return _found(reader.missing)
 
 
@@ -115,8 +117,11 @@ class ContainsXml(_OfXml):
     """The answer holds well-formed XML, with the elements that ``value`` names."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        text, position, spent = transcript.output, 0, 0
-        missing, found = {*(self.value or ())}, False
+        text = transcript.output
+        position = 0
+        spent = 0
+        missing = {*(self.value or ())}
+        has_xml = False
         while match := _START.search(text, position):
             rest = text[match.start() :]
             spent += len(rest)
@@ -128,25 +133,22 @@ class ContainsXml(_OfXml):
             except (expat.ExpatError, ValueError):
                 position = match.end()
                 continue
-            found, missing = True, {".".join(path) for path in reader.missing}
+            has_xml = True
+            missing = {".".join(path) for path in reader.missing}
             position = match.start() + max(
                 len(rest.encode("utf-8", "replace")[:end].decode("utf-8", "ignore")), 2
             )
             if not missing:
                 break
-        return (
-            _found([path.split(".") for path in missing])
-            if found
-            else Verdict(0.0, False, "the answer contains no XML")
-        )
+        if has_xml:
+            return _found([path.split(".") for path in missing])
+        return pass_or_fail(False, "the answer contains no XML")
 
 
 def _found(missing: Iterable[Sequence[str]]) -> Verdict:
     names = ", ".join(sorted(".".join(path) for path in missing))
-    return Verdict(
-        float(not names),
-        not names,
-        f"missing elements: {names}" if names else "the XML is well-formed",
+    return pass_or_fail(
+        not names, f"missing elements: {names}" if names else "the XML is well-formed"
     )
 
 
@@ -159,7 +161,8 @@ _SIGNS = (  # patterns of HTML, and how much each counts
     (r"""\s[a-zA-Z-]+=\s*["'][^"']*["']""", 1),
     (rf"(?i)<(?:{'|'.join(_TAGS)})\b", 2),
 )
-_OPENING, _CLOSING = r"<[a-zA-Z][a-zA-Z0-9-]*(?:\s[^>]*)?>", r"</[a-zA-Z][a-zA-Z0-9-]*\s*>"
+_OPENING = r"<[a-zA-Z][a-zA-Z0-9-]*(?:\s[^>]*)?>"
+_CLOSING = r"</[a-zA-Z][a-zA-Z0-9-]*\s*>"
 
 
 @assertion("contains-html")
@@ -170,15 +173,11 @@ class ContainsHtml(Grader):
         """Score 1 or 0: two signs of HTML are enough, such as a known tag, or an opening and a closing one."""
         try:
             signs = sum(
-                weight for pattern, weight in _SIGNS if patterns.search(pattern, transcript.output)
+                weight for pattern, weight in _SIGNS if regex.search(pattern, transcript.output)
             )
-            signs += patterns.search(_OPENING, transcript.output) + patterns.search(
+            signs += regex.search(_OPENING, transcript.output) + regex.search(
                 _CLOSING, transcript.output
             )
         except ValueError as e:
             raise NoVerdict(f"HTML cannot be looked for in the answer: {e}") from e
-        return Verdict(
-            float(signs >= 2),
-            signs >= 2,
-            f"the answer has {signs} signs of HTML, and two are enough",
-        )
+        return pass_or_fail(signs >= 2, f"the answer has {signs} signs of HTML, and two are enough")

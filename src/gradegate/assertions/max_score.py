@@ -68,7 +68,8 @@ class MaxScore(Grader):
     def compare(
         self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
     ) -> Sequence[Verdict]:
-        scores, limit = [self.value.score(of_output) for of_output in grades], self.value.threshold
+        scores = [self.value.score(of_output) for of_output in grades]
+        limit = self.value.threshold
         best = scores.index(max(scores))
         if limit is not None and not reached(scores[best], limit):
             best = -1

@@ -15,6 +15,7 @@ from gradegate.assertions.grading.evaluator import (
     Transcript,
     Verdict,
     assertion,
+    pass_or_fail,
 )
 
 
@@ -29,11 +30,11 @@ class Moderation(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         if not transcript.output.strip():
-            return Verdict(1.0, True, "the answer is empty")
+            return pass_or_fail(True, "the answer is empty")
         flags = tuple(judge.moderate(transcript.output, transcript.prompt))
         meant = set(flags if self.value is None else self.value)
         counted = [flag for flag in flags if flag in meant]
         reason = f"flagged: {', '.join(counted)}" if counted else "nothing is flagged"
         if len(counted) < len(flags):
             reason += f" (not counted: {', '.join(flag for flag in flags if flag not in meant)})"
-        return Verdict(float(not counted), not counted, reason, {"flags": list(flags)})
+        return pass_or_fail(not counted, reason, flags=list(flags))

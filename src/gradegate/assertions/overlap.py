@@ -14,12 +14,12 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import (
+    WRITTEN_AS_SCORE,
     Grader,
     Judge,
     Scoring,
     Transcript,
     Verdict,
-    Written,
     assertion,
     options,
 )
@@ -53,7 +53,8 @@ def grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 def bleu(answer: str, references: Sequence[str]) -> float:
     """The geometric mean of the precisions that the answer is long enough for, times the penalty for being short."""
-    words, others = answer.lower().split(), [reference.lower().split() for reference in references]
+    words = answer.lower().split()
+    others = [reference.lower().split() for reference in references]
     if not words:
         return 0.0
     logs = []
@@ -75,11 +76,9 @@ def gleu(answer: str, references: Sequence[str]) -> float:
     def share(words: Sequence[str], other: Sequence[str]) -> float:
         own, their = ([grams(text, order) for order in ORDERS] for text in (words, other))
         most = max(sum(gram.total() for gram in own), sum(gram.total() for gram in their))
-        return (
-            1.0
-            if words == other
-            else sum((a & b).total() for a, b in zip(own, their, strict=True)) / most
-        )
+        if words == other:
+            return 1.0
+        return sum((a & b).total() for a, b in zip(own, their, strict=True)) / most
 
     parts, *others = (
         [word.rstrip(".") for word in text.lower().split()] for text in (answer, *references)
@@ -89,14 +88,16 @@ def gleu(answer: str, references: Sequence[str]) -> float:
 
 def rouge(answer: str, reference: str) -> float:
     """The F1 of single tokens, each counted as often as it is in both."""
-    own, other = Counter(tokens(answer.lower())), Counter(tokens(reference.lower()))
+    own = Counter(tokens(answer.lower()))
+    other = Counter(tokens(reference.lower()))
     hits = (own & other).total()
     return 2 * hits / (own.total() + other.total()) if hits else 0.0
 
 
 def tokens(text: str) -> list[str]:
     """The tokens of a text as the Penn Treebank parts them: punctuation and shortened words stand alone."""
-    text, opened = " ".join(text.split()), False
+    text = " ".join(text.split())
+    opened = False
 
     def quote(match: re.Match[str]) -> str:
         nonlocal opened
@@ -148,7 +149,7 @@ class RougeN(Grader):
     """The answer and a reference have tokens in common (ROUGE-1, F1)."""
 
     scoring = Scoring(0.75)
-    written = Written(csv_threshold=0.75)
+    written = WRITTEN_AS_SCORE
 
     value: str
     """The reference."""

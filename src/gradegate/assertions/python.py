@@ -18,7 +18,7 @@ from gradegate.assertions.grading.evaluator import (
     Written,
     assertion,
 )
-from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox import repository_code
 from gradegate.sandbox.program import Program
 from gradegate.structs import JsonObject
 
@@ -49,11 +49,13 @@ class Python(Grader):
         arguments = [transcript.answer, situation(transcript, self.test, self.config)]
         try:
             if isinstance(self.value, Program):
-                return script_verdict(pool.call(self.value, arguments, ROLE, "get_assert"))
-            return script_verdict(pool.inline(self.value, arguments, ROLE))
+                return script_verdict(
+                    repository_code.call(self.value, arguments, ROLE, "get_assert")
+                )
+            return script_verdict(repository_code.inline(self.value, arguments, ROLE))
         except NoVerdict as e:
             return broken(f"the Python fails on the answer: {e}")
-        except pool.Failed as e:
+        except repository_code.Failed as e:
             if e.raised:
                 return broken(f"the Python fails on the answer: {e}")
             raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e

@@ -5,7 +5,7 @@ https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adhere
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     Measured,
     Metric,
@@ -25,27 +25,28 @@ class RoleAdherence(Metric):
     chatbot_role: str = ""
 
     def needs(self, variables: Variables) -> str:
-        return (
-            ""
-            if self._role(variables)
-            else "there is no role; give it as `value` or as the variable `chatbot_role`"
-        )
+        if self._role(variables):
+            return ""
+        return "there is no role; give it as `value` or as the variable `chatbot_role`"
 
     def _role(self, variables: Variables) -> str:
         return self.value or self.chatbot_role or str(variables.get("chatbot_role") or "")
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         turns = numbered(transcript)
-        spoken = [number for number, turn in turns if turn.role == "assistant"]
-        told = {
+        answer_numbers = [number for number, turn in turns if turn.role == "assistant"]
+        variables = {
             "role": self._role(transcript.vars),
-            "count": len(spoken),
+            "count": len(answer_numbers),
             **shown("conversation", turns),
         }
         judgements = judge.ask(
-            "role-adherence", verdicts.listed(count=len(spoken)), step="verdicts", **told
+            "role-adherence",
+            verdict_forms.listed(count=len(answer_numbers)),
+            step="verdicts",
+            **variables,
         )
-        pairs = zip(spoken, judgements, strict=True)
+        pairs = zip(answer_numbers, judgements, strict=True)
         return share_of_yes(
             pairs, "turn", "{} of {} messages keep to the role", "turn {turn} breaks the role"
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
     Grade,
     Grader,
     Judge,
@@ -33,7 +33,7 @@ LABELS = ("answer", "output", "index", "choice")
 class SelectBest(Grader):
     """A model picks the best of all outputs of a test; that one passes, the others fail."""
 
-    asks = Asks(("text",))
+    asks = ASKS_TEXT
     compares = "outputs"
 
     value: str
@@ -50,7 +50,8 @@ class SelectBest(Grader):
             chosen = self._ask_in_orders(outputs, orders, replace(judge, ask_number=attempt))
             winners = [order[pick.verdict] for order, pick in zip(orders, chosen, strict=True)]
             if len(set(winners)) == 1:
-                best, why = winners[0], chosen[0].reason
+                best = winners[0]
+                why = chosen[0].reason
                 said = f": {why}" if why else ""
                 reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {many(len(orders), 'order')}{said}"
                 return verdicts_on(len(outputs), best, reason, {"chosen": best})

@@ -5,7 +5,7 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/similar/, ``src/ma
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -67,7 +67,7 @@ class Similar(Grader):
         measured, text = comparison
         which = f" of {count} texts, {excerpt(text, 80)!r}" if count > 1 else ""
         name = f"{type(self).measure.__name__} {'distance' if self.scoring.most else 'similarity'}"
-        evidence: dict[str, Any] = {"compared with": text, name: measured}
+        evidence = {"compared with": text, name: measured}
         return Verdict(
             self._score(measured), near, f"{name} {measured:.4g}{which}", evidence, reverse=reverse
         )

@@ -17,8 +17,9 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     Written,
     assertion,
+    pass_or_fail,
 )
-from gradegate.templating import regex as patterns
+from gradegate.templating import regex
 from gradegate.templating.template import show
 
 
@@ -36,7 +37,7 @@ class Equals(Grader):
             try:
                 same = json.loads(transcript.output) == self.value
             except (ValueError, RecursionError):
-                return Verdict(0.0, False, "the answer is not JSON")
+                return pass_or_fail(False, "the answer is not JSON")
         else:
             same = transcript.output == show(self.value)
         expected = (
@@ -44,8 +45,8 @@ class Equals(Grader):
             if isinstance(self.value, str)
             else json.dumps(self.value, ensure_ascii=False)
         )
-        return Verdict(
-            float(same), same, f'the answer {"equals" if same else "does not equal"} "{expected}"'
+        return pass_or_fail(
+            same, f'the answer {"equals" if same else "does not equal"} "{expected}"'
         )
 
 
@@ -65,10 +66,8 @@ class StartsWith(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         starts = transcript.output.startswith(self.value)
-        return Verdict(
-            float(starts),
-            starts,
-            f'the answer {"starts" if starts else "does not start"} with "{self.value}"',
+        return pass_or_fail(
+            starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"'
         )
 
 
@@ -82,18 +81,16 @@ class Regex(Grader):
     @field_validator("value")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        patterns.check(value)
+        regex.check(value)
         return value
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         try:
-            matches = patterns.search(self.value, transcript.output, javascript=True)
+            matches = regex.search(self.value, transcript.output, javascript=True)
         except ValueError as e:
             raise NoVerdict(
                 f"the regular expression cannot be used on the answer: {e}; simplify it"
             ) from e
-        return Verdict(
-            float(matches),
-            matches,
-            f"the answer {'matches' if matches else 'does not match'} /{self.value}/",
+        return pass_or_fail(
+            matches, f"the answer {'matches' if matches else 'does not match'} /{self.value}/"
         )

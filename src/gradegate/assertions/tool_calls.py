@@ -23,15 +23,14 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     Written,
     assertion,
+    pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
-from gradegate.core.field_types import parted, stripped
-from gradegate.files import documents as document
-from gradegate.files.documents import fault
+from gradegate.core.field_types import FilledText, parted, stripped
+from gradegate.files import documents
 from gradegate.providers.api.content import declared
 from gradegate.structs import JsonObject
-from gradegate.templating import json_schema as schemas
-from gradegate.templating import lenient_json as jsonobjects
+from gradegate.templating import json_schema, lenient_json
 
 MOST = 20  # faults and names of tools that a reason says
 
@@ -47,40 +46,39 @@ class IsValidToolCall(Grader):
     tools: Any = None  # in place of the target's own, which a recorded answer does not have
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        known = transcript.tools if self.tools is None else declared({"tools": self.tools})
-        if known is None:
+        functions = transcript.tools if self.tools is None else declared({"tools": self.tools})
+        if functions is None:
             raise NoVerdict("the target's config has no `tools` to check the calls against")
         called = calls(transcript)
         if not called:
-            return Verdict(0.0, False, "the answer calls no tool")
-        faults = _faults(called, known)
+            return pass_or_fail(False, "the answer calls no tool")
+        faults = _faults(called, functions)
         names = ", ".join(named(call)[0] for call in called)
-        return Verdict(
-            float(not faults),
-            not faults,
-            "; ".join(faults) or f"valid calls: {names}",
-            {"calls": [*called]},
-        )
+        reason = "; ".join(faults) or f"valid calls: {names}"
+        return pass_or_fail(not faults, reason, calls=[*called])
 
 
-def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
+def _faults(called: Sequence[JsonObject], functions: JsonObject) -> list[str]:
     """Why calls are not of the known tools with the arguments that these take. One request checks the arguments of all."""
-    given = ", ".join(islice(known, MOST)) + (", ..." if len(known) > MOST else "") or "no function"
-    faults: list[str] = []
-    checked: list[tuple[str, Any]] = []
+    offered = (
+        ", ".join(islice(functions, MOST)) + (", ..." if len(functions) > MOST else "")
+        or "no function"
+    )
+    faults = []
+    checked = []
     for call in called:
         name, text = named(call)
-        if name not in known or call.get("type") != "function":
-            faults.append(f"`{name}` was called, and the target was given {given}")
+        if name not in functions or call.get("type") != "function":
+            faults.append(f"`{name}` was called, and the target was given {offered}")
             continue
         try:
             checked.append((name, arguments(name, text)))
         except json.JSONDecodeError as e:
-            faults.append(f"the arguments of `{name}` are not JSON: {fault(e, text)}")
+            faults.append(f"the arguments of `{name}` are not JSON: {documents.fault(e, text)}")
     names = dict.fromkeys(name for name, _ in checked)
     try:
-        breaches = schemas.breaches(
-            {name: document.to_json(known[name]) for name in names}, checked
+        breaches = json_schema.breaches(
+            {name: documents.to_json(functions[name]) for name in names}, checked
         )
     except ValueError as e:
         shown = "`, `".join(islice(names, MOST))
@@ -96,7 +94,7 @@ def _faults(called: Sequence[JsonObject], known: JsonObject) -> list[str]:
 
 
 _Names = Annotated[
-    list[Annotated[str, Field(min_length=1)]],
+    list[FilledText],
     BeforeValidator(stripped),
     BeforeValidator(parted),
     Field(min_length=1),
@@ -115,8 +113,12 @@ class ToolCallF1(Grader):
     """Names of the expected tools: a list, or a text with commas."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        told = calls(transcript)
-        names = [named(call)[0] for call in told] if told else _in_text(transcript.output)
+        answer_calls = calls(transcript)
+        names = (
+            [named(call)[0] for call in answer_calls]
+            if answer_calls
+            else _in_text(transcript.output)
+        )
         called = {tool(name, transcript) for name in names}
         wanted = set(self.value)
         hits = len(wanted & called)
@@ -139,7 +141,7 @@ def _in_text(text: str) -> Iterator[str]:
             for item in whole
             if isinstance(item, Mapping) and isinstance(item.get("name"), str)
         )
-    for value, start, end in jsonobjects.find(text):
+    for value, start, end in lenient_json.find(text):
         before, after = start - 1, end  # of what is beside it on its lines
         while before >= 0 and text[before] in " \t\r[,":
             before -= 1
@@ -181,10 +183,10 @@ class ToolCorrectness(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Expected tools that were called among the expected; in order, the longest common sequence; exact, 1 or 0."""
-        told = calls(transcript)
-        if told is None:
+        answer_calls = calls(transcript)
+        if answer_calls is None:
             raise NoVerdict(UNKNOWN)
-        called = [tool(named(call)[0], transcript) for call in told]
+        called = [tool(named(call)[0], transcript) for call in answer_calls]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
         if self.should_exact_match:
             score = float(

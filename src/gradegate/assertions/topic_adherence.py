@@ -8,14 +8,13 @@ topic, answered), declined (off topic, not answered). Score: (helped + declined)
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
@@ -26,9 +25,9 @@ from gradegate.assertions.metrics.conversation import (
     texts_of,
 )
 from gradegate.assertions.metrics.units import NoUnitsError
-from gradegate.core.conversation import Exchange
-from gradegate.core.field_types import listed, stripped
-from gradegate.structs import replace
+from gradegate.core.conversation import Exchange, Variables
+from gradegate.core.field_types import FilledText, listed, stripped
+from gradegate.structs import JsonObject, replace
 
 WORDS = ("helped", "withheld", "strayed", "declined")
 _WRONG = {
@@ -42,11 +41,9 @@ _MODES = {
     "recall": (("helped",), ("helped", "withheld")),
     "f1": (("helped", "helped"), ("helped", "helped", "strayed", "withheld")),
 }
-_QUESTIONS = verdicts.texts("questions")
-_VERDICT = verdicts.single(dict(zip(WORDS, WORDS, strict=True)))
-_Topics = Annotated[
-    list[Annotated[str, Field(min_length=1)]], BeforeValidator(stripped), BeforeValidator(listed)
-]
+_QUESTIONS = verdict_forms.texts("questions")
+_VERDICT = verdict_forms.single(dict(zip(WORDS, WORDS, strict=True)))
+_Topics = Annotated[list[FilledText], BeforeValidator(stripped), BeforeValidator(listed)]
 
 
 @assertion("topic-adherence")
@@ -64,11 +61,11 @@ class TopicAdherence(CountingMetric):
     relevant_topics: _Topics = Field(default_factory=list)
     mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         missing = "there are no topics; give them as `value`, or as the variable `relevant_topics`"
         return "" if self._topics(variables) else missing
 
-    def _topics(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
+    def _topics(self, variables: Variables) -> tuple[str, ...]:
         return tuple(self.value or self.relevant_topics) or texts_of(
             variables, "relevant_topics", "reference_topics"
         )
@@ -76,35 +73,37 @@ class TopicAdherence(CountingMetric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         topics = self._topics(transcript.vars)
 
-        def of_user(exchange: Exchange) -> dict[str, Any]:
+        def of_user(exchange: Exchange) -> JsonObject:
             return shown(
                 "exchange", [numbered for numbered in exchange if numbered.turn.role == "user"]
             )
 
-        def of_both(asked: tuple[Exchange, str]) -> dict[str, Any]:
+        def of_both(asked: tuple[Exchange, str]) -> JsonObject:
             return {"topics": list(topics), "question": asked[1], **shown("exchange", asked[0])}
 
-        found = ask_each(
+        questions = ask_each(
             judge, "topic-questions", _QUESTIONS, exchanges_of(transcript), of_user, "questions"
         )
-        asked = [(exchange, text) for exchange, texts in found.items() for text in texts]
+        asked = [(exchange, text) for exchange, texts in questions.items() for text in texts]
         judgements = ask_each(judge, "topic-verdict", _VERDICT, asked, of_both)
-        rows: list[dict[str, Any]] = [
+        rows = [
             {
                 "turn": exchange[-1].number,
                 "question": text,
-                "verdict": it.verdict,
-                "reason": it.reason,
+                "verdict": judgement.verdict,
+                "reason": judgement.reason,
             }
-            for (exchange, text), it in ((one, judgements[one]) for one in asked)
+            for (exchange, text), judgement in (
+                (question, judgements[question]) for question in asked
+            )
         ]
         counts = Counter(row["verdict"] for row in rows)
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
-        good, among = (sum(counts[word] for word in words) for words in _MODES[self.mode])
-        if not among:
+        good, considered = (sum(counts[word] for word in words) for words in _MODES[self.mode])
+        if not considered:
             if not rows:
                 raise NoUnitsError("the user never asked a question")
             raise NoVerdict(
                 f"the user never got what {self.mode} is a share of, so no share can be measured"
             )
-        return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, among))
+        return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, considered))

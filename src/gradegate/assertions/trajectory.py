@@ -24,9 +24,10 @@ from gradegate.assertions.grading.evaluator import (
     Transcript,
     Verdict,
     assertion,
+    pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import KINDS, Step, matches, steps
-from gradegate.core.field_types import Bounds, Count, beyond, listed
+from gradegate.core.field_types import Bounds, Count, FilledText, beyond, listed
 from gradegate.structs import JsonObject, replace
 
 
@@ -80,9 +81,7 @@ class _Counted(_Tool):
 _Wanted = Annotated[
     _Tool, BeforeValidator(lambda value: {"pattern": value} if isinstance(value, str) else value)
 ]
-_Texts = Annotated[
-    list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed), Field(min_length=1)
-]
+_Texts = Annotated[list[FilledText], BeforeValidator(listed), Field(min_length=1)]
 _Used = Annotated[
     Annotated[_Counted, Tag("object")] | Annotated[_Texts, Tag("list")],
     Discriminator(lambda value: "object" if isinstance(value, Mapping | _Counted) else "list"),
@@ -90,12 +89,10 @@ _Used = Annotated[
 
 
 def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
-    evidence = {"steps": [{"step": str(step), "arguments": step.arguments} for step in called]}
-    return Verdict(
-        float(passed),
+    return pass_or_fail(
         passed,
         f"{reason}; called: {', '.join(map(str, called)) or 'none'}",
-        evidence,
+        steps=[{"step": str(step), "arguments": step.arguments} for step in called],
     )
 
 
@@ -110,7 +107,8 @@ class ToolUsed(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """With ``not-``, none of several tools may have been called."""
-        called, wanted = steps(transcript), self.value
+        called = steps(transcript)
+        wanted = self.value
         if isinstance(wanted, _Counted):
             count = sum(wanted.fits(step) for step in called)
             fits_count = count >= wanted.min and (wanted.max is None or count <= wanted.max)
@@ -156,7 +154,8 @@ class ToolSequence(Grader):
     """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        called, wanted = steps(transcript), self.value.steps
+        called = steps(transcript)
+        wanted = self.value.steps
         if self.value.mode == "exact":
             same = len(called) == len(wanted) and all(
                 one.fits(step) for one, step in zip(wanted, called, strict=True)
@@ -181,9 +180,7 @@ class _Arguments(_Tool):
     arguments: Any = None
     mode: Literal["partial", "exact"] = "partial"
     defaults: dict[str, Any] = Field(default_factory=dict)
-    ignore: Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed)] = Field(
-        default_factory=list
-    )
+    ignore: Annotated[list[FilledText], BeforeValidator(listed)] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _expects(self) -> Self:
@@ -206,7 +203,7 @@ class _Arguments(_Tool):
         expected = self._kept(self.expected) if _is_map(self.expected) else self.expected
         return _same(actual, expected) if self.mode == "exact" else _holds(actual, expected)
 
-    def _kept(self, arguments: JsonObject) -> dict[str, Any]:
+    def _kept(self, arguments: JsonObject) -> JsonObject:
         patterns = [entry for entry in self.ignore if set(entry) & set("*?")]
         ignored = {
             key
@@ -286,7 +283,8 @@ class StepCount(Grader):
     """How many steps: `{type: tool or command, name: TOOL, min: N, max: N}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        wanted, all_steps = self.value, steps(transcript)
+        wanted = self.value
+        all_steps = steps(transcript)
         pattern = wanted.pattern or wanted.name
         found = [
             step

@@ -6,7 +6,7 @@ Score: the mean over windows of the share of claims that hold; each exchange end
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
@@ -27,7 +27,7 @@ from gradegate.assertions.metrics.conversation import (
     texts_of,
 )
 from gradegate.assertions.metrics.units import NoUnitsError
-from gradegate.core.conversation import Numbered, Turn, Window, flat, unanswered, windows
+from gradegate.core.conversation import Numbered, Turn, Variables, Window, flat, unanswered, windows
 from gradegate.core.numbers import mean
 from gradegate.structs import replace
 
@@ -61,10 +61,10 @@ class TurnFaithfulness(FaithfulnessMetric):
     window_size: WindowSize = 10
     overlap: Literal["deepeval", "last"] = "deepeval"
 
-    def needs_turns(self, turns: Sequence[Turn], variables: Mapping[str, Any]) -> str:
+    def needs_turns(self, turns: Sequence[Turn], variables: Variables) -> str:
         """Documents: of an answer, of any turn with ``overlap: last``, or found by ``contextTransform``."""
-        heard = [turn for turn in turns if turn.role == "assistant" or self.overlap == "last"]
-        there = any(turn.retrieval_context for turn in heard) or texts_of(variables, *DOCUMENTS)
+        sources = [turn for turn in turns if turn.role == "assistant" or self.overlap == "last"]
+        there = any(turn.retrieval_context for turn in sources) or texts_of(variables, *DOCUMENTS)
         if there or self.context_transform is not None:
             return ""
         return "no answer of the conversation has a `retrieval_context`; add it to the turns, or name it with contextTransform"
@@ -91,9 +91,9 @@ class TurnFaithfulness(FaithfulnessMetric):
 
         def ask(question: tuple[str, Any]) -> tuple[str, ...]:
             kind, about = question
-            return (
-                self.ask_truths(judge, about) if kind == "truths" else self.ask_claims(judge, about)
-            )
+            if kind == "truths":
+                return self.ask_truths(judge, about)
+            return self.ask_claims(judge, about)
 
         truths_of = [
             [("truths", group) for group in self.asked_together(case.documents)] for case in cases
@@ -116,9 +116,9 @@ class TurnFaithfulness(FaithfulnessMetric):
 
     def _case(self, window: Window) -> _Case:
         turns = flat(window)
-        heard = [turn for _, turn in turns if turn.role == "assistant" or self.overlap == "last"]
+        sources = [turn for _, turn in turns if turn.role == "assistant" or self.overlap == "last"]
         documents = tuple(
-            dict.fromkeys(document for turn in heard for document in turn.retrieval_context)
+            dict.fromkeys(document for turn in sources for document in turn.retrieval_context)
         )
         judged = window[-1] if self.overlap == "last" else turns
         # With `overlap: last`, what was said before tells what words refer to, and is not judged again.
@@ -135,43 +135,43 @@ class TurnFaithfulness(FaithfulnessMetric):
     def _measured(
         self, cases: list[_Case], judged: list[HeldClaims], notes: tuple[str, ...]
     ) -> Measured:
-        if not any(held.pairs for held in judged):
+        if not any(judged_claims.pairs for judged_claims in judged):
             raise NoUnitsError("the assistant claims nothing")
-        scores, failures = list(map(self.share, judged)), _failures(cases, judged)
+        scores = list(map(self.share, judged))
+        failures = _failures(cases, judged)
         bad = [failure for failure in failures if failure.judgement.verdict in self.bad]
-        whole, of = (
-            sum(score == 1 for score in scores),
-            "exchanges" if self.overlap == "last" else "windows",
-        )
-        rows, lines = [], []
-        for case, held, score in zip(cases, judged, scores, strict=True):
+        perfect_count = sum(score == 1 for score in scores)
+        unit = "exchanges" if self.overlap == "last" else "windows"
+        rows = []
+        lines = []
+        for case, judged_claims, score in zip(cases, judged, scores, strict=True):
             rows.append(
                 {
                     "turns": case.span,
                     "score": float(score),
-                    "claims": len(held.pairs),
-                    "truths": len(held.truths),
+                    "claims": len(judged_claims.pairs),
+                    "truths": len(judged_claims.truths),
                 }
             )
             lines += [
                 f"turns {case.span}: score {float(score):.4g}",
-                *(f"  truth: {truth}" for truth in held.truths),
+                *(f"  truth: {truth}" for truth in judged_claims.truths),
             ]
             lines += [
                 f"  claim: {claim} -> {judgement.verdict}: {judgement.reason}"
-                for claim, judgement in held.pairs
+                for claim, judgement in judged_claims.pairs
             ]
-        evidence: dict[str, Any] = {
+        evidence = {
             name: [
-                {"turn": it.turn, "claim": it.claim, "reason": it.judgement.reason}
-                for it in failures
-                if it.judgement.verdict == word
+                {"turn": fault.turn, "claim": fault.claim, "reason": fault.judgement.reason}
+                for fault in failures
+                if fault.judgement.verdict == word
             ]
             for name, word in (("contradicted", "no"), ("ambiguous", "idk"))
         }
         return Measured(
             mean(scores),
-            f"{whole} of {len(scores)} {of} hold in full",
+            f"{perfect_count} of {len(scores)} {unit} hold in full",
             tuple(
                 f"turn {failure.turn}: {described(failure.claim, failure.judgement)}"
                 for failure in bad
@@ -207,13 +207,13 @@ class TurnFaithfulness(FaithfulnessMetric):
 def _failures(cases: list[_Case], judged: list[HeldClaims]) -> list[_Failure]:
     """Each claim that did not get a yes, once, however many windows hold it, in the order of the turns."""
     failures: dict[tuple[int, str, str], _Failure] = {}
-    for case, held in zip(cases, judged, strict=True):
+    for case, judged_claims in zip(cases, judged, strict=True):
         answers = [
             (number, set(_WORDS.findall(turn.content.lower())))
             for number, turn in case.judged
             if turn.role == "assistant"
         ]
-        for claim, judgement in held.pairs:
+        for claim, judgement in judged_claims.pairs:
             if judgement.verdict != "yes":
                 # The answer that a claim was most likely taken from has most of its words: claims are asked for once
                 # a window, so that the grader does not say where each is from. This is for evidence alone.

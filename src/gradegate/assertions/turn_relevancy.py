@@ -5,7 +5,7 @@ Score: the share of the windows whose last answer fits. Source: https://deepeval
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.judge import verdict_forms as verdicts
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     Measured,
     Metric,
@@ -18,7 +18,7 @@ from gradegate.assertions.metrics.conversation import (
 from gradegate.core.conversation import flat, windows
 from gradegate.structs import replace
 
-_FORM = verdicts.single()
+_FORM = verdict_forms.single()
 
 
 @assertion("turn-relevancy")

@@ -32,9 +32,8 @@ _ECHO = 1.0  # seconds: `timeout` and wrappers of commands send one signal twice
 def script() -> NoReturn:
     """Run the command of this process and exit, by the verdict alone: whoever reads the streams may be gone."""
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
-    os.environ["PYDANTIC_DISABLE_PLUGINS"] = (
-        "1"  # what else is installed has no say in how a config is read
-    )
+    # What else is installed has no say in how a config is read.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"
     guard()
     try:
         code = main(sys.argv[1:])

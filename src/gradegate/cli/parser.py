@@ -92,7 +92,7 @@ def settings(args: argparse.Namespace, cwd: Path) -> Settings:
     from gradegate.security.env_files import with_files
     from gradegate.security.environment import Environment
 
-    given: dict[str, Any] = {}
+    given = {}
     mistakes: list[Mistake] = []
     for option in RUN_OPTIONS:
         value = getattr(args, option.field, None)

@@ -16,7 +16,7 @@ from gradegate.config.key_mistakes import wrong_value
 from gradegate.core.assertion import Assertion
 from gradegate.core.provider_spec import Graders, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.files.documents import line_of, table
+from gradegate.files.documents import origin_of, table
 from gradegate.registry import suggest
 from gradegate.structs import FrozenStruct, JsonObject, Struct, replace
 
@@ -90,28 +90,21 @@ def mistakes(
     """What pydantic found, each path once and at its line; ``path`` leads to what was checked."""
     # Pydantic puts the branch of a union into the location: a type, and no key of the file.
     branches = {"str", "constrained-str", "list"}
-    located = [
-        (
-            [
-                *path,
-                *(step for step in detail["loc"] if step not in branches and "[" not in str(step)),
-            ],
-            detail,
-        )
-        for detail in errors
-    ]
-    first = {tuple(steps): detail for steps, detail in reversed(located)}
+    first: dict[Path, Any] = {}
+    for detail in errors:
+        steps = (it for it in detail["loc"] if it not in branches and "[" not in str(it))
+        first.setdefault((*path, *steps), detail)
     # A union has an error for each of its branches: the one that got furthest was meant.
     outer = {steps[:length] for steps in first for length in range(len(steps))}
     return [
         _mistake(detail, content, file, steps)
-        for steps, detail in reversed(first.items())
+        for steps, detail in first.items()
         if steps not in outer
     ]
 
 
 def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -> Mistake:
-    origin, name = Origin(file, line_of(content, steps)), dotted(steps)
+    origin, name = origin_of(file, content, *steps), dotted(steps)
     if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         # The keys that are allowed beside the last one.
         lists = [step for step in steps[:-1] if isinstance(step, str)]
@@ -194,26 +187,19 @@ class MetricAssertion(FrozenStruct):
 
     def lacks(self, row: RowKeys) -> list[str]:
         """The fields that it needs and a row does not have; an empty output is an answer all the same."""
-        given = {name: getattr(row, name) for name in self.entry.needs}
-        texts = {
-            name: value if isinstance(value, list) else [value or ""]
-            for name, value in given.items()
-            if value is not None
-        }
-        return [
-            name
-            for name in given
-            if name not in texts
-            or (name != "output" and not any(text.strip() for text in texts[name]))
-        ]
+        lacking = []
+        for name in self.entry.needs:
+            value = getattr(row, name)
+            texts = value if isinstance(value, list) else [value or ""]
+            if value is None or (name != "output" and not any(map(str.strip, texts))):
+                lacking.append(name)
+        return lacking
 
     def of(self, row: RowKeys) -> Assertion:
         """The assertion of one row."""
-        return (
-            replace(self.assertion, value=Verbatim(getattr(row, self.entry.value)))
-            if self.entry.value
-            else self.assertion
-        )
+        if not self.entry.value:
+            return self.assertion
+        return replace(self.assertion, value=Verbatim(getattr(row, self.entry.value)))
 
 
 class MetricReader(Struct):
@@ -225,7 +211,7 @@ class MetricReader(Struct):
 
     def at(self, path: Sequence[str | int]) -> Origin:
         """The line of a path."""
-        return Origin(self.file, line_of(self.content, path))
+        return origin_of(self.file, self.content, *path)
 
     def assertion(
         self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None
@@ -239,15 +225,12 @@ class MetricReader(Struct):
             )
         if keys.metric in REMOVED:
             what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported"
-            raise ConfigError.at(
-                what, origin, f"write promptfooconfig.yaml, and use {REMOVED[keys.metric]}"
-            )
+            cure = f"write promptfooconfig.yaml, and use {REMOVED[keys.metric]}"
+            raise ConfigError.at(what, origin, cure)
         if entry is None:
-            near = (
-                suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED, *REMOVED])
-                or "docs/aegis.md lists them"
-            )
-            raise ConfigError.at(f"`{where}` names an unknown metric `{keys.metric}`", origin, near)
+            cure = suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED, *REMOVED])
+            what = f"`{where}` names an unknown metric `{keys.metric}`"
+            raise ConfigError.at(what, origin, cure or "docs/aegis.md lists them")
         options = {**entry.always, **self._options((*path, "metric_args"), keys, entry)}
         model = keys.model_slug or slug or ""
         levels = (keys.threshold, threshold, entry.threshold)
@@ -264,25 +247,20 @@ class MetricReader(Struct):
         return MetricAssertion(keys.metric, entry, assertion)
 
     def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
-        options = {
-            name: value
-            for name, value in (keys.metric_args or {}).items()
-            if name in entry.args and value is not None
-        }
-        mistakes = []
-        for name in keys.metric_args or {}:
-            if name not in entry.args:
-                what, cure = (
-                    f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument",
-                    "remove it",
-                )
-                if name in entry.lacks:
-                    what = f"{what} here, where `{entry.assertion}` judges it"
-                else:
-                    cure = suggest(name, entry.args) or "its arguments are " + (
-                        ", ".join(entry.args) or "none"
-                    )
-                mistakes.append(Mistake(what, self.at((*path, name)), cure))
+        options, mistakes = {}, []
+        for name, value in (keys.metric_args or {}).items():
+            if name in entry.args:
+                if value is not None:
+                    options[name] = value
+                continue
+            what = f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument"
+            cure = "remove it"
+            if name in entry.lacks:
+                what = f"{what} here, where `{entry.assertion}` judges it"
+            else:
+                listed = ", ".join(entry.args) or "none"
+                cure = suggest(name, entry.args) or f"its arguments are {listed}"
+            mistakes.append(Mistake(what, self.at((*path, name)), cure))
         if mistakes := [*mistakes, *self._wrong(path, entry, options)]:
             raise ConfigError(*mistakes)
         return options

@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -21,12 +22,12 @@ from gradegate.core.conversation import Image, Turn, exchanges
 from gradegate.core.policy import Note, Quarantine, runs_of
 from gradegate.core.provider_spec import NOTHING, Code, Verbatim
 from gradegate.core.suite import NO_OPTIONS, Case, CaseOptions
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.files import documents as document
-from gradegate.files.documents import line_of
+from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
 from gradegate.providers.api.content import CALLS, uniform
-from gradegate.registry import near
+from gradegate.registry import suggest
 from gradegate.sandbox.repository_code import INSTEAD, program
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct
@@ -69,13 +70,10 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     """
     file = origin.file
     if isinstance(written, str):
-        content = source.workspace.read(written, source.folder, origin)
-        file = source.workspace.name(source.workspace.locate(written, source.folder, origin))
-        written = (
-            document.read_lines(content, file)
-            if file.endswith(".jsonl")
-            else document.read(content, file)
-        )
+        content = source.read(written, origin)
+        file = source.name(written, origin)
+        read = document.read_lines if file.endswith(".jsonl") else document.read
+        written = read(content, file)
         if isinstance(written, dict) and isinstance(written.get("turns"), list):
             written = written["turns"]
     if not written:
@@ -85,8 +83,7 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     except ValidationError as e:
         raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
     turns = tuple(
-        _turn(turn, source, Origin(file, getattr(raw, "line", 0)))
-        for turn, raw in zip(keys, written, strict=True)
+        _turn(turn, source, origin_of(file, raw)) for turn, raw in zip(keys, written, strict=True)
     )
     if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
         what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
@@ -96,29 +93,23 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
 
 
 def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
-    written = (item for item in keys.retrieval_context if not isinstance(item, str) or item.strip())
-    documents = tuple(
-        Image(load_image(item.image, source, origin))
-        if isinstance(item, ImageKeys)
-        else Image(item)
-        if is_data(item)
-        else item
-        for item in written
-    )
+    documents: list[str | Image] = []
+    for item in keys.retrieval_context:
+        if isinstance(item, ImageKeys):
+            documents.append(Image(load_image(item.image, source, origin)))
+        elif item.strip():
+            documents.append(Image(item) if is_data(item) else item)
     pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
     if keys.role == "user" and keys.tool_calls:
-        raise ConfigError.at(
-            "a turn of the user has `tool_calls`",
-            origin,
-            "give them with the turn of the assistant that called",
-        )
+        cure = "give them with the turn of the assistant that called"
+        raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
     if keys.tool_calls is None:
-        return Turn(keys.role, keys.content, documents, pictures)
+        return Turn(keys.role, keys.content, tuple(documents), pictures)
     calls = [uniform(call) for call in keys.tool_calls]
-    said = keys.content or (
-        document.to_json(calls) if calls else ""
-    )  # as of a model that calls without a word
-    return Turn(keys.role, said, documents, pictures, {CALLS: calls})
+    content = keys.content
+    if calls and not content:  # as of a model that calls without a word
+        content = document.to_json(calls)
+    return Turn(keys.role, content, tuple(documents), pictures, {CALLS: calls})
 
 
 # --- images -------------------------------------------------------------------------------------------------------------
@@ -142,7 +133,7 @@ def load_image(reference: str, source: Source, origin: Origin) -> str:
     if reference.startswith("data:") or suffix not in TYPES:
         cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(TYPES)}"
         raise ConfigError.at(f"`{excerpt(reference, 60)}` is not an image", origin, cure)
-    content = source.workspace.read(reference, source.folder, origin)
+    content = source.read(reference, origin)
     return f"data:image/{TYPES[suffix]};base64,{base64.b64encode(content).decode()}"
 
 
@@ -159,10 +150,11 @@ class CaseReader(Struct, frozen=True):
         keys = self.desk.check(TestKeys, test, test, file)
         if keys is None:
             return None
-        origin = Origin(file, getattr(test, "line", 0))
-        given = keys.provider_output
-        try:
-            at = Origin(file, document.line_of(test, ["provider"])) if keys.provider else origin
+        origin, place = origin_of(file, test), partial(origin_of, file, test)
+        output = keys.provider_output
+        if not isinstance(output, str | None):
+            output = document.to_json(output)
+        with gather_mistakes(self.desk.mistakes):
             return Case(
                 description=keys.description,
                 vars=self._vars(keys.vars, origin, inline),
@@ -171,29 +163,19 @@ class CaseReader(Struct, frozen=True):
                 threshold=keys.threshold,
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
-                target=specs.targets(keys.provider, self.desk.source, at)[0]
+                target=specs.targets(keys.provider, self.desk.source, place("provider"))[0]
                 if keys.provider
                 else None,
-                output=given
-                if given is None or isinstance(given, str)
-                else document.to_json(given),
+                output=output,
                 turns=read_turns(test["turns"], self.desk.source, origin)
                 if test.get("turns") is not None
                 else (),
                 metadata=keys.metadata or NOTHING,
-                runs=runs_of(keys.runs, Origin(file, document.line_of(test, ["runs"])))
-                if keys.runs
-                else None,
-                quarantine=self._quarantine(
-                    keys.flaky, Origin(file, document.line_of(test, ["flaky"]))
-                )
-                if keys.flaky
-                else None,
+                runs=runs_of(keys.runs, place("runs")) if keys.runs else None,
+                quarantine=self._quarantine(keys.flaky, place("flaky")) if keys.flaky else None,
                 origin=origin,
             )
-        except ConfigError as e:
-            self.desk.mistakes += e.mistakes
-            return None
+        return None
 
     def _quarantine(self, until: date, origin: Origin) -> Quarantine:
         days = (until - datetime.now(UTC).date()).days
@@ -210,41 +192,31 @@ class CaseReader(Struct, frozen=True):
         folder = self.desk.source.folder if inline else (workspace.root / origin.file).parent
         for reference in [written] if isinstance(written, str) else written:
             if is_code(reference):
-                raise ConfigError.at(
-                    f"`{reference}` is code, which gradegate does not run",
-                    origin,
-                    "write the values",
-                )
+                what = f"`{reference}` is code, which gradegate does not run"
+                raise ConfigError.at(what, origin, "write the values")
             for path in workspace.glob(reference, folder, origin):
-                content = document.read(
-                    workspace.read(str(path), folder, origin), workspace.name(path)
-                )
+                name = workspace.name(path)
+                content = document.read(workspace.read(str(path), folder, origin), name)
                 if not isinstance(content, Mapping):
-                    raise ConfigError.at(
-                        f"`{workspace.name(path)}` holds no variables",
-                        origin,
-                        "write a mapping into it",
-                    )
+                    what = f"`{name}` holds no variables"
+                    raise ConfigError.at(what, origin, "write a mapping into it")
                 variables |= content
         return variables
 
     def _options(self, of_test: TestKeys, test: Mapping[str, Any], file: str) -> CaseOptions:
         keys, own_prompt = of_test.options, of_test.rubric_prompt
         if own_prompt is not None and keys and keys.rubric_prompt is not None:
-            line = Origin(file, document.line_of(test, ["rubricPrompt"]))
-            self.desk.say(
-                "`rubricPrompt` stands in the test and in its `options`", line, "remove one"
-            )
+            what = "`rubricPrompt` stands in the test and in its `options`"
+            self.desk.say(what, origin_of(file, test, "rubricPrompt"), "remove one")
         if keys is None and own_prompt is None:
             return NO_OPTIONS
         keys = keys or OptionKeys()
         rubric_prompt = keys.rubric_prompt if own_prompt is None else own_prompt
-        origin = Origin(file, document.line_of(test, ["options", "provider"]))
+        origin = origin_of(file, test, "options", "provider")
         settings = {}
         for key, value in (keys.model_extra or {}).items():
             if cure := unknown_keys.instead_of_key("options", key):
-                line = Origin(file, document.line_of(test, ["options", key]))
-                self.desk.say(f"unknown key `{key}`", line, cure)
+                self.desk.say(f"unknown key `{key}`", origin_of(file, test, "options", key), cure)
             else:
                 settings[key] = value
         return CaseOptions(
@@ -262,13 +234,9 @@ class CaseReader(Struct, frozen=True):
 
     def _code(self, written: str, test: Mapping[str, Any], file: str, key: str) -> Code:
         """A script of the test's options; empty when it holds a mistake, which is said."""
-        try:
-            return scripts.code(
-                written, self.desk.source, Origin(file, document.line_of(test, ["options", key]))
-            )
-        except ConfigError as e:
-            self.desk.mistakes += e.mistakes
-            return ""
+        with gather_mistakes(self.desk.mistakes):
+            return scripts.code(written, self.desk.source, origin_of(file, test, "options", key))
+        return ""
 
     def _assertions(self, written: Any, file: str, inline: bool) -> Iterator[Assertion]:
         """The assertions of a list; of what is none, and of an item that is no mapping, the check of keys has said so."""
@@ -277,15 +245,13 @@ class CaseReader(Struct, frozen=True):
                 continue
             keys = self.desk.check(AssertionKeys, item, item, file)
             if keys is not None:
-                try:
+                with gather_mistakes(self.desk.mistakes):
                     yield self._assertion(keys, item, file, inline)
-                except ConfigError as e:
-                    self.desk.mistakes += e.mistakes
 
     def _assertion(
         self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool
     ) -> Assertion:
-        origin = Origin(file, getattr(item, "line", 0))
+        origin = origin_of(file, item)
         return Assertion(
             type=keys.type,
             value=self._value(keys.value, origin, inline, keys.type),
@@ -293,9 +259,7 @@ class CaseReader(Struct, frozen=True):
             weight=keys.weight,
             metric=keys.metric,
             blocking=keys.blocking,
-            graders=self.desk.graders(
-                keys.provider, Origin(file, document.line_of(item, ["provider"]))
-            )
+            graders=self.desk.graders(keys.provider, origin_of(file, item, "provider"))
             if keys.provider
             else NOTHING,
             rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
@@ -308,33 +272,28 @@ class CaseReader(Struct, frozen=True):
         )
 
     def _value(self, value: Any, origin: Origin, inline: bool, kind: str = "") -> Any:
-        if isinstance(value, str) and value.startswith("file://"):
-            if kind.removeprefix("not-") == "python":
-                return program(
-                    value, self.desk.source.workspace, self.desk.source.folder, origin, INSTEAD
-                )
-            if kind.removeprefix("not-") == "javascript":
-                return scripts.code(value, self.desk.source, origin)
         if isinstance(value, list):
             return [self._value(item, origin, inline) for item in value]
         if not isinstance(value, str) or not value.startswith("file://"):
             return value
+        source = self.desk.source
+        if kind.removeprefix("not-") == "python":
+            return program(value, source.workspace, source.folder, origin, INSTEAD)
+        if kind.removeprefix("not-") == "javascript":
+            return scripts.code(value, source, origin)
         if is_code(value):
-            raise ConfigError.at(
-                f"`{value}` is code, which gradegate does not run", origin, "use another assertion"
-            )
+            what = f"`{value}` is code, which gradegate does not run"
+            raise ConfigError.at(what, origin, "use another assertion")
         suffix = value.rpartition(".")[2].partition(":")[0]
         if suffix in ("json", "yaml", "yml"):
-            content = self.desk.source.workspace.read(value, self.desk.source.folder, origin)
-            return document.read(content, value.removeprefix("file://"))
-        text = self.desk.source.workspace.text(value, self.desk.source.folder, origin)
-        return (
-            Verbatim(text.strip()) if inline else text
-        )  # as in promptfoo, only external tests fill such text in
+            return document.read(source.read(value, origin), value.removeprefix("file://"))
+        text = source.read_text(value, origin)
+        # As in promptfoo, only external tests fill such text in.
+        return Verbatim(text.strip()) if inline else text
 
     def _rubric_prompt(self, written: Any, origin: Origin) -> Any:
         if isinstance(written, str) and written.startswith("file://"):
-            return self.desk.source.workspace.text(written, self.desk.source.folder, origin)
+            return self.desk.source.read_text(written, origin)
         if isinstance(written, Mapping):
             return {key: self._rubric_prompt(value, origin) for key, value in written.items()}
         if isinstance(written, list):
@@ -346,23 +305,20 @@ def template_notes(templates: Any, file: str) -> Iterator[Note]:
     """What is wrong with a template, as notes: where a test uses it, the same is a mistake there."""
     for name, written in templates.items() if isinstance(templates, Mapping) else ():
         if isinstance(written, Mapping) and "$ref" not in written:
-            line = Origin(file, line_of(templates, [name]))
             for wrong in _wrong_template(written, file):
-                yield Note(f"the assertion template `{name}` cannot be used: {wrong}", line)
+                what = f"the assertion template `{name}` cannot be used: {wrong}"
+                yield Note(what, origin_of(file, templates, name))
 
 
 def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
     try:
         keys = AssertionKeys.model_validate(unknown_keys.kept(AssertionKeys, written, file, []))
     except ValidationError as e:
-        yield from (
-            f"{mistake.what} ({mistake.cure})"
-            for mistake in mistakes(e, written, file, (), AssertionKeys)
-        )
+        for mistake in mistakes(e, written, file, keys=AssertionKeys):
+            yield f"{mistake.what} ({mistake.cure})"
         return
     base = keys.type.removeprefix("not-")
     if base != ASSERT_SET and GRADERS.find(base) is None:
-        meant = near(base, GRADERS.names())
-        yield f"there is no assertion type `{keys.type}`" + (
-            f' (did you mean "{meant}"?)' if meant else ""
-        )
+        what = f"there is no assertion type `{keys.type}`"
+        cure = suggest(base, GRADERS.names())
+        yield f"{what} ({cure})" if cure else what

@@ -45,26 +45,17 @@ def code(written: str, source: Source, origin: Origin, *, engine: bool = False) 
     if not path or not is_code(path):
         path, function = written.removeprefix("file://"), ""
     suffix = _suffix(path)
-    if suffix in _TYPESCRIPT and not engine:
-        return program(
-            written,
-            source.workspace,
-            source.folder,
-            origin,
-            f"compile it to one .js file without imports; or {INSTEAD}",
-        )
     if suffix in _TYPESCRIPT:
-        raise ConfigError.at(
-            f"`{written}` is TypeScript, which does not run here",
-            origin,
-            "compile it to one .js file without imports",
-        )
+        cure = "compile it to one .js file without imports"
+        if engine:
+            what = f"`{written}` is TypeScript, which does not run here"
+            raise ConfigError.at(what, origin, cure)
+        return program(written, source.workspace, source.folder, origin, f"{cure}; or {INSTEAD}")
     if suffix not in ENDINGS:
-        raise ConfigError.at(
-            f"`{written}` is not a JavaScript file", origin, "name a .js, .cjs or .mjs file"
-        )
+        what = f"`{written}` is not a JavaScript file"
+        raise ConfigError.at(what, origin, "name a .js, .cjs or .mjs file")
     reference = f"file://{path}"
-    name = source.workspace.name(source.workspace.locate(reference, source.folder, origin))
+    name = source.name(reference, origin)
     text = source.workspace.text(reference, source.folder, origin, code=True)
     if not engine and pool.leave().granted and script.lacks(text):
         return program(written, source.workspace, source.folder, origin, INSTEAD)
@@ -85,17 +76,17 @@ def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
     found = program(reference, source.workspace, source.folder, origin, SOURCE)
     label = source.workspace.name(found.file.path)
     if found.file.function or not found.file.is_python:
-        named = f":{found.file.function}" if found.file.function else ""
+        if found.file.function:
+            label += f":{found.file.function}"
         return PromptSpec(
             "",
-            f"{label}{named}",
+            label,
             origin,
             lambda context: pool.call(found, [context], _ROLE, found.file.function),
         )
     words = ["{python}", str(found.file.path)]
-    return PromptSpec(
-        "", label, origin, partial(_printed, Place(source.folder, _ROLE, reference), words)
-    )
+    place = Place(source.folder, _ROLE, reference)
+    return PromptSpec("", label, origin, partial(_print, place, words))
 
 
 def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
@@ -104,9 +95,8 @@ def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
     words = argv(written.removeprefix("exec:"))
     if not words:
         raise ConfigError.at("`exec:` names no program", origin, "write e.g. exec: ./prompt.sh")
-    return PromptSpec(
-        "", written, origin, partial(_printed, Place(source.folder, _ROLE, written), words)
-    )
+    place = Place(source.folder, _ROLE, written)
+    return PromptSpec("", written, origin, partial(_print, place, words))
 
 
 def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[JsonObject]:
@@ -150,5 +140,5 @@ def text(made: Any) -> str:
     return made if isinstance(made, str) else to_json(made)
 
 
-def _printed(place: Place, words: list[str], context: JsonObject) -> Any:
+def _print(place: Place, words: list[str], context: JsonObject) -> Any:
     return pool.ask(place, {"kind": "command", "argv": [*words, to_json(context)]})

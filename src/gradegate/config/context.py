@@ -25,7 +25,7 @@ def is_vendors_key(name: str) -> bool:
 
 def egress(settings: Settings, specs: Iterable[ProviderSpec] = ()) -> Egress:
     """Who may be asked, and with which credentials; ``specs`` are all providers of a run."""
-    named: set[str] = set()
+    named = set()
     for spec in specs:
         variable = str(spec.config.get("apiKeyEnvar") or "")
         named |= {*filter(None, [variable]), *spec.drawn.get(variable, ())}

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradegate.core.conversation import Variables
 from gradegate.core.suite import Idle, Suite
+from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
 from gradegate.registry import Registry
 from gradegate.security.environment import Environment
@@ -33,6 +34,18 @@ class Source(FrozenStruct):
     def folder(self) -> Path:
         """What relative paths in the config are relative to."""
         return self.path.parent
+
+    def read(self, reference: str, origin: Origin) -> bytes:
+        """A file that the config names. Raises ConfigError."""
+        return self.workspace.read(reference, self.folder, origin)
+
+    def read_text(self, reference: str, origin: Origin) -> str:
+        """A text file that the config names. Raises ConfigError."""
+        return self.workspace.text(reference, self.folder, origin)
+
+    def name(self, reference: str, origin: Origin) -> str:
+        """A file that the config names, as messages show it. Raises ConfigError."""
+        return self.workspace.name(self.workspace.locate(reference, self.folder, origin))
 
 
 class Dialect(FrozenStruct):

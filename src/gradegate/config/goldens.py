@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradegate.core.provider_spec import Verbatim
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.documents import fault
 from gradegate.security.redaction import excerpt
@@ -49,14 +49,12 @@ def are_complete(rows: Any) -> bool:
 
 def tests(rows: Iterable[JsonObject], file: str, joined: bool) -> list[document.Map]:
     """Each row as a test in promptfoo's form; ``joined``: lists are texts with ``|``. Raises ConfigError."""
-    read: list[document.Map] = []
+    read = []
     mistakes: list[Mistake] = []
     for row in rows:
         line = getattr(row, "line", 0)
-        try:
+        with gather_mistakes(mistakes):
             read.append(document.at_line(_test(row, joined, Origin(file, line)), line))
-        except ConfigError as e:
-            mistakes += e.mistakes
     if mistakes:
         raise ConfigError(*mistakes)
     return read
@@ -73,7 +71,7 @@ def _test(row: JsonObject, joined: bool, origin: Origin) -> dict[str, Any]:
         str(key): _verbatim(value)
         for key, value in (fields["custom_column_key_values"] or {}).items()
     }
-    test: dict[str, Any] = {
+    test = {
         "description": excerpt(
             str(fields.get("name") or fields.get("input") or fields.get("scenario") or ""), 80
         ),
@@ -85,7 +83,7 @@ def _test(row: JsonObject, joined: bool, origin: Origin) -> dict[str, Any]:
         written = fields["turns"]
         if not isinstance(written, list) or not written:
             cure = "record the conversation: gradegate does not simulate a user"
-            raise ConfigError(Mistake("the conversation has a scenario and no turns", origin, cure))
+            raise ConfigError.at("the conversation has a scenario and no turns", origin, cure)
         test["turns"] = [_turn(turn) if isinstance(turn, Mapping) else turn for turn in written]
     elif "actual_output" in fields:
         test["providerOutput"] = str(fields["actual_output"])
@@ -117,14 +115,9 @@ def _parsed(value: Any, name: str, origin: Origin) -> Any:
 def _variable(name: str, value: Any, joined: bool) -> Any:
     if name not in LISTS:
         return _verbatim(value)
-    items = (
-        value.split("|")
-        if isinstance(value, str) and joined
-        else [value]
-        if isinstance(value, str)
-        else value
-    )
-    return [_verbatim(_untagged(item)) for item in items] if isinstance(items, list) else items
+    if isinstance(value, str):
+        value = value.split("|") if joined else [value]
+    return [_verbatim(_untagged(item)) for item in value] if isinstance(value, list) else value
 
 
 def _verbatim(value: Any) -> Any:

@@ -12,17 +12,11 @@ from gradegate.config import unknown_keys as wrongkeys
 from gradegate.config.keys import belongs, names_of, place_of
 from gradegate.core.validation import wrong
 from gradegate.errors import Mistake, Origin
-from gradegate.files.documents import line_of
+from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
 from gradegate.registry import near
 
-_SHARES = (
-    "min-pass-rate",
-    "max-drop",
-    "max-cost-increase",
-    "ignore-up-to",
-    "threshold",
-)
+_SHARES = "min-pass-rate max-drop max-cost-increase ignore-up-to threshold".split()
 
 
 def mistakes(
@@ -36,13 +30,8 @@ def mistakes(
     details = [*_distinct(error.errors(include_url=False))]
     said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
     if len(details) > len(said):
-        said.append(
-            Mistake(
-                f"{len(details) - len(said):,} more mistakes are here",
-                said[0].origin,
-                "correct these first",
-            )
-        )
+        what = f"{len(details) - len(said):,} more mistakes are here"
+        said.append(Mistake(what, said[0].origin, "correct these first"))
     return said
 
 
@@ -50,7 +39,7 @@ def _mistake(
     detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None
 ) -> Mistake:
     location = [*path, *_steps(detail["loc"])]
-    origin = Origin(file, line_of(content, location))
+    origin = origin_of(file, content, *location)
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
     if detail["type"] == "extra_forbidden":
         model = wrongkeys.model_at(keys, detail["loc"])

@@ -17,7 +17,7 @@ from gradegate.config.dialect import DIALECTS, Source
 from gradegate.config.keys import ConfigKeys, names_of
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
@@ -53,22 +53,21 @@ class Located(FrozenStruct):
 
 def load(settings: Settings) -> list[Located]:
     """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
-    suites, errors = [], []
+    suites, mistakes = [], list[Mistake]()
     strict = settings.environment.vouched_only
     # The folders in which configs are looked for, where none is named or a pattern is.
-    patterns = [
-        searched(settings.cwd / written) for written in settings.configs if glob.has_magic(written)
-    ]
-    for folder in (patterns if settings.configs else [settings.cwd]) if strict else ():
+    folders = [settings.cwd]
+    if settings.configs:
+        patterns = filter(glob.has_magic, settings.configs)
+        folders = [searched(settings.cwd / pattern) for pattern in patterns]
+    for folder in folders if strict else ():
         Vouched.around(folder / "*", settings.environment).all_of(folder, ())
     for path in config_paths(settings):
-        try:
+        with gather_mistakes(mistakes):
             vouched = Vouched.around(path, settings.environment) if strict else None
             suites.append(read(path, settings, vouched))
-        except ConfigError as e:
-            errors.append(e)
-    if errors:
-        raise ConfigError.join(errors)
+    if mistakes:
+        raise ConfigError(*dict.fromkeys(mistakes))
     return suites
 
 
@@ -82,110 +81,95 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     if path.suffix in testfiles.TABLES:
         content = testfiles.table(raw, name)
+    elif is_javascript(path.name):
+        content = document.resolved(scripts.config(path, workspace, Origin(name)), name)
     else:
-        content = document.resolved(
-            scripts.config(path, workspace, Origin(name)) if is_javascript(path.name) else raw, name
-        )
+        content = document.resolved(raw, name)
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            asks_targets, asks_graders = settings.asks_targets, not settings.listing
-            place = (path.absolute(), content, workspace, environment(settings), settings.variables)
-            source = Source(*place, asks_targets, asks_graders)
-            suite = overrides.apply_overrides(
-                overrides.with_variables(dialect.read(source), settings), source, settings
+            source = Source(
+                path.absolute(),
+                content,
+                workspace,
+                environment(settings),
+                settings.variables,
+                settings.asks_targets,
+                not settings.listing,
             )
+            suite = overrides.with_variables(dialect.read(source), settings)
+            suite = overrides.apply_overrides(suite, source, settings)
             suite = overrides.with_assertions(suite, settings.assertions, settings.at("assert"))
-            suite = replace(
-                suite, policy=suite.policy.held(settings.reask, bool(settings.baseline))
-            )
-            return Located(
-                suite, workspace, path.absolute().parent, hashlib.sha256(raw).hexdigest()
-            )
+            policy = suite.policy.held(settings.reask, bool(settings.baseline))
+            digest = hashlib.sha256(raw).hexdigest()
+            return Located(replace(suite, policy=policy), workspace, source.folder, digest)
     if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
-        raise ConfigError.at(
-            "the file is empty", Origin(name), "write `prompts`, `providers` and `tests` into it"
-        )
+        cure = "write `prompts`, `providers` and `tests` into it"
+        raise ConfigError.at("the file is empty", Origin(name), cure)
     for ending, cure in document.table("config", "removed.yaml")["files"].items():
         if path.name.endswith(ending):
             raise ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
     keys: Iterable[str] = content if isinstance(content, dict) else ()
     for key in keys:
         if meant := near(key, names_of(ConfigKeys)):
-            origin = Origin(name, document.line_of(content, [key]))
+            origin = document.origin_of(name, content, key)
             raise ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
-    raise ConfigError.at(
-        "gradegate does not know this kind of file as an eval config",
-        Origin(name),
-        f"it reads: {formats}",
-    )
+    what = "gradegate does not know this kind of file as an eval config"
+    raise ConfigError.at(what, Origin(name), f"it reads: {formats}")
 
 
 def written_in(settings: Settings) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
-    for _, raw in _contents(settings):
-        yield from secrets_in(raw.decode("utf-8", "replace"))
+    for text in _contents(settings):
+        yield from secrets_in(text)
 
 
 def shown_in(settings: Settings) -> Iterator[str]:
     """The variables of the environment that the configs and the models of the command line name anywhere."""
-    own = (*settings.graders.values(), *settings.providers)
-    for text in (*own, *(raw.decode("utf-8", "replace") for _, raw in _contents(settings))):
+    for text in (*settings.graders.values(), *settings.providers, *_contents(settings)):
         yield from (first or second for first, second in _ENV.findall(text))
 
 
-def _contents(settings: Settings) -> Iterator[tuple[str, bytes]]:
+def _contents(settings: Settings) -> Iterator[str]:
     with suppress(ConfigError):
         for path in config_paths(settings):
             with suppress(ConfigError):
                 workspace = Workspace.around(path, settings.cwd, settings.environment)
-                yield (
-                    path.name,
-                    workspace.read(str(path.absolute()), path.parent, Origin(path.name)),
-                )
+                raw = workspace.read(str(path.absolute()), path.parent, Origin(path.name))
+                yield raw.decode("utf-8", "replace")
 
 
 def config_paths(settings: Settings) -> list[Path]:
     """The config files that were named, patterns expanded, or the one in the working directory. Raises ConfigError."""
     if not settings.configs:
         return [_default(settings.cwd)]
-    paths: list[Path] = []
+    paths = []
     mistakes = []
     for written in settings.configs:
-        whole = str(settings.cwd / written)
-        patterned = glob.has_magic(written)
-        matches = sorted(glob.glob(whole, recursive=True)) if patterned else [whole]  # noqa: PTH207  # may be absolute
-        files = [Path(match) for match in matches if Path(match).is_file()]
-        if not patterned and Path(whole).is_dir():
-            files = [_default(Path(whole), written)]
-        if patterned:
-            files = [file for file in files if not _in_base(file, settings)]
-        if not files and patterned:
-            mistakes.append(
-                Mistake(
-                    f"the config `{written}` does not exist: no file matches",
-                    None,
-                    "correct the pattern",
-                )
-            )
-        elif not files:
-            what, cure = absent(written, Path(whole), settings.cwd)
+        whole = settings.cwd / written
+        if glob.has_magic(written):
+            matches = map(Path, sorted(glob.glob(str(whole), recursive=True)))  # noqa: PTH207  # may be absolute
+            files = [file for file in matches if file.is_file() and not _in_base(file, settings)]
+            if not files:
+                what = f"the config `{written}` does not exist: no file matches"
+                mistakes.append(Mistake(what, None, "correct the pattern"))
+            paths += files
+        elif whole.is_file():
+            paths.append(whole)
+        elif whole.is_dir():
+            paths.append(_default(whole, written))
+        else:
+            what, cure = absent(written, whole, settings.cwd)
             parts, here = Path(written).parts, settings.cwd.parts
             tails = (Path(*parts[at:]) for at in range(1, len(parts)) if parts[:at] == here[-at:])
-            if tail := next(
-                (it for it in tails if (settings.cwd / it).is_file()), None
-            ):  # it names the folder once more
-                place = (
-                    "`working-directory`"
-                    if settings.inputs
-                    else "the folder where the command is started"
-                )
-                what, cure = (
-                    f"`{written}` does not exist: it is relative to {place}",
-                    f"write {tail.as_posix()}",
-                )
+            if tail := next((it for it in tails if (settings.cwd / it).is_file()), None):
+                # It names the folder once more.
+                place = "the folder where the command is started"
+                if settings.inputs:
+                    place = "`working-directory`"
+                what = f"`{written}` does not exist: it is relative to {place}"
+                cure = f"write {tail.as_posix()}"
             mistakes.append(Mistake(f"the config {what}", None, cure))
-        paths += files
     if mistakes:
         raise ConfigError(*mistakes)
     return list(dict.fromkeys(paths))

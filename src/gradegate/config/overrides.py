@@ -16,7 +16,7 @@ from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.registry import suggest
 from gradegate.sandbox.evaluate import Exceeded
 from gradegate.structs import replace
@@ -37,39 +37,29 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     here = replace(
         source, path=settings.cwd / source.path.name
     )  # files are named from where the command is started
-    mistakes: list[Mistake] = (
-        [suite.targetless] if suite.targetless and not settings.providers else []
-    )
+    mistakes = []
+    if suite.targetless and not settings.providers:
+        mistakes.append(suite.targetless)
 
     def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
-        try:
+        with gather_mistakes(mistakes):
             return reader(written, here, origin)
-        except ConfigError as e:
-            mistakes.extend(e.mistakes)
-            return []
+        return []
 
     def named(written: str) -> list[ProviderSpec]:
-        own = [spec for spec in suite.targets if written in (spec.id, spec.label)]
+        own = [spec for spec in suite.targets if written in spec.names]
         return own or read(written, settings.at("provider"), specs.targets)
 
-    asked = (
-        tuple(spec for written in settings.providers for spec in named(written))
-        if settings.providers
-        else suite.targets
-    )
-    own = sum(spec in asked for spec in suite.targets)
-    notes = (
-        note_on_left_out(
-            own, suite, "provider", [f"--provider {name}" for name in settings.providers]
-        )
-        if own
-        else []
-    )
-    try:
+    asked = suite.targets
+    if settings.providers:
+        asked = tuple(spec for written in settings.providers for spec in named(written))
+    notes = []
+    if own := sum(spec in asked for spec in suite.targets):
+        options = [f"--provider {name}" for name in settings.providers]
+        notes += note_on_left_out(own, suite, "provider", options)
+    kept = asked
+    with gather_mistakes(mistakes):
         kept = _targets(replace(suite, targets=asked), settings, notes)
-    except ConfigError as e:
-        mistakes.extend(e.mistakes)
-        kept = asked
     graders = {} if settings.listing else settings.graders
     return replace(
         suite,
@@ -103,7 +93,7 @@ def _match_globs(globs: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _has_name(matches: Matches, spec: ProviderSpec) -> bool:
-    return matches((spec.id, spec.label))
+    return matches(spec.names)
 
 
 def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[ProviderSpec], bool]]]:
@@ -114,7 +104,7 @@ def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[Provid
     if pattern := settings.filter_providers:
         yield (
             f"--filter-providers {pattern!r}",
-            lambda spec: any(match_pattern("--filter-providers", pattern, (spec.id, spec.label))),
+            lambda spec: any(match_pattern("--filter-providers", pattern, spec.names)),
         )
 
 
@@ -139,30 +129,19 @@ def with_variables(suite: Suite, settings: Settings) -> Suite:
         return suite
     given, notes = settings.variables, [*suite.notes]
     # A default test may have taken over what the command line gives.
-    own = [
-        {name: value for name, value in case.vars.items() if value != given.get(name)}
-        for case in suite.cases
-    ]
-    texts = repr(
-        (
-            suite.prompts,
-            suite.targets,
-            [replace(case, vars=set_) for case, set_ in zip(suite.cases, own, strict=True)],
-        )
-    )
+    cases = []
+    for case in suite.cases:
+        own = {name: value for name, value in case.vars.items() if value != given.get(name)}
+        cases.append(replace(case, vars=own))
+    texts = repr((suite.prompts, suite.targets, cases))
     for name in given:  # what changes nothing is said; code in files of its own may use any
-        if suite.cases and all(name in set_ for set_ in own):
-            notes.append(
-                Note(f"--var {name} has no effect: every test of {suite.file} sets `{name}` itself")
-            )
+        what = f"--var {name} has no effect"
+        if cases and all(name in case.vars for case in cases):
+            notes.append(Note(f"{what}: every test of {suite.file} sets `{name}` itself"))
         elif name not in texts and "file://" not in texts and "exec:" not in texts:
+            what = f"{what}: nothing in {suite.file} uses `{name}`"
             cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
-            notes.append(
-                Note(
-                    f"--var {name} has no effect: nothing in {suite.file} uses `{name}`"
-                    + (f"; {cure}" if cure else "")
-                )
-            )
+            notes.append(Note(f"{what}; {cure}" if cure else what))
     return replace(
         suite,
         notes=tuple(notes),
@@ -178,7 +157,7 @@ def parse_assertion(written: str) -> Assertion:
     threshold = number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
-        raise ConfigError(Mistake(f"--assert {written!r} is not an assertion", None, cure))
+        raise ConfigError.at(f"--assert {written!r} is not an assertion", None, cure)
     return Assertion(kind, match[2], threshold)
 
 
@@ -190,12 +169,8 @@ def with_assertions(suite: Suite, written: Sequence[str], option: Origin) -> Sui
     cases = []
     for case in suite.cases:
         origin = case.origin if case.origin.file else option
-        cases.append(
-            replace(
-                case,
-                assertions=(*case.assertions, *(replace(one, origin=origin) for one in assertions)),
-            )
-        )
+        added = [replace(assertion, origin=origin) for assertion in assertions]
+        cases.append(replace(case, assertions=(*case.assertions, *added)))
     return replace(suite, cases=tuple(cases))
 
 

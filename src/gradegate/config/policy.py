@@ -16,7 +16,7 @@ from gradegate.config.keys import (
 from gradegate.config.reader import Desk
 from gradegate.core.policy import LIMITS, LabelsFile, Limits, Note, Policy, Rule, Select, runs_of
 from gradegate.core.suite import DerivedSpec
-from gradegate.errors import ConfigError
+from gradegate.errors import ConfigError, gather_mistakes
 from gradegate.files.limits import MAX_DERIVED, MAX_RULES
 from gradegate.structs import replace
 from gradegate.templating.script import COUNT
@@ -27,11 +27,8 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     limits = _limits(gate) if gate else {}
     if limits and gate and gate.rules:
         key = next(iter(limits)).replace("_", "-")
-        desk.say(
-            f"`{key}` stands in the gate beside `rules`",
-            desk.line("gate", key),
-            "write it into a rule",
-        )
+        what = f"`{key}` stands in the gate beside `rules`"
+        desk.say(what, desk.line("gate", key), "write it into a rule")
     rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
     if gate and gate.rules:
         if len(gate.rules) > MAX_RULES:
@@ -64,17 +61,11 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
 
 def _labels(written: str | LabelsKeys, desk: Desk) -> LabelsFile | None:
     keys = LabelsKeys(file=written) if isinstance(written, str) else written
-    source, origin = desk.source, desk.line("gate", "labels")
-    try:
-        return LabelsFile(
-            keys.file,
-            source.workspace.read(keys.file, source.path.parent, origin),
-            keys.agreement,
-            origin,
-        )
-    except ConfigError as e:
-        desk.mistakes += e.mistakes
-        return None
+    origin = desk.line("gate", "labels")
+    with gather_mistakes(desk.mistakes):
+        content = desk.source.read(keys.file, origin)
+        return LabelsFile(keys.file, content, keys.agreement, origin)
+    return None
 
 
 def _limits(gate: GateKeys) -> dict[str, Any]:
@@ -96,9 +87,8 @@ def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
     for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
         if limit is not None and limit <= 0:
             where = desk.line(*path, name)
-            desk.notes.append(
-                Note(f"the rule `{keys.name}` can never fail: {name} is {limit:g}", where)
-            )
+            what = f"the rule `{keys.name}` can never fail: {name} is {limit:g}"
+            desk.notes.append(Note(what, where))
     return Rule(
         keys.name,
         _select(keys.select),
@@ -111,13 +101,10 @@ def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
 
 def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
     """Those without a mistake; mistakes are said at the desk."""
-    names: list[str] = []
+    names = []
     if len(written) > MAX_DERIVED:
-        desk.say(
-            f"there are more than {MAX_DERIVED} derived metrics",
-            desk.line("derivedMetrics"),
-            "leave some out",
-        )
+        what = f"there are more than {MAX_DERIVED} derived metrics"
+        desk.say(what, desk.line("derivedMetrics"), "leave some out")
     for number, item in enumerate(written[:MAX_DERIVED]):
         origin = desk.line("derivedMetrics", number)
         if not isinstance(item, Mapping):
@@ -128,16 +115,10 @@ def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
                 misnamed = f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
             if misnamed := misnamed if keys.name.strip() else "a derived metric has no name":
                 desk.say(misnamed, origin, "give it another name")
-            try:
+            with gather_mistakes(desk.mistakes):
                 if keys.value.startswith("file://") and not scripts.is_script(keys.value):
-                    raise ConfigError.at(
-                        f"`{keys.value}` is not a JavaScript file",
-                        origin,
-                        "name a .js, .cjs or .mjs file",
-                    )
-                yield DerivedSpec(
-                    keys.name, scripts.code(keys.value, desk.source, origin, engine=True), origin
-                )
-            except ConfigError as e:
-                desk.mistakes += e.mistakes
+                    what = f"`{keys.value}` is not a JavaScript file"
+                    raise ConfigError.at(what, origin, "name a .js, .cjs or .mjs file")
+                code = scripts.code(keys.value, desk.source, origin, engine=True)
+                yield DerivedSpec(keys.name, code, origin)
             names.append(keys.name)

@@ -11,7 +11,7 @@ from gradegate.config.keys import PromptKeys
 from gradegate.config.reader import Desk
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import PromptSpec
-from gradegate.errors import ConfigError, Origin
+from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.paths import is_code
 from gradegate.structs import replace
@@ -29,34 +29,18 @@ def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
     """The prompts of a list, a single one, or those of a mapping from prompts to their labels."""
     if isinstance(written, Mapping) and not {"id", "raw"} & set(written):
         for text, label in written.items():
-            entry = document.at_line(
-                {"raw": text, "label": label}, document.line_of(written, [text])
-            )
             if isinstance(label, str):
-                yield from prompts([entry], desk)
+                entry = {"raw": text, "label": label}
+                line = document.line_of(written, [text])
+                yield from prompts([document.at_line(entry, line)], desk)
             else:
-                desk.say(
-                    f"the label of the prompt `{text}` is not text",
-                    desk.line("prompts", text),
-                    "write `PROMPT: LABEL`",
-                )
+                what = f"the label of the prompt `{text}` is not text"
+                desk.say(what, desk.line("prompts", text), "write `PROMPT: LABEL`")
         return
-    items = written if isinstance(written, list) else [] if written is None else [written]
-    for number, item in enumerate(items):
-        origin = (
-            Origin(desk.file, getattr(item, "line", 0))
-            if isinstance(item, Mapping)
-            else Origin(desk.file)
-        )
-        origin = (
-            origin
-            if origin.line
-            else desk.line("prompts", *([number] if isinstance(written, list) else []))
-        )
-        try:
-            yield from _prompt(item, origin, desk)
-        except ConfigError as e:
-            desk.mistakes += e.mistakes
+    for item, origin in desk.items(written, "prompts"):
+        own = document.origin_of(desk.file, item)
+        with gather_mistakes(desk.mistakes):
+            yield from _prompt(item, own if own.line else origin, desk)
 
 
 def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
@@ -93,11 +77,8 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     elif item.startswith("exec:"):
         yield scripts.by_command(item, desk.source, origin)
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
-        raise ConfigError.at(
-            f"gradegate does not fetch or run `{item}`",
-            origin,
-            "put the prompt into the repository",
-        )
+        what = f"gradegate does not fetch or run `{item}`"
+        raise ConfigError.at(what, origin, "put the prompt into the repository")
     else:
         desk.notes += _as_text(item, _NAME, origin)
         yield PromptSpec(item, item, origin)
@@ -114,14 +95,14 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
     for path in workspace.glob(reference, desk.source.folder, origin):
         name = workspace.name(path)
         if path.suffix == ".csv":
-            yield from _rows(workspace.text(str(path), desk.source.folder, origin), name)
+            yield from _rows(desk.source.read_text(str(path), origin), name)
             continue
         if path.suffix not in _PATHS:
             raise ConfigError.at(
                 f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}"
             )
         # The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
-        text = workspace.text(str(path), desk.source.folder, origin)
+        text = desk.source.read_text(str(path), origin)
         if path.suffix == ".txt":
             parts = re.split(
                 r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE
@@ -138,9 +119,8 @@ def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
                 f"`{reference}` holds no prompt", Origin(name, 1), "write one into it"
             )
         for number, part in enumerate(parts, 1):
-            yield PromptSpec(
-                part, name if len(parts) == 1 else f"{name} #{number}", Origin(name, 1)
-            )
+            label = name if len(parts) == 1 else f"{name} #{number}"
+            yield PromptSpec(part, label, Origin(name, 1))
 
 
 def _rows(text: str, name: str) -> Iterator[PromptSpec]:

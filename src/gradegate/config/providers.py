@@ -12,7 +12,7 @@ from gradegate.config.key_mistakes import mistakes
 from gradegate.config.keys import ProviderKeys
 from gradegate.core.provider_spec import KINDS, NOTHING, Graders, ProviderSpec
 from gradegate.core.suite import Idle
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.environment import HEADER, MODEL, TEXT, Environment, Use
@@ -22,20 +22,10 @@ from gradegate.templating.template import TemplateError, environment, render_env
 
 _OPTIONS = 6  # that a cure names
 _UNFILLED = "the provider's config cannot be filled in"
-_NAMES = (
-    "model",
-    "modelName",
-    "model_name",
-    "modelId",
-    "name",
-    "provider",
-)  # where people look for the name of a model
-TRANSFORMS = (
-    "transformResponse",
-    "responseParser",
-    "transformRequest",
-    "requestTransform",
-)  # of `http:`
+# Where people look for the name of a model.
+_NAMES = "model modelName model_name modelId name provider".split()
+# Of `http:`.
+TRANSFORMS = "transformResponse responseParser transformRequest requestTransform".split()
 
 
 def providers(written: Any, source: Source, origin: Origin, form: str = "%s") -> list[ProviderSpec]:
@@ -49,14 +39,13 @@ def providers(written: Any, source: Source, origin: Origin, form: str = "%s") ->
     if isinstance(written, str):
         return [shown(ProviderSpec(written, origin=origin), source.env)]
     if isinstance(written, list):
-        specs, errors = [], []
+        specs = []
+        wrong: list[Mistake] = []
         for item in written:
-            try:
+            with gather_mistakes(wrong):
                 specs += providers(item, source, _origin(item, origin), form)
-            except ConfigError as e:
-                errors.append(e)
-        if errors:
-            raise ConfigError.join(errors)
+        if wrong:
+            raise ConfigError(*dict.fromkeys(wrong))
         return specs
     if isinstance(written, Mapping):
         return [_mapping(written, source, _origin(written, origin), form)]
@@ -134,13 +123,18 @@ def _mapping(written: JsonObject, source: Source, origin: Origin, form: str) -> 
         for key in TRANSFORMS
         if scripts.is_script(str(it := keys.config.get(key, "")))
     }
+    places = {key: document.origin_of(origin.file, written, "config", key) for key in keys.config}
     spec = ProviderSpec(
-        str(keys.id), keys.label, {**keys.config, **opened}, prompts, transform, keys.env
+        keys.id,
+        keys.label,
+        {**keys.config, **opened},
+        prompts,
+        transform,
+        keys.env,
+        origin=origin,
+        places=places,
     )
-    places = {
-        key: Origin(origin.file, document.line_of(written, ("config", key))) for key in keys.config
-    }
-    return shown(replace(spec, origin=origin, places=places), source.env)
+    return shown(spec, source.env)
 
 
 def _unnamed(written: JsonObject, origin: Origin, form: str) -> Mistake | None:
@@ -186,12 +180,10 @@ def _with_model(written: JsonObject) -> str:
 
 
 def _with_options(provider_id: str, options: Sequence[str]) -> str:
+    if not options:
+        return f"{{id: {provider_id}}}"
     shown = [f"{key}: ..." for key in options[:_OPTIONS]] + ["..."] * (len(options) > _OPTIONS)
-    return (
-        f"{{id: {provider_id}, config: {{{', '.join(shown)}}}}}"
-        if shown
-        else f"{{id: {provider_id}}}"
-    )
+    return f"{{id: {provider_id}, config: {{{', '.join(shown)}}}}}"
 
 
 def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
@@ -210,16 +202,12 @@ def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
 
 def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[Use]:
     """What an option shows of the environment: each header apart. Raises ConfigError."""
-    apart = place == "headers" and isinstance(value, Mapping)
-    shows = (
-        [(f"headers.{name}", HEADER, text) for name, text in value.items()]
-        if apart
-        else [(place, TEXT, value)]
-    )
+    if place != "headers" or not isinstance(value, Mapping):
+        return {Use(variable, place, TEXT) for variable in sources(value, env, spec.origin)}
     return {
-        Use(variable, where, kind)
-        for where, kind, inner in shows
-        for variable in sources(inner, env, spec.origin)
+        Use(variable, f"headers.{name}", HEADER)
+        for name, text in value.items()
+        for variable in sources(text, env, spec.origin)
     }
 
 
@@ -251,38 +239,30 @@ def _filled(value: Any, env: Environment, origin: Origin) -> Any:
             if not env.get(name):
                 cure = f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
                 raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure, name)
-        return (
-            render_env(value, {name: env.get(name) for name in names if env.get(name)})
-            if names
-            else value
-        )
+        if not names:
+            return value
+        return render_env(value, {name: env.get(name) for name in names if env.get(name)})
     except TemplateError as e:
         raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
 
 
 def _file(written: Any) -> str:
     """The file that a provider's id names, as ``file://x.yaml`` or ``{id: file://x.yaml}``; empty where it names none."""
-    named = written.get("id") if isinstance(written, Mapping) else written
-    is_file = (
-        isinstance(named, str)
-        and named.startswith("file://")
-        and named.endswith((".yaml", ".yml", ".json"))
-    )
-    return str(named) if is_file else ""
+    named = str(written.get("id") if isinstance(written, Mapping) else written)
+    is_file = named.startswith("file://") and named.endswith((".yaml", ".yml", ".json"))
+    return named if is_file else ""
 
 
 def _from_file(
     file: str, written: Any, source: Source, origin: Origin
 ) -> tuple[Any, Source, Origin]:
     """What the file says, to be read as if it were written here. Raises ConfigError."""
-    beside = (
-        sorted(str(key) for key in written if key != "id") if isinstance(written, Mapping) else []
-    )
+    beside = {*written} - {"id"} if isinstance(written, Mapping) else ()
     if beside:
-        what = f"`{beside[0]}` beside `id: {file}` has no effect: the file defines the provider"
+        what = f"`{min(map(str, beside))}` beside `id: {file}` has no effect: the file defines the provider"
         raise ConfigError.at(what, _origin(written, origin), "write it into the file")
-    name = source.workspace.name(source.workspace.locate(file, source.folder, origin))
-    content = document.read(source.workspace.read(file, source.folder, origin), name)
+    name = source.name(file, origin)
+    content = document.read(source.read(file, origin), name)
     for item in content if isinstance(content, list) else [content]:
         if _file(item):
             place = Origin(name, getattr(item, "line", 1))
@@ -312,9 +292,10 @@ def _labels(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
     if named.get("transform"):
         source.idle.append(Idle("transform of a target that is not asked", place))
     config, prompts = named.get("config"), named.get("prompts")
-    prompts = (
-        [prompts] if isinstance(prompts, str) else prompts if isinstance(prompts, list) else []
-    )
+    if isinstance(prompts, str):
+        prompts = [prompts]
+    elif not isinstance(prompts, list):
+        prompts = []
     name = named.get("id") or named.get("label")
     if not isinstance(name, str):
         raise ConfigError.at(

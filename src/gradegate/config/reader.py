@@ -1,8 +1,7 @@
 """What every part of a config file is read at: the source, and the mistakes and notes that come up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,35 +14,39 @@ from gradegate.config.keys import names_of
 from gradegate.config.unknown_keys import UNSUPPORTED
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, Graders
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import Complaints, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.registry import near
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, Struct
 
 M = TypeVar("M", bound=BaseModel)
 
 
-@dataclass
-class Desk:
+class Desk(Struct, Complaints):
     """Gathers mistakes, so that the user sees them all at once: what cannot be read is left out.
 
     ``file`` is the config file, as messages show it.
     """
 
     source: Source
-    mistakes: list[Mistake] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    mistakes: list[Mistake] = []
+    notes: list[Note] = []
+    file: str = ""
 
     def __post_init__(self) -> None:
         self.file = self.source.file  # asked for with every test, and each time it follows links
 
     def line(self, *path: str | int) -> Origin:
         """The place of the value at a path of the config."""
-        return Origin(self.file, document.line_of(self.source.content, path))
+        return document.origin_of(self.file, self.source.content, *path)
 
-    def say(self, what: str, origin: Origin, cure: str) -> None:
-        """Note a mistake."""
-        self.mistakes.append(Mistake(what, origin, cure))
+    def items(self, written: Any, *path: str | int) -> Iterator[tuple[Any, Origin]]:
+        """Each item of a list at a path of the config with its place; what is no list is the only item, and null is none."""
+        if isinstance(written, list):
+            for number, item in enumerate(written):
+                yield item, self.line(*path, number)
+        elif written is not None:
+            yield written, self.line(*path)
 
     def check(self, model: type[M], value: JsonObject, content: Any, file: str) -> M | None:
         """The value without the keys that hold a mistake, so that the rest is looked at too.
@@ -86,11 +89,9 @@ class Desk:
 
     def graders(self, written: Any, origin: Origin) -> Graders:
         """The models that ``written`` names; ``UNREAD`` when it holds a mistake."""
-        try:
+        with gather_mistakes(self.mistakes):
             return specs.graders(written, self.source, origin)
-        except ConfigError as e:
-            self.mistakes += e.mistakes
-            return {"*": UNREAD}
+        return {"*": UNREAD}
 
 
 def _without(value: JsonObject, path: Sequence[str]) -> JsonObject:

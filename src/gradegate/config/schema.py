@@ -99,7 +99,7 @@ def _shared_options() -> Mapping[str, Sequence[str]]:
 def _finish(name: str, schema: Schema) -> None:
     """Ranges as editors know them, what the reader takes besides, and a sentence for each key."""
     schema.pop("title", None)
-    properties: dict[str, Schema] = schema.get("properties", {})
+    properties = schema.get("properties", {})
     for key, written in properties.items():
         number = (
             {"type": "number", "minimum": 0, "maximum": 1}
@@ -244,9 +244,8 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
         inside: Schema = {"properties": inner} if (inner := _keys_in(value, defs)) else {}
         then["properties"]["value"] = {"description": about, **inside, "anyOf": [value, ANYTHING]}
     default = options.get("threshold", {}).get("default") if default is None else default
-    ends = (
-        {"minimum": 0, "maximum": 1} if kind.scoring.share else {}
-    )  # a share where its score is one
+    # A share where its score is one.
+    ends = {"minimum": 0, "maximum": 1} if kind.scoring.share else {}
     then["properties"]["threshold"] = ends | ({} if default is None else {"default": default})
     if not kind.written.own_config:
         known = {

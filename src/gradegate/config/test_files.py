@@ -20,7 +20,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, READ, TooMuch
 from gradegate.files.paths import is_code
-from gradegate.registry import near, suggest
+from gradegate.registry import suggest
 from gradegate.sandbox.program import is_python, split
 from gradegate.security.redaction import excerpt
 
@@ -33,15 +33,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _TEST = 15  # more values than the same row of a table has, which is read first: mappings, their keys, a list
 _LIMIT = re.compile(r"__config:(__expected\d*):threshold")
 # Columns that are no variables, and what people call the one for assertions in place of its name.
-_NAMES = (
-    "__expected",
-    "__prefix",
-    "__suffix",
-    "__description",
-    "__providerOutput",
-    "__threshold",
-    "__metric",
-)
+_NAMES = "__expected __prefix __suffix __description __providerOutput __threshold __metric".split()
 _SPECIAL = re.compile("|".join(_NAMES) + r"|__expected\d+|__metadata:.+|__config:.+")
 _ASSERTED = re.compile(r"_*(?:expected|assert|asserts|assertion|assertions)\d*", re.IGNORECASE)
 _SNIPPET = re.compile(r"(?:javascript|fn|eval):(.*)", re.DOTALL)
@@ -78,15 +70,13 @@ def _rows(
         line = rows.line_num + 1
         for row in rows:
             if any(cell.strip() for cell in row):
-                if len(row) > len(header) or any(
-                    name.startswith("__") for name in header[len(row) :]
-                ):
+                cure = ""
+                if len(row) > len(header):
+                    cure = "quote the commas"
+                elif any(name.startswith("__") for name in header[len(row) :]):
+                    cure = "write the commas of empty cells too"
+                if cure:
                     what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
-                    cure = (
-                        "quote the commas"
-                        if len(row) > len(header)
-                        else "write the commas of empty cells too"
-                    )
                     raise ConfigError.at(what, Origin(file, line), cure)
                 READ.add_values(each + per_cell * len(row))
                 yield header, row, line
@@ -115,7 +105,7 @@ def _check_columns(header: list[str], origin: Origin) -> None:
 
 def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
     test: dict[str, Any] = {"vars": {}, "assert": [], "options": {}, "metadata": {}}
-    expected: dict[str, dict[str, Any]] = {}
+    expected = {}
     special = {}
     for name, cell in zip(header, row, strict=False):
         if not name.startswith("__"):
@@ -136,10 +126,8 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
     for name, cell in special.items():  # last, because some of them speak of the assertions
         if name in ("__prefix", "__suffix"):
             test["options"][name[2:]] = cell
-        elif name == "__description":
-            test["description"] = cell
-        elif name == "__providerOutput":
-            test["providerOutput"] = cell
+        elif name in ("__description", "__providerOutput"):
+            test[name[2:]] = cell
         elif name == "__threshold":
             test["threshold"] = _number(cell, origin)
         elif name == "__metric":
@@ -153,10 +141,7 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
             if match[1] in expected:
                 expected[match[1]]["threshold"] = _number(cell, origin)
         else:
-            close = near(name, _NAMES)
-            cure = (
-                f'did you mean "{close}"?' if close else "columns of your own do not start with __"
-            )
+            cure = suggest(name, _NAMES) or "columns of your own do not start with __"
             raise ConfigError.at(f"unknown column `{name}`", origin, cure)
     test["assert"] = list(expected.values())
     return test
@@ -240,31 +225,27 @@ def tests_in(
         raise ConfigError.at(
             f"`{reference}` is not fetched", origin, "download the tests into the repository"
         )
-    cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
     if is_code(reference):
         name = source.workspace.name(source.folder / split(reference)[0])
         yield from ((test, name, test) for test in scripts.tests(reference, config, source, origin))
         return
     for path in source.workspace.glob(reference, source.folder, origin):
         if path.suffix not in SUFFIXES:
-            raise ConfigError.at(
-                f"`{reference}` is a kind of file that gradegate does not read", origin, cure
-            )
+            what = f"`{reference}` is a kind of file that gradegate does not read"
+            cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
+            raise ConfigError.at(what, origin, cure)
         test = None
         for test in _read(path, source, origin):
             yield test
         if test is None:
             what = "the file holds no tests, so nothing would be checked"
-            raise ConfigError.at(
-                what,
-                Origin(source.workspace.name(path), 1),
-                "add some, or take the file out of `tests`",
-            )
+            place = Origin(source.workspace.name(path), 1)
+            raise ConfigError.at(what, place, "add some, or take the file out of `tests`")
 
 
 def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:
     name = source.workspace.name(path)
-    content = source.workspace.read(str(path), source.folder, origin)
+    content = source.read(str(path), origin)
     if path.suffix in TABLES:
         rows = table(content, name)
         if goldens.are_complete(rows) if path.suffix == ".csv" else goldens.are_goldens(rows):
@@ -272,16 +253,15 @@ def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str
         elif path.suffix == ".csv":
             rows = list(read(content, name))
         yield from ((test, name, test) for test in rows)
-    else:
-        tests = document.resolved(content, name)
-        tests = goldens.tests(tests, name, joined=False) if goldens.are_goldens(tests) else tests
-        if not isinstance(tests, list):
-            if not isinstance(tests, dict):
-                raise ConfigError.at(
-                    "the file holds no tests", Origin(name, 1), "write a list of tests"
-                )
-            tests = tests["tests"] if isinstance(tests.get("tests"), list) else [tests]
-        yield from ((test, name, tests) for test in tests)
+        return
+    tests = document.resolved(content, name)
+    if goldens.are_goldens(tests):
+        tests = goldens.tests(tests, name, joined=False)
+    if isinstance(tests, dict):
+        tests = tests["tests"] if isinstance(tests.get("tests"), list) else [tests]
+    if not isinstance(tests, list):
+        raise ConfigError.at("the file holds no tests", Origin(name, 1), "write a list of tests")
+    yield from ((test, name, tests) for test in tests)
 
 
 def table(content: bytes, name: str) -> list[document.Map]:

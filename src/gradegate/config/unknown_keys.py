@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config import keys
+from gradegate.core.numbers import name_some
 from gradegate.core.policy import Note
 from gradegate.core.suite import Idle
-from gradegate.errors import Origin
-from gradegate.files.documents import line_of, table
+from gradegate.files.documents import origin_of, table
 from gradegate.providers.api.options import steers
 from gradegate.registry import near, plain
 from gradegate.structs import JsonObject
@@ -99,28 +99,24 @@ def said(
     word = plain(key)
     if cure := _meant(place).get(word):
         return unknown, cure
+    nearest = _nearest(key, place, list(known))
     if (place in _LIMITED and is_limit(key)) or (place == "test" and near(key, _RULES)):
-        nothing = (
-            f"`{key}` is not a key of a rule"
-            if place == "rule"
-            else f"`{key}` decides nothing there"
-        )
-        return nothing, as_rule(key, value, place)
+        what = f"`{key}` decides nothing there"
+        if place == "rule":
+            what = f"`{key}` is not a key of a rule"
+        return what, as_rule(key, value, place)
     if asserts(value):
-        return f"`{key}` has no meaning here, so its assertion is not checked", _nearest(
-            key, place, list(known)
-        )
+        return f"`{key}` has no meaning here, so its assertion is not checked", nearest
     if documents(key) and (limit := limit_in(value)):
-        return f"`{limit}` of `{key}` decides nothing there", as_rule(
-            limit, value.get(limit) if isinstance(value, dict) else None, place
-        )
+        inner = value.get(limit) if isinstance(value, dict) else None
+        return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, inner, place)
     if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
     if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
         return unknown, f"write `type: {key}`, and what it compares or judges with as `value`"
     if place == "provider" and steers(key):
         return unknown, "write it into `config`"
-    return unknown, _nearest(key, place, list(known))
+    return unknown, nearest
 
 
 def _nearest(key: str, place: str, known: Sequence[str]) -> str:
@@ -138,14 +134,8 @@ def _nearest(key: str, place: str, known: Sequence[str]) -> str:
 
 
 _RULES = (
-    "min-pass-rate",
-    "min-score",
-    "max-new-failures",
-    "max-drop",
-    "min-cases",
-    "max-cost-increase",
-    "max-latency-increase",
-    "max-flaky",
+    "min-pass-rate min-score max-new-failures max-drop min-cases max-cost-increase "
+    "max-latency-increase max-flaky".split()
 )
 _COUNTS = ("max-new-failures", "min-cases", "max-flaky")
 _EXAMPLE = 0.9
@@ -170,11 +160,11 @@ def asserts(value: Any) -> bool:
 def _keys_in(value: Any) -> Iterator[str]:
     left = [value]
     for item in left:  # which grows
-        yield from map(str, item) if isinstance(item, Mapping) else ()
-        inner = (
-            item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ()
-        )
-        left += inner if len(left) < _LARGEST else ()
+        if isinstance(item, Mapping):
+            yield from map(str, item)
+            item = [*item.values()]  # noqa: PLW2901
+        if isinstance(item, list) and len(left) < _LARGEST:
+            left += item
 
 
 def as_rule(key: str, value: Any, place: str) -> str:
@@ -182,31 +172,23 @@ def as_rule(key: str, value: Any, place: str) -> str:
     wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
     count = value if type(value) is int and 0 <= value <= _LARGEST else 0
     limit = f"{wanted}: {count if wanted in _COUNTS else _share(value)}"
-    if place == "rule":
-        return (
-            f"write `{limit}`" if wanted != "min-pass-rate" else f"write `{limit}` or `min-score`"
-        )
-    if place == "gate":
+    if place == "rule" and wanted == "min-pass-rate":
+        return f"write `{limit}` or `min-score`"
+    if place in ("rule", "gate"):
         return f"write `{limit}`"
-    of_one = (
-        ", or, where it is one of a test or an assertion, write it there"
-        if key == "threshold"
-        else ""
-    )
-    return (
-        f"write `gate: {{{limit}}}`{' at the top of the file' if place != 'root' else ''}{of_one}"
-    )
+    cure = f"write `gate: {{{limit}}}`"
+    if place != "root":
+        cure += " at the top of the file"
+    if key == "threshold":
+        cure += ", or, where it is one of a test or an assertion, write it there"
+    return cure
 
 
 def _share(value: Any) -> str:
     """A share from 0 to 1 as it is meant: 80 and "80%" are 0.8."""
-    text = (
-        value
-        if isinstance(value, str)
-        else repr(value)
-        if type(value) in (int, float) and abs(value) <= 100
-        else ""
-    )
+    text = value if isinstance(value, str) else ""
+    if type(value) in (int, float) and abs(value) <= 100:
+        text = repr(value)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
     number = float(match[1]) if match else _EXAMPLE
     number = number / 100 if number > 1 or (match and match[2]) else number
@@ -264,7 +246,7 @@ def kept(model: type[BaseModel], value: JsonObject, file: str, idle: list[Idle])
         used = Counter(identity for inside in values.values() for identity in inside)
         meant -= {key for key in meant if any(used[identity] > 1 for identity in values[key])}
     strange = [key for key in strange if key not in meant]
-    idle += [Idle(key, Origin(file, line_of(value, [key]))) for key in strange]
+    idle += [Idle(key, origin_of(file, value, key)) for key in strange]
     passed = {*own, *strange}
     return {key: item for key, item in value.items() if key not in passed} if passed else value
 
@@ -294,16 +276,18 @@ def means_something(key: str, model: type[BaseModel]) -> bool:
 
 def _identities(value: Any) -> set[int]:
     """Of mappings, lists and texts; a value that is aliased within another is looked at once."""
-    found: set[int] = set()
+    found = set()
     left = [value]
     while left:
         item = left.pop()
-        if id(item) in found or not (
-            isinstance(item, dict | list) or (isinstance(item, str) and len(item) > 1)
-        ):
+        if id(item) in found:
             continue
-        found.add(id(item))
-        left += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        if isinstance(item, dict | list) or (isinstance(item, str) and len(item) > 1):
+            found.add(id(item))
+        if isinstance(item, dict):
+            left += item.values()
+        elif isinstance(item, list):
+            left += item
     return found
 
 
@@ -318,9 +302,10 @@ def notes(idle: Iterable[Idle]) -> list[Note]:
         names = [
             f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()
         ]
-        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
         first = min((item.origin for item in items), key=lambda origin: origin.line)
         said.append(
-            Note(f"has no meaning here and is ignored: {', '.join(names[:MOST])}{more}", first)
+            Note(
+                f"has no meaning here and is ignored: {name_some(names[:MOST], len(names))}", first
+            )
         )
     return said

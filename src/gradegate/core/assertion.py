@@ -44,9 +44,8 @@ class Assertion(Held, FrozenStruct):
     config: JsonObject = {}
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
-    model_slug: str = (
-        ""  # the grader's model by its bare name: --grader says which provider serves it
-    )
+    # The grader's model by its bare name: --grader says which provider serves it
+    model_slug: str = ""
     members: "tuple[Assertion, ...]" = ()
     reask: str = ""  # how its failures are asked again; empty where the gate says it
     origin: Origin = NOWHERE

@@ -76,16 +76,13 @@ class Transcript(FrozenStruct):
     vars: Variables = {}
     usage: Usage = NO_USAGE  # what the target's answer costs whoever asks for it
     metadata: JsonObject = {}
-    spent: Usage | None = (
-        None  # what it cost now: less where it came from the cache. None: the same
-    )
-    tools: JsonObject | None = (
-        None  # those of the target by name, with the JSON Schemas of their parameters
-    )
+    # What it cost now: less where it came from the cache. None: the same
+    spent: Usage | None = None
+    # Those of the target by name, with the JSON Schemas of their parameters
+    tools: JsonObject | None = None
     target: str = ""  # who answered, by the name in reports
-    before: Any = (
-        None  # the last answer before the transforms of test and assertion, where there are any
-    )
+    # The last answer before the transforms of test and assertion, where there are any
+    before: Any = None
 
     @property
     def source(self) -> Any:
@@ -93,12 +90,15 @@ class Transcript(FrozenStruct):
         return self.answer if self.before is None else self.before
 
     @property
+    def answers(self) -> tuple[Turn, ...]:
+        """The assistant's messages."""
+        return tuple(turn for turn in self.turns if turn.role == "assistant")
+
+    @property
     def output(self) -> str:
         """The last assistant message."""
-        for turn in reversed(self.turns):
-            if turn.role == "assistant":
-                return turn.content
-        return ""
+        answers = self.answers
+        return answers[-1].content if answers else ""
 
     @property
     def answer(self) -> Any:
@@ -120,7 +120,7 @@ def told(items: Any) -> tuple[Turn, ...]:
     """The turns of ``_conversation``: a list of ``{input, output}``, oldest first. Raises ValueError for anything else."""
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise ValueError("it is a list of `{input, output}`")
-    turns: list[Turn] = []
+    turns = []
     for number, item in enumerate(items, 1):
         if (
             not isinstance(item, Mapping)
@@ -143,9 +143,8 @@ class Numbered(NamedTuple):
     turn: Turn
 
 
-Exchange = tuple[
-    Numbered, ...
-]  # at least one message of the user, and it ends with the assistant's
+# At least one message of the user, and it ends with the assistant's
+Exchange = tuple[Numbered, ...]
 Window = tuple[Exchange, ...]
 
 

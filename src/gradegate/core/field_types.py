@@ -20,6 +20,7 @@ def _no_bool(value: Any) -> Any:
 Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Whole = Annotated[int, BeforeValidator(_no_bool)]
+FilledText = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -102,8 +103,6 @@ def parted(value: Any) -> Any:
 
 def stripped(value: Any) -> Any:
     """A list with its texts stripped."""
-    return (
-        [item.strip() if isinstance(item, str) else item for item in value]
-        if isinstance(value, list)
-        else value
-    )
+    if isinstance(value, list):
+        return [item.strip() if isinstance(item, str) else item for item in value]
+    return value

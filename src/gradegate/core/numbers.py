@@ -1,7 +1,7 @@
 """Numbers as people read them, and compared as they were written: one rule for every threshold, every rule of a gate and every case."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_DOWN, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -14,6 +14,13 @@ _LEAST_CHANCE = 0.0001  # below it, the figure says nothing more
 def many(number: int, noun: str) -> str:
     """``1 case``, ``2,000 cases``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def name_some(names: Sequence[str], number: int, noun: str = "") -> str:
+    """``a, b and 3 more``, ``a, b and 3 more files``: these names, and how many of that number they leave out."""
+    left = number - len(names)
+    more = f" and {many(left, f'more {noun}') if noun else f'{left:,} more'}"
+    return ", ".join(names) + (more if left else "")
 
 
 def figure(value: float, digits: int = 4) -> str:
@@ -44,11 +51,9 @@ def chance(share: float) -> str:
 
 def scores(score: float, limit: float, scale: int = 1) -> tuple[str, str]:
     """A score and a limit as people see them, told apart where they differ."""
-    return (
-        _apart(figure, score, limit, range(4, 18))
-        if scale == 1
-        else (cut(score, scale), cut(limit, scale))
-    )
+    if scale == 1:
+        return _apart(figure, score, limit, range(4, 18))
+    return cut(score, scale), cut(limit, scale)
 
 
 def cut(score: float, scale: int) -> str:
@@ -148,7 +153,8 @@ def weighted_mean(pairs: Iterable[tuple[float | Fraction, float | Fraction]]) ->
     pairs = list(pairs)
     if len(pairs) == 1 and exact(pairs[0][1]):
         return exact(pairs[0][0])  # the mean of one is that one, and most answers have one grade
-    total, weights = Fraction(0), Fraction(0)
+    total = Fraction(0)
+    weights = Fraction(0)
     for score, weight in pairs:
         total += exact(score) * exact(weight)
         weights += exact(weight)

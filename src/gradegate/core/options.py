@@ -60,9 +60,8 @@ class Kind(FrozenStruct):
 
     read: Callable[[str], Any] = str
     needs: str = ""
-    gather: Callable[[list[Any]], Any] | None = (
-        None  # of an option that may be repeated. Raises ConfigError
-    )
+    # Of an option that may be repeated. Raises ConfigError
+    gather: Callable[[list[Any]], Any] | None = None
     tell: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
     choices: tuple[str, ...] = ()
     about: str = ""  # a sentence for the Action
@@ -151,11 +150,9 @@ class Option(FrozenStruct):
         if value == self.default:
             return []
         flag = f"--{self.name}"
-        return (
-            [flag]
-            if value is True
-            else [word for text in self.kind.tell(value) for word in (flag, text)]
-        )
+        if value is True:
+            return [flag]
+        return [word for text in self.kind.tell(value) for word in (flag, text)]
 
 
 def option(default: T, names: str, kind: Kind, **more: Any) -> T:

@@ -132,9 +132,8 @@ class Rule(FrozenStruct):
     origin: Origin = NOWHERE
     max_new_failures: int | None = None  # cases that fail here and not on the base
     max_drop: float | None = None  # of the share of cases that pass, against the base
-    runs: Runs | None = (
-        None  # of each case, where its test does not say it; from `held` on, those of the gate are in it
-    )
+    # Of each case, where its test does not say it; from `held` on, those of the gate are in it
+    runs: Runs | None = None
     max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
     max_latency_increase: float | None = None  # of an answer, in seconds
     is_default: bool = False  # nobody wrote it: the config has no rules, but there is a baseline
@@ -213,9 +212,8 @@ class Policy(FrozenStruct):
     errors_up_to: float = 0.0  # the share that is ignored
     weakening: str = "report"  # or "block": what happens when a pull request weakens this gate
     budget: Limits = NO_LIMITS
-    reask: str = (
-        "grader"  # the same answer is graded again; "answers": a new one is asked for; or "off"
-    )
+    # The same answer is graded again; "answers": a new one is asked for; or "off"
+    reask: str = "grader"
     noise: float = NOISE  # the share of good answers that the grader fails
     labels: LabelsFile | None = None
     runs: Runs | None = None

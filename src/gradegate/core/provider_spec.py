@@ -10,12 +10,10 @@ from gradegate.structs import JsonObject, Likened
 
 NOWHERE = Origin("")
 
-Code = (
-    str | Mapping[str, str]
-)  # JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
-NOTHING: Mapping[
-    str, Any
-] = {}  # one for all: each of 100,000 tests has several mappings without anything in them
+# JavaScript: a snippet, or a file that was read, as `file`, `function` and `code`
+Code = str | Mapping[str, str]
+# One for all: each of 100,000 tests has several mappings without anything in them
+NOTHING: Mapping[str, Any] = {}
 
 
 def nothing() -> JsonObject:
@@ -39,9 +37,8 @@ class ProviderSpec(Likened):
     prompts: tuple[str, ...] = ()  # labels of the prompts to which a target is restricted
     transform: Code = ""  # of each of its answers, where it is a target
     env: Mapping[str, str] = {}  # literals over the environment, for this model alone
-    reads: frozenset[Use] = (
-        frozenset()
-    )  # the variables of the environment that its templates show, and where
+    # The variables of the environment that its templates show, and where
+    reads: frozenset[Use] = frozenset()
     drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
     origin: Origin = NOWHERE
     places: Mapping[str, Origin] = {}  # of its options
@@ -53,17 +50,17 @@ class ProviderSpec(Likened):
         """The label, or the id where there is none."""
         return self.label or self.id
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """What others may call it."""
+        return self.id, self.label
 
-UNREAD = ProviderSpec(
-    ""
-)  # in place of a grader that could not be read: what is wrong with it was said
 
-KINDS = (
-    "text",
-    "embedding",
-    "classification",
-    "moderation",
-)  # what a model gives, and so what it can grade by
+# In place of a grader that could not be read: what is wrong with it was said
+UNREAD = ProviderSpec("")
+
+# What a model gives, and so what it can grade by
+KINDS = ("text", "embedding", "classification", "moderation")
 Graders = Mapping[str, ProviderSpec]  # the models that may grade, by kind; "*" serves for any kind
 
 
@@ -76,6 +73,5 @@ class PromptSpec:
     origin: Origin = NOWHERE
     # Code of the repository that makes the template of `{vars, provider, config}`; raises ValueError.
     maker: Callable[[JsonObject], Any] | None = None
-    config: JsonObject = field(
-        default_factory=dict, hash=False
-    )  # over that of the provider, for this prompt
+    # Over that of the provider, for this prompt
+    config: JsonObject = field(default_factory=dict, hash=False)

@@ -78,9 +78,8 @@ class Suite(FrozenStruct):
     description: str = ""
     prompts: tuple[PromptSpec, ...] = ()
     targets: tuple[ProviderSpec, ...] = ()
-    others: tuple[
-        ProviderSpec, ...
-    ] = ()  # configured and not asked: a grader may name one by its id or label
+    # Configured and not asked: a grader may name one by its id or label
+    others: tuple[ProviderSpec, ...] = ()
     targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
@@ -94,13 +93,17 @@ class Suite(FrozenStruct):
     about: JsonObject = {}  # what the dialect keeps for a report of its own
     notes: tuple[Note, ...] = ()
     idle: tuple[Idle, ...] = ()  # keys that mean nothing, which one note names
-    mistakes: tuple[
-        Mistake, ...
-    ] = ()  # what could not be read; the rest is planned all the same, to find more
+    # What could not be read; the rest is planned all the same, to find more
+    mistakes: tuple[Mistake, ...] = ()
+
+    @property
+    def configured(self) -> tuple[ProviderSpec, ...]:
+        """The targets of the config, asked or not."""
+        return (*self.targets, *self.others)
 
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
-        yield from (*self.targets, *self.others)
+        yield from self.configured
         yield from (
             ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config
         )

@@ -32,9 +32,8 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 # A number with a unit or a decimal comma: "$5", "5 USD", "300 ms", "0,7".
-_AMOUNT = re.compile(
-    r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE
-)  # 1,000 may be a thousand, or one
+# 1,000 may be a thousand, or one
+_AMOUNT = re.compile(r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE)
 _SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?s")
 _LONGEST = 60  # characters of a value that is repeated
 
@@ -44,7 +43,8 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
 
     ``share`` says that the value is one from 0 to 1, where the error does not; ``name`` is that of its key.
     """
-    context, value = detail.get("ctx", {}), detail.get("input")
+    context = detail.get("ctx", {})
+    value = detail.get("input")
     if detail["type"] == "value_error":  # our own words
         text = detail["msg"].removeprefix("Value error, ")
         return text, "correct it"
@@ -58,10 +58,8 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
     need, cure = _KINDS.get(detail["type"], (bound, f"write a number that is {bound}"))
     if detail["type"] == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        need, cure = (
-            context["expected"],
-            (isinstance(value, str) and suggest(value, choices)) or "write one of these",
-        )
+        need = context["expected"]
+        cure = (isinstance(value, str) and suggest(value, choices)) or "write one of these"
     if not need:
         place = (
             re.search(r"line (\d+) column (\d+)", detail["msg"])
@@ -82,9 +80,8 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
     number = ".".join(filter(None, amount.groups())) if amount else ""
     if number and ("." not in number or need == _NUMBER[0]):
         cure = f"write {number}"
-    if (
-        name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value))
-    ):  # of `latency`, as promptfoo has it
+    # Of `latency`, as promptfoo has it
+    if name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value)):
         cure = f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
     meant = (
         as_share(value)

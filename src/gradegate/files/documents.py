@@ -25,7 +25,7 @@ from gradegate.files.limits import (
     READ,
     TooMuch,
 )
-from gradegate.files.yaml_reader import MAX_DEPTH, Map, Seq, at_line, line_of
+from gradegate.files.yaml_reader import MAX_DEPTH, Map, Seq, at_line, line_of, origin_of
 
 FEWER = "keep fewer tests in one run"
 DEEPEST = 100  # levels of JSON that did not come from a file
@@ -45,7 +45,18 @@ _REF = "$ref"
 _OWN = frozenset(
     "value vars tools functions response_format parameters input_schema schema providerOutput".split()
 )
-__all__ = ["Map", "Seq", "at_line", "line_of", "parsed", "read", "strings", "table", "to_json"]
+__all__ = [
+    "Map",
+    "Seq",
+    "at_line",
+    "line_of",
+    "origin_of",
+    "parsed",
+    "read",
+    "strings",
+    "table",
+    "to_json",
+]
 
 
 class WrongError(ValueError):
@@ -58,14 +69,14 @@ def fault(error: Exception, text: str) -> str:
         return str(error)
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    place = getattr(error, "position", None) or (
+    line, offset = getattr(error, "position", None) or (
         getattr(error, "lineno", 0),
         getattr(error, "offset", 0),
     )
     if isinstance(error, JSONDecodeError | re.error) and error.pos is not None:
         at = error.pos
-    elif place[0]:
-        at = sum(map(len, text.splitlines(keepends=True)[: place[0] - 1])) + place[1]
+    elif line:
+        at = sum(map(len, text.splitlines(keepends=True)[: line - 1])) + offset
     else:
         return "it holds what cannot be read"  # such as a number of 5,000 digits
     if not text.strip():
@@ -86,11 +97,8 @@ def fault(error: Exception, text: str) -> str:
 def read(content: bytes, file: str) -> Any:
     """YAML or, where the name ends in .json, JSON. Raises ConfigError with file, line and column."""
     if len(content) > MAX_FILE:
-        raise ConfigError.at(
-            f"the file has more than {MAX_FILE >> 20} MiB",
-            Origin(file),
-            "split it into several files",
-        )
+        what = f"the file has more than {MAX_FILE >> 20} MiB"
+        raise ConfigError.at(what, Origin(file), "split it into several files")
     try:
         text = content.decode("utf-8-sig")
         if file.endswith(".json"):
@@ -98,10 +106,8 @@ def read(content: bytes, file: str) -> Any:
         try:
             return yamlreader.read(text, file)
         except ConfigError:
-            if text.lstrip()[:1] in (
-                "{",
-                "[",
-            ):  # JSON may write signs as pairs of escapes, which YAML does not know
+            # JSON may write signs as pairs of escapes, which YAML does not know.
+            if text.lstrip().startswith(("{", "[")):
                 with contextlib.suppress(ConfigError):
                     return read_json(text, file)
             raise
@@ -199,7 +205,7 @@ class TwiceError(ValueError):
 
 def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """An object. Of a key that stands twice, whoever reads next might take the other value: it raises TwiceError."""
-    members: dict[str, Any] = {}
+    members = {}
     for key, value in pairs:
         if key in members:
             raise TwiceError(key)
@@ -233,16 +239,14 @@ def read_lines(content: bytes, file: str) -> Seq:
 
 def readable_lines(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
     """The objects of the lines that can be read, and the mistakes of all others."""
-    rows, mistakes = Seq(1), list[Mistake]()
+    rows, mistakes = Seq(1), []
     if content.count(b"\n") > MAX_LINES:
-        raise ConfigError.at(
-            f"the file has more than {MAX_LINES:,} lines",
-            Origin(file),
-            "split it into several files",
-        )
+        what = f"the file has more than {MAX_LINES:,} lines"
+        raise ConfigError.at(what, Origin(file), "split it into several files")
     for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         if not line.strip(b" \t\r"):
             continue
+        origin = Origin(file, number)
         try:
             text = line.decode()
             READ.add_values(_values_in(text))
@@ -250,22 +254,17 @@ def readable_lines(content: bytes, file: str) -> tuple[Seq, list[Mistake]]:
             if isinstance(row, Map):
                 rows.append(row)
             else:
-                mistakes.append(
-                    Mistake("the line is not a JSON object", Origin(file, number), _LINES)
-                )
+                mistakes.append(Mistake("the line is not a JSON object", origin, _LINES))
         except TooMuch as e:
-            raise ConfigError.at(str(e), Origin(file, number), FEWER) from e
+            raise ConfigError.at(str(e), origin, FEWER) from e
         except UnicodeDecodeError:
-            mistakes.append(
-                Mistake(
-                    "the line is not UTF-8 text", Origin(file, number), "save the file as UTF-8"
-                )
-            )
+            what = "the line is not UTF-8 text"
+            mistakes.append(Mistake(what, origin, "save the file as UTF-8"))
         except ConfigError as e:
             mistakes += e.mistakes
         if len(mistakes) > MAX_MISTAKES:
             what = "too many lines cannot be read, so the rest is not checked"
-            mistakes[-1] = Mistake(what, Origin(file, number), "correct these first")
+            mistakes[-1] = Mistake(what, origin, "correct these first")
             break
     return rows, mistakes
 
@@ -308,34 +307,30 @@ class _Resolver:
             return Seq(value.line, items)
         if not isinstance(value, Map):
             return value
-        pairs = {
-            key: item
-            if key in _OWN and not (isinstance(item, Map) and [*item] == [_REF])
-            else self.filled(item)
-            for key, item in value.items()
-        }
-        if isinstance(value.get(_REF), str):
-            reference = value[_REF]
-            target = self._looked_up(reference, value)
-            beside = {key: item for key, item in pairs.items() if key != _REF}
-            if not isinstance(target, Map):
-                if beside and target is not None:
-                    self._say(
-                        f"`{reference}` is not a mapping, so no key can stand next to it",
-                        value,
-                        "remove what does",
-                    )
-                return value if target is None else target
-            merged = {**target, **beside}
-            lines = {
-                **dict(zip(target, target.lines, strict=False)),
-                **dict(zip(value, value.lines, strict=False)),
-            }
-            return Map(value.line, merged, tuple(lines.get(key, value.line) for key in merged))
+        pairs = {}
+        for key, item in value.items():
+            is_data = key in _OWN and not (isinstance(item, Map) and [*item] == [_REF])
+            pairs[key] = item if is_data else self.filled(item)
+        reference = value.get(_REF)
+        if isinstance(reference, str):
+            target = self._look_up(reference, value)
+            if target is None:
+                return value
+            del pairs[_REF]
+            if isinstance(target, Map):
+                merged = {**target, **pairs}
+                lines = dict(zip(target, target.lines, strict=False))
+                lines |= zip(value, value.lines, strict=False)
+                return Map(value.line, merged, [lines.get(key, value.line) for key in merged])
+            if pairs:
+                what = f"`{reference}` is not a mapping, so no key can stand next to it"
+                self._say(what, value, "remove what does")
+            return target
         unchanged = all(new is value[key] for key, new in pairs.items())
         return value if unchanged else Map(value.line, pairs, value.lines)
 
-    def _looked_up(self, reference: str, at: Map) -> Any:
+    def _look_up(self, reference: str, at: Map) -> Any:
+        """What a reference stands for; None for one that leads nowhere or in a circle."""
         if reference not in self._known:
             self._known[reference] = None
             found = self._at(reference, at)
@@ -344,14 +339,13 @@ class _Resolver:
             count, left = 0, [filled]
             while left and count <= MAX_ALIASED:
                 item = left.pop()
-                count += 1 + (len(item) // 128 if isinstance(item, str) else 0)
-                left += (
-                    item.values()
-                    if isinstance(item, dict)
-                    else item
-                    if isinstance(item, list)
-                    else ()
-                )
+                count += 1
+                if isinstance(item, str):
+                    count += len(item) // 128
+                elif isinstance(item, dict):
+                    left += item.values()
+                elif isinstance(item, list):
+                    left += item
             self._known[reference] = (filled, count)
         known = self._known[reference]
         if known is None:
@@ -366,30 +360,22 @@ class _Resolver:
         return known[0]
 
     def _at(self, reference: str, at: Map) -> Any:
-        where, found = reference.removeprefix("#"), self._whole
-        if not reference.startswith("#") or (where and not where.startswith("/")):
-            self._say(
-                f"`$ref: {reference}` does not lead into this file",
-                at,
-                "write '#/assertionTemplates/NAME'",
-            )
+        start, *steps = reference.split("/")
+        if start != "#":
+            what = f"`$ref: {reference}` does not lead into this file"
+            self._say(what, at, "write '#/assertionTemplates/NAME'")
             return None
-        for step in (step.replace("~1", "/").replace("~0", "~") for step in where.split("/")[1:]):
+        found = self._whole
+        for written in steps:
+            step = written.replace("~1", "/").replace("~0", "~")
+            index = int(step[:9]) if step.isascii() and step.isdigit() else -1
             if isinstance(found, Mapping) and step in found:
                 found = found[step]
-            elif (
-                isinstance(found, list)
-                and step.isascii()
-                and step.isdigit()
-                and int(step[:9]) < len(found)
-            ):
-                found = found[int(step[:9])]
+            elif isinstance(found, list) and 0 <= index < len(found):
+                found = found[index]
             else:
-                self._say(
-                    f"`$ref: {reference}` leads nowhere: there is no `{step}`",
-                    at,
-                    "add it, or correct the reference",
-                )
+                what = f"`$ref: {reference}` leads nowhere: there is no `{step}`"
+                self._say(what, at, "add it, or correct the reference")
                 return None
         return found
 

@@ -22,6 +22,7 @@ _VERSION = re.compile(
 )  # behind the commit of an action
 _BY_HAND = "write out what its anchors stand for, end it with one line break, and start again"
 Steps = Sequence[str | int]
+Replacement = tuple[int, int, str]  # from where to where in the text, and what takes the place
 
 
 class Remarked(str):
@@ -38,9 +39,8 @@ class Edits:
         self.values = document.read(content, file)
         self.wanted = json.loads(document.to_json(self.values))  # a copy in which nothing is shared
         whole = content.decode()
-        self.mark = whole[
-            : whole.startswith("\ufeff")
-        ]  # the byte order mark, which is no part of a YAML text
+        # The byte order mark is no part of a YAML text.
+        self.mark = whole[: whole.startswith("\ufeff")]
         self.text, self.file = whole.removeprefix(self.mark), file
         try:
             self._root = yaml.compose(self.text, Loader=_LOADER)
@@ -57,7 +57,7 @@ class Edits:
 
     def origin(self, path: Steps) -> Origin:
         """The place of a value."""
-        return Origin(self.file, document.line_of(self.values, path))
+        return document.origin_of(self.file, self.values, *path)
 
     def change(
         self,
@@ -81,18 +81,15 @@ class Edits:
 
     def result(self) -> str:
         """The text with all changes. Raises ConfigError where it would mean something else than these."""
-        edits: list[tuple[int, int, str]] = []
-        for path in sorted(
-            self._changes, key=len, reverse=True
-        ):  # at one place, what is further inside comes first
+        edits: list[Replacement] = []
+        # At one place, what is further inside comes first.
+        for path in sorted(self._changes, key=len, reverse=True):
             node: Any = self._root
             for step in path:
-                inside = (
-                    [node.value[step]]
-                    if isinstance(step, int)
-                    else [value for key, value in node.value if key.value == step]
-                )
-                node = inside[0] if inside else None
+                if isinstance(step, int):
+                    node = node.value[step]
+                else:
+                    node = next((value for key, value in node.value if key.value == step), None)
                 if node is None:  # what is inside something new is written with that
                     break
             if isinstance(node, yaml.MappingNode):
@@ -107,16 +104,13 @@ class Edits:
         except ConfigError:
             same = False
         if not same:
-            raise ConfigError.at(
-                "its form keeps this file from being changed by machine",
-                Origin(self.file),
-                _BY_HAND,
-            )
+            what = "its form keeps this file from being changed by machine"
+            raise ConfigError.at(what, Origin(self.file), _BY_HAND)
         return self.mark + whole
 
     def _edits(
         self, node: Any, drop: Collection[str], put: JsonObject, rename: Mapping[str, str]
-    ) -> Iterator[tuple[int, int, str]]:
+    ) -> Iterator[Replacement]:
         there = set()
         for key, value in node.value:
             if key.value in drop:
@@ -126,16 +120,13 @@ class Edits:
             if name != key.value:
                 yield *self._span(key), json.dumps(name) if key.style else name
             if name in put:
+                new = put[name]
                 start, end = self._span(value)
-                version = (
-                    _VERSION.match(self.text, end) if isinstance(put[name], Remarked) else None
-                )
-                start = (
-                    len(self.text[:start].rstrip())
-                    if isinstance(put[name], Mapping) and not node.flow_style
-                    else start
-                )
-                yield start, version.end() if version else end, self._shown(put[name], node)
+                if isinstance(new, Mapping) and not node.flow_style:
+                    start = len(self.text[:start].rstrip())
+                if isinstance(new, Remarked) and (version := _VERSION.match(self.text, end)):
+                    end = version.end()
+                yield start, end, self._show(new, node)
         added = {key: value for key, value in put.items() if key not in there}
         yield from (self._in_flow if node.flow_style else self._in_block)(node, drop, added)
 
@@ -150,7 +141,7 @@ class Edits:
 
     def _in_block(
         self, node: Any, drop: Collection[str], added: JsonObject
-    ) -> Iterator[tuple[int, int, str]]:
+    ) -> Iterator[Replacement]:
         for (key, value), after in pairwise([*node.value, (None, None)]):
             if key.value not in drop:
                 continue
@@ -163,14 +154,12 @@ class Edits:
         indent = " " * node.start_mark.column
         at = self._below(self._span(node)[1])
         for key, value in added.items():
-            shown = self._shown(value, node)
-            shown = shown if shown[:1] == "\n" else f" {shown}"
-            before = (
-                ""
-                if not at or self.text[at - 1] == "\n" or node.value[-1][0].value in drop
-                else "\n"
-            )
-            yield at, at, f"{before}{indent}{key}:{shown}\n"
+            shown = self._show(value, node)
+            space = "" if shown.startswith("\n") else " "
+            before = "\n"
+            if not at or self.text[at - 1] == "\n" or node.value[-1][0].value in drop:
+                before = ""
+            yield at, at, f"{before}{indent}{key}:{space}{shown}\n"
 
     def _below(self, end: int) -> int:
         """Where the line below a place begins."""
@@ -178,7 +167,7 @@ class Edits:
 
     def _in_flow(
         self, node: Any, drop: Collection[str], added: JsonObject
-    ) -> Iterator[tuple[int, int, str]]:
+    ) -> Iterator[Replacement]:
         """Between braces commas separate, and the last entry has none behind it."""
         last = node.start_mark.index + 1
         left = [pair for pair in node.value if pair[0].value not in drop]
@@ -197,13 +186,10 @@ class Edits:
         own = self.text[line:first]
         comma = f",\n{own}" if line and not own.strip() else ", "
         for position, (key, value) in enumerate(added.items()):
-            yield (
-                last,
-                last,
-                f"{comma if left or position else ''}{json.dumps(key)}: {self._shown(value, node)}",
-            )
+            before = comma if left or position else ""
+            yield last, last, f"{before}{json.dumps(key)}: {self._show(value, node)}"
 
-    def _shown(self, value: Any, node: Any) -> str:
+    def _show(self, value: Any, node: Any) -> str:
         """A value as it is written into a mapping: JSON between braces, plain where that is the same text."""
         indent = " " * node.start_mark.column
         if node.flow_style:
@@ -221,11 +207,9 @@ def _inline(value: Any) -> str:
     """Braces and brackets in one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_inline(item)}" for key, item in value.items()) + "}"
-    return (
-        "[" + ", ".join(map(_inline, value)) + "]"
-        if isinstance(value, list)
-        else _plain(value, "[{}]")
-    )
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return _plain(value, "[{}]")
 
 
 def _plain(value: Any, within: str = "{}") -> str:

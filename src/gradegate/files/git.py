@@ -13,20 +13,19 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.plain_files import regular
 from gradegate.security.environment import Environment, event_shown
+from gradegate.structs import FrozenStruct
 
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
 
-LARGEST = (
-    32 * 1024 * 1024
-)  # bytes of a loose commit or tree; a tree of 100,000 files has four million
+# Bytes of a loose commit or tree; a tree of 100,000 files has four million.
+LARGEST = 32 * 1024 * 1024
 MOST_NAME, MOST_REFS = (
     64 * 1024,
     64 * 1024 * 1024,
@@ -64,14 +63,15 @@ def is_checked_out(path: Path) -> bool:
         listed = frozenset(Index(folders_of(root)[0] / "index"))  # nothing where there is none
     except Exception:  # what the library raises on damaged bytes has no end
         return True
-    places = {path, path.resolve(), *path.parents} - {root, *root.parents}
-    names = [os.fsencode(place.relative_to(root)) for place in places if place.is_relative_to(root)]
-    inside = tuple(
-        os.fsencode(it.relative_to(root)) + b"/"
-        for it in (path, path.resolve())
-        if it.is_relative_to(root)
-    )
-    return not listed.isdisjoint(names) or any(name.startswith(inside) for name in listed)
+
+    def names(places: Iterable[Path]) -> list[bytes]:
+        return [os.fsencode(it.relative_to(root)) for it in places if it.is_relative_to(root)]
+
+    inside = tuple(name + b"/" for name in names((path, path.resolve())))
+    ways_to_it = {path, path.resolve(), *path.parents} - {root, *root.parents}
+    if any(name.startswith(inside) for name in listed):
+        return True
+    return not listed.isdisjoint(names(ways_to_it))
 
 
 def head_of(root: Path) -> str:
@@ -82,21 +82,14 @@ def head_of(root: Path) -> str:
     try:
         git, common = folders_of(root)
         head = _text(git / "HEAD").strip()
-        name = head.removeprefix("ref:").strip()
-        names = (
-            []
-            if SHA.fullmatch(head)
-            else [place for place in (git / name, common / name) if place.is_file()]
-        )
-        if names:
-            head = _text(names[0]).strip()
-        elif not SHA.fullmatch(head):
-            packed = (
-                _text(common / "packed-refs", MOST_REFS).splitlines()
-                if (common / "packed-refs").is_file()
-                else []
-            )
-            head = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+        if not SHA.fullmatch(head):
+            name = head.removeprefix("ref:").strip()
+            place = next((it for it in (git / name, common / name) if it.is_file()), None)
+            if place:
+                head = _text(place).strip()
+            else:
+                packed = _packed_refs(common)
+                head = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
     except (OSError, ValueError):
         return ""
     return head if SHA.fullmatch(head) else ""
@@ -124,12 +117,8 @@ def default_branch_is_checked_out(folder: Path, environ: Mapping[str, str]) -> b
             return head == f"ref: refs/heads/{name}"
         refs = {_MAIN, "refs/remotes/origin/main"}
         has_main = any((common / ref).is_file() for ref in refs)
-        if not has_main and (packed := common / "packed-refs").is_file():
-            has_main = any(
-                line.endswith(f" {ref}")
-                for line in _text(packed, MOST_REFS).splitlines()
-                for ref in refs
-            )
+        if not has_main:
+            has_main = any(line.partition(" ")[2] in refs for line in _packed_refs(common))
     except (OSError, ValueError):
         return False
     return head == f"ref: {_MAIN}" or (head == "ref: refs/heads/master" and not has_main)
@@ -142,6 +131,12 @@ def folders_of(root: Path) -> tuple[Path, Path]:
         git = root / _text(git).removeprefix("gitdir:").strip()
     shared = git / "commondir"
     return git, git / _text(shared).strip() if shared.is_file() else git
+
+
+def _packed_refs(common: Path) -> list[str]:
+    """The lines of the file that names all refs. Raises OSError and ValueError."""
+    packed = common / "packed-refs"
+    return _text(packed, MOST_REFS).splitlines() if packed.is_file() else []
 
 
 def _text(path: Path, most: int = MOST_NAME) -> str:
@@ -235,19 +230,19 @@ def commit_lacks(root: Path, place: Path) -> bool:
 
 FILE, FOLDER, LINK = b"100", b"40000", b"120000"  # modes in a tree; a file's goes on
 MOST_LINKS = 40  # on the way to one file, as in Linux
+Entry = tuple[bytes, str]  # of a tree: the mode, and the name of the object
 CURE = "check out the repository with actions/checkout and without `ref`, and change no file that a config names"
 WHERE = "docs/github-events.md says why"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Vouched:
+class Vouched(FrozenStruct, eq=False):
     """The files of a commit, by whose name every one of them is checked."""
 
     root: Path
     objects: Path  # of git, where it keeps the content of commits
     commit: str
     event: str
-    trees: dict[str, dict[bytes, tuple[bytes, str]]] = field(default_factory=dict, repr=False)
+    trees: dict[str, dict[bytes, Entry]] = {}
 
     @classmethod
     def around(cls, config: Path, environment: Environment) -> Vouched:
@@ -257,21 +252,16 @@ class Vouched:
         if not SHA.fullmatch(commit):
             raise ConfigError.at(f"{what}, and GITHUB_SHA names no commit", None, WHERE)
         root = repository_of(config.resolve().parent)
+        cure = f"{CURE}; {WHERE}"
         if root is None:
-            raise ConfigError.at(
-                f"{what}, and there is no git repository around `{config.name}`",
-                None,
-                f"{CURE}; {WHERE}",
-            )
+            what = f"{what}, and there is no git repository around `{config.name}`"
+            raise ConfigError.at(what, None, cure)
         workspace = repository_of(Path(environment.workspace or root).resolve())
         for folder in (root, workspace or root):
             if (head := head_of(folder)) != commit:
-                found = f"at {head}" if head else "at an unknown commit"
-                raise ConfigError.at(
-                    f"{what}, and the checkout is {found}, not at {commit}",
-                    None,
-                    f"{CURE}; {WHERE}",
-                )
+                place = head or "an unknown commit"
+                what = f"{what}, and the checkout is at {place}, not at {commit}"
+                raise ConfigError.at(what, None, cure)
         return cls(root, folders_of(root)[1] / "objects", commit, environment.event)
 
     def vouch(self, path: Path, content: bytes, shown: str, origin: Origin) -> None:
@@ -282,10 +272,8 @@ class Vouched:
     def find(self, path: Path, shown: str, origin: Origin | None) -> str:
         """The name of the content that the commit has at a path, as it is written. Raises ConfigError."""
         try:
-            top = next(
-                (parent for parent in reversed(path.parents) if parent.resolve() == self.root),
-                self.root,
-            )
+            above = (parent for parent in reversed(path.parents) if parent.resolve() == self.root)
+            top = next(above, self.root)
             steps, at, links = list(reversed(path.relative_to(top).parts)), list[str](), 0
             while steps:
                 if (step := steps.pop()) == "..":
@@ -372,7 +360,7 @@ class Vouched:
             return mode == LINK and object_name("blob", target, len(self.commit)) == name
         return place.is_file() if mode.startswith(FILE) else mode != LINK and place.is_dir()
 
-    def _entry(self, at: Sequence[str]) -> tuple[bytes, str]:
+    def _entry(self, at: Sequence[str]) -> Entry:
         """The mode and the name of what the commit has at these steps.
 
         Raises KeyError where it has nothing there, NotADirectoryError where a link or a file is on the way, and LookupError.
@@ -384,16 +372,13 @@ class Vouched:
             mode, name = self._tree(name)[os.fsencode(part)]
         return mode, name
 
-    def _tree(self, name: str) -> dict[bytes, tuple[bytes, str]]:
+    def _tree(self, name: str) -> dict[bytes, Entry]:
         """The entries of a tree; of the commit the one that is its tree."""
         if name not in self.trees and name == self.commit:
             self.trees[name] = {b"": (FOLDER, _tree_of(self.objects, name))}
         elif name not in self.trees:
-            tree, place, entries = (
-                read_object(self.objects, name, "tree"),
-                0,
-                dict[bytes, tuple[bytes, str]](),
-            )
+            tree, place = read_object(self.objects, name, "tree"), 0
+            entries = {}
             while place < len(tree):
                 end = tree.index(b"\0", place)
                 mode, _, entry = tree[place:end].partition(b" ")

@@ -35,9 +35,8 @@ MAX_FILE = 64 * MIB  # bytes of one file
 MAX_FILES = 128 * MIB  # bytes of all files of a run
 MAX_VALUES = 4_000_000  # keys and values of all files, a list counted twice, a mapping thrice: as they take memory
 MAX_ALIASED = 1_000_000  # values that the aliases of a file may repeat; a text is one for every 128 characters
-MAX_BASELINE = (
-    512 * MIB
-)  # bytes of the results of the base; 100,000 cases with short answers have a third of that
+# Bytes of the results of the base; 100,000 cases with short answers have a third of that.
+MAX_BASELINE = 512 * MIB
 MAX_HISTORY = 128 * MIB  # bytes of the history; 18,000 grades with 60 runs each
 MAX_LINES = 1_000_000  # of a file of JSON lines
 MAX_ENTRIES = 200_000  # of folders that a pattern of files looks at
@@ -45,9 +44,8 @@ MAX_MATCHES = 10_000  # files of one pattern
 MAX_COMBINATIONS = 10_000  # of the lists in the variables of one test
 MAX_ANSWERS = 100_000  # of a run: tests by prompts, providers and repetitions
 MAX_GRADES = 400_000  # of a run: answers by assertions
-MAX_PLANNED = (
-    256 * MIB
-)  # characters of the prompts and variables of all answers, as reports will show them
+# Characters of the prompts and variables of all answers, as reports will show them.
+MAX_PLANNED = 256 * MIB
 MAX_MISTAKES = 200  # of the keys of one mapping; to suggest another name takes a millisecond
 MAX_BODY = 4 * MIB  # bytes of one response; that of a model that says all it can has a tenth
 MAX_BODY_VALUES = 200_000  # of its JSON, by its commas; 64 embeddings have that many

@@ -146,7 +146,7 @@ def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None)
     folders = [
         folder for place in files for folder in place.steps[:-1] if not os.path.lexists(folder)
     ]
-    made: list[Path] = []
+    made = []
     try:
         for place, text in files.items():
             # A file that was begun is among those ``made``, whole or not.
@@ -204,16 +204,10 @@ def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:
         if position == len(place.parts):
             yield Mistake(f"`{shown}`{_THERE}", None, cure)
         elif stat.S_ISLNK(mode):
-            yield Mistake(
-                f"`{shown}` is a symbolic link",
-                None,
-                "make it a folder: links of a repository are not followed",
-            )
+            cure = "make it a folder: links of a repository are not followed"
+            yield Mistake(f"`{shown}` is a symbolic link", None, cure)
             return
         elif not stat.S_ISDIR(mode):
-            yield Mistake(
-                f"`{shown}` is not a folder",
-                None,
-                "move it away: files are to be made in a folder of that name",
-            )
+            cure = "move it away: files are to be made in a folder of that name"
+            yield Mistake(f"`{shown}` is not a folder", None, cure)
             return

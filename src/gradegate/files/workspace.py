@@ -12,24 +12,22 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice, pairwise, takewhile
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.git import Vouched
+from gradegate.files.git import Vouched, repository_of
 from gradegate.files.limits import MAX_ENTRIES, MAX_FILE, MAX_MATCHES, READ, TooMuch
 from gradegate.files.paths import holds_credentials, is_code, is_hidden, is_material
 from gradegate.registry import near
 from gradegate.security.environment import Environment
-from gradegate.structs import Struct
+from gradegate.structs import FrozenStruct, Struct
 
 _NAMES = 5_000  # of a folder that are looked at, for one that was meant
 _MAX_PARTS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(FrozenStruct, eq=False):
     """A folder that config files may read from, and nothing beyond it.
 
     ``vouched`` says of what it holds which files are read; ``opened`` are those that were. ``named`` are all that were looked for,
@@ -38,12 +36,10 @@ class Workspace:
 
     root: Path
     vouched: Vouched | None = None
-    opened: set[Path] = field(default_factory=set, compare=False, repr=False)
-    named: set[Path] = field(default_factory=set, compare=False, repr=False)
-    folders: set[Path] = field(default_factory=set, compare=False, repr=False)
-    instead: Mapping[Path, bytes] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # what files are going to hold
+    opened: set[Path] = set()
+    named: set[Path] = set()
+    folders: set[Path] = set()
+    instead: Mapping[Path, bytes] = {}  # what files are going to hold
 
     @classmethod
     def around(
@@ -51,16 +47,12 @@ class Workspace:
     ) -> Workspace:
         """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
         config = config.resolve()
-        folders = [Path(environment.workspace)] if environment.workspace else []
-        folders += [*[folder for folder in config.parents if (folder / ".git").exists()][:1], cwd]
-        roots = (folder.resolve() for folder in folders)
-        return cls(
-            next(
-                (root for root in roots if config.is_relative_to(root) and root != root.parent),
-                config.parent,
-            ),
-            vouched,
-        )
+        for folder in (environment.workspace, repository_of(config.parent), cwd):
+            # The root of the file system, here in place of a folder that there is not, is never taken.
+            root = Path(folder or "/").resolve()
+            if config.is_relative_to(root) and root != root.parent:
+                return cls(root, vouched)
+        return cls(config.parent, vouched)
 
     def name(self, path: Path) -> str:
         """A path as messages and annotations show it: relative to the root, with forward slashes."""
@@ -88,19 +80,13 @@ class Workspace:
             raise ConfigError.at(f"`{reference}` leads out of the workspace", origin, cure)
         if holds_credentials(path.relative_to(self.root)):
             cure = "move what a model may see into a file with another name"
-            raise ConfigError.at(
-                f"`{reference}` is a file with credentials, which gradegate does not read",
-                origin,
-                cure,
-            )
+            what = f"`{reference}` is a file with credentials, which gradegate does not read"
+            raise ConfigError.at(what, origin, cure)
         folder = base.resolve()  # which may be hidden itself: the workflow names the config
         if is_hidden(path.relative_to(folder if path.is_relative_to(folder) else self.root)):
             cure = "move what a model may see into a file and a folder that do not start with a dot"
-            raise ConfigError.at(
-                f"`{reference}` is hidden, as what tools keep for themselves is, and is not read",
-                origin,
-                cure,
-            )
+            what = f"`{reference}` is hidden, as what tools keep for themselves is, and is not read"
+            raise ConfigError.at(what, origin, cure)
         return path
 
     def _check_ending(self, path: Path, origin: Origin) -> None:
@@ -115,11 +101,8 @@ class Workspace:
         """The content of a file inside the workspace. Raises ConfigError, also for a ``file://`` with code, unless ``code``."""
         if reference.startswith("file://") and is_code(reference) and not code:
             what = f"`{reference}` is code, which gradegate does not run here"
-            raise ConfigError.at(
-                what,
-                origin,
-                "write what it makes into a text, JSON or YAML file in an earlier step",
-            )
+            cure = "write what it makes into a text, JSON or YAML file in an earlier step"
+            raise ConfigError.at(what, origin, cure)
         path = self.locate(reference, base, origin)
         if reference.startswith("file://"):
             self._check_ending(path, origin)
@@ -148,9 +131,8 @@ class Workspace:
         except TooMuch as e:
             raise ConfigError.at(str(e), origin, "read smaller files, or fewer") from e
         if self.vouched is not None:
-            self.vouched.vouch(
-                base / reference.removeprefix("file://"), content, self.name(path), origin
-            )
+            written = base / reference.removeprefix("file://")
+            self.vouched.vouch(written, content, self.name(path), origin)
         return content
 
     def text(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> str:
@@ -220,7 +202,7 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
         folder, name = folder.parent, folder.name
     wants_folder = folder != path.parent
     what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
-    others: list[str] = []
+    others = []
     with suppress(OSError), os.scandir(folder) as entries:
         others = sorted(
             entry.name for entry in islice(entries, _NAMES) if entry.is_dir() == wants_folder
@@ -275,7 +257,7 @@ def matches(folder: Path, parts: Sequence[str]) -> set[Path]:
     """
     if len(parts) > _MAX_PARTS:
         raise TooMany(f"has more than {_MAX_PARTS} parts")
-    found: set[Path] = set()
+    found = set()
     for path in _Walk().matches(folder, tuple(parts)):
         found.add(path)
         if len(found) > MAX_MATCHES:

@@ -76,9 +76,8 @@ def line_of(document: Any, path: Sequence[str | int]) -> int:
     line = getattr(document, "line", 0)
     for step in path:
         if isinstance(document, Map) and step in document:
-            if (
-                len(document.places) != len(document) or step not in document.places
-            ):  # counted once: each of the keys may ask
+            # Counted once: each of the keys may ask.
+            if len(document.places) != len(document) or step not in document.places:
                 document.places = {name: place for place, name in enumerate(document)}
             position = document.places[str(step)]
             if position < len(document.lines):
@@ -91,6 +90,11 @@ def line_of(document: Any, path: Sequence[str | int]) -> int:
             break
         line = getattr(document, "line", line) if isinstance(document, Map) else line
     return int(line)
+
+
+def origin_of(file: str, document: Any, *path: str | int) -> Origin:
+    """The place of the value at a path in the document of a file; without a path, that of the document itself."""
+    return Origin(file, line_of(document, path))
 
 
 def at_line(value: Any, line: int, levels: int = -1) -> Any:
@@ -173,11 +177,8 @@ class _Reader:
         READ.add_values(self._count)
         for event in self._events:
             if isinstance(event, DocumentStartEvent):
-                raise self._error(
-                    "the file holds more than one YAML document",
-                    event,
-                    "keep one document to a file",
-                )
+                what = "the file holds more than one YAML document"
+                raise self._error(what, event, "keep one document to a file")
         if self.mistakes:
             raise ConfigError(*self.mistakes)
         return value
@@ -264,13 +265,9 @@ class _Reader:
                     )
                 merged += sources
             elif key in mapping:
-                self.mistakes.append(
-                    Mistake(
-                        f"the key `{key}` occurs twice",
-                        Origin(self._file, line),
-                        "merge both into one",
-                    )
-                )
+                origin = Origin(self._file, line)
+                what = f"the key `{key}` occurs twice"
+                self.mistakes.append(Mistake(what, origin, "merge both into one"))
             else:
                 mapping[key] = value
                 lines.append(line)
@@ -297,10 +294,8 @@ class _Reader:
 
 def _mistake(text: str, file: str, error: Any) -> Mistake:
     """A MarkedYAMLError in words of people; it may have no mark, and then the file as a whole is meant."""
-    mark, said = (
-        error.problem_mark or error.context_mark,
-        " ".join(filter(None, (error.context, error.problem))),
-    )
+    mark = error.problem_mark or error.context_mark
+    said = " ".join(filter(None, (error.context, error.problem)))
     if mark is None:
         return Mistake(f"not valid YAML: {said}", Origin(file), "correct the YAML")
     if conflict := _MERGE.search(text):
@@ -318,19 +313,17 @@ def _mistake(text: str, file: str, error: Any) -> Mistake:
     elif "nesting depth" in said:  # libyaml's own limit: it scans ahead of our count of levels
         what, cure = f"nested deeper than {MAX_DEPTH} levels", "flatten it"
     else:
-        table = yaml.safe_load(
-            resources.files("gradegate.files").joinpath("yaml_errors.yaml").read_text("utf-8")
-        )
-        if words := next((words for words in table if words["said"] in said), None):
-            mark = error.context_mark if words["at"] == "start" and error.context_mark else mark
-            line, what, cure = lines[min(mark.line, len(lines) - 1)], words["what"], words["cure"]
+        table = resources.files("gradegate.files").joinpath("yaml_errors.yaml").read_text("utf-8")
+        for words in yaml.safe_load(table):
+            if words["said"] in said:
+                if words["at"] == "start" and error.context_mark:
+                    mark = error.context_mark
+                line = lines[min(mark.line, len(lines) - 1)]
+                what, cure = words["what"], words["cure"]
+                break
     # The line, or what is around the column (from 0), and a mark below that column; tabs are shown as arrows.
     start, end = max(0, mark.column - _BEFORE), mark.column + _AFTER
     excerpt = ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
     excerpt = f"{excerpt}\n{' ' * (mark.column - start + (start > 0))}^".replace("\t", "→")
-    return Mistake(
-        f"not valid YAML, column {mark.column + 1}: {what}",
-        Origin(file, mark.line + 1),
-        cure,
-        excerpt=excerpt,
-    )
+    what = f"not valid YAML, column {mark.column + 1}: {what}"
+    return Mistake(what, Origin(file, mark.line + 1), cure, excerpt=excerpt)

@@ -1,6 +1,7 @@
 """How a grader agrees with people, and how often it changes its mind. Pure."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from gradegate.gate.statistics import (
     upper_bound,
     wilson,
 )
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
 from gradegate.structs import FrozenStruct
@@ -67,7 +68,7 @@ class Judged(FrozenStruct):
     def votes(self) -> tuple[int, int]:
         """How many asks passed and failed; an ERROR is no vote."""
         outcomes = [grade.outcome for grade in self.grades]
-        return outcomes.count(Outcome.PASS), outcomes.count(Outcome.FAIL)
+        return outcomes.count(PASS), outcomes.count(FAIL)
 
     @property
     def differs(self) -> bool:
@@ -134,9 +135,9 @@ class Calibration:
     @cached_property
     def assertions(self) -> tuple[Agreement, ...]:
         """Each assertion, by type and metric, in the order of the labels."""
-        groups: dict[tuple[str, str], list[Judged]] = {}
+        groups = defaultdict(list)
         for it in self.judged:
-            groups.setdefault((it.first.assertion.type, it.first.metric), []).append(it)
+            groups[it.first.assertion.type, it.first.metric].append(it)
         return tuple(_agreement(several, *names) for names, several in groups.items())
 
     @property
@@ -162,12 +163,8 @@ class Calibration:
 
 def _agreement(judged: Sequence[Judged], assertion: str = "", metric: str = "") -> Agreement:
     pairs = [(it.passes, it.first.outcome) for it in judged]
-    cells = (
-        pairs.count((passes, outcome))
-        for passes in (True, False)
-        for outcome in (Outcome.PASS, Outcome.FAIL)
-    )
-    errors = sum(outcome is Outcome.ERROR for _, outcome in pairs)
+    cells = (pairs.count((passes, outcome)) for passes in (True, False) for outcome in (PASS, FAIL))
+    errors = sum(outcome is ERROR for _, outcome in pairs)
     # What no model grades cannot change, and would hide what does. An ask without a verdict is no vote, and none to pass
     # either: one pass beside two of them shows no majority.
     changing = flips(it.votes for it in judged if it.asks_model and 2 * it.votes[0] > len(it.rows))

@@ -13,22 +13,16 @@ from gradegate.results.baseline import (
     WORST,
     standing,
 )
-from gradegate.results.grades import Counterpart, Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
 from gradegate.results.rows import Row, counted, open_in_case, open_in_grade, runs_of, takes
 from gradegate.structs import replace
-
-PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 
 
 def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
     """What a case comes to by its first runs, None as long as further ones decide."""
     made = outcomes[: runs.of]
-    left, passed, failed, most = (
-        runs.of - len(made),
-        made.count(PASS),
-        made.count(FAIL),
-        runs.of - runs.passes,
-    )
+    passed, failed, _ = map(made.count, Outcome)
+    left, most = runs.of - len(made), runs.of - runs.passes
     if passed >= runs.passes:
         return PASS
     if failed > most:
@@ -54,10 +48,8 @@ def next_runs(rules: Iterable[Rule], rows: Sequence[Row], needs: CaseRuns) -> in
         runs, outcomes = of_rule(rule, needs), [it for row in rows if (it := outcome_of(rule, row))]
         if len(outcomes) == len(rows) and not verdict(runs, outcomes):
             made = outcomes[: runs.of]
-            to_pass, to_fail = (
-                runs.passes - made.count(PASS),
-                runs.of - runs.passes + 1 - made.count(FAIL),
-            )
+            to_pass = runs.passes - made.count(PASS)
+            to_fail = runs.of - runs.passes + 1 - made.count(FAIL)
             most = max(most, 1, min(to_pass, to_fail, runs.of - len(made)))
         if rule and rule.min_score is not None and outcomes:  # a mean is over all runs
             most = max(most, runs.of - len(rows))
@@ -131,12 +123,10 @@ def _counting(row: Row) -> Row:
 
 
 def _is_forgiven(row: Row) -> bool:
-    bad = [
-        grade
+    return any(grade.quarantine for grade in row.grades) and all(
+        grade.quarantine or grade.has_passed or grade.inner or not grade.assertion.counts
         for grade in row.grades
-        if not grade.has_passed and not grade.inner and grade.assertion.counts
-    ]
-    return all(grade.quarantine for grade in bad) and any(grade.quarantine for grade in row.grades)
+    )
 
 
 # --- a case as one row ----------------------------------------------------------------------------------------
@@ -172,23 +162,25 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
     why = [it for it, outcome in zip(forgiven, outcomes, strict=True) if outcome is end]
     if rule and rule.blocking and end is not PASS and why and all(why):
         return None  # of a test in quarantine
-    row = replace(telling[0], outcome=end, threshold=None, verdict=end, runs=len(rows), of=runs.of)
-    row = replace(row, passed=outcomes.count(PASS), needed=runs.passes)
+    row = replace(
+        telling[0],
+        outcome=end,
+        threshold=None,
+        verdict=end,
+        runs=len(rows),
+        of=runs.of,
+        passed=outcomes.count(PASS),
+        needed=runs.passes,
+    )
     row = replace(row, reason=row.ran)
     selected = [grade for one in telling for grade in _selected(rule, one)]
     decisive = [grade for grade in selected if grade.outcome is end] or selected
     if not decisive:
         return row
     bases = {grade.base.outcome if grade.base else ERROR for grade in _selected(rule, row)}
-    base = (
-        row.base
-        if _is_whole(rule, row)
-        else None
-        if ERROR in bases
-        else FAIL
-        if FAIL in bases
-        else PASS
-    )
+    base = row.base
+    if not _is_whole(rule, row):
+        base = None if ERROR in bases else FAIL if FAIL in bases else PASS
     compared = any(grade.status or grade.base for grade in selected) or row.base is not None
     first = decisive[0]
     grade = replace(
@@ -234,9 +226,8 @@ def _status(rule: Rule | None, end: Outcome, base: Outcome | None, telling: Sequ
 
 # --- what is open ---------------------------------------------------------------------------------------------
 
-Run = tuple[
-    int, Row, frozenset[int]
-]  # the number of its row, the row, and the positions of its open grades
+# The number of its row, the row, and the positions of its open grades.
+Run = tuple[int, Row, frozenset[int]]
 
 
 def open_places(rule: Rule, case: Sequence[Run]) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ from gradegate.gate.rules import apply, count, is_in_quarantine, spared
 from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.gate_changes import GUARD, NO_CHANGES, GateChanges, done, guarded
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade
 from gradegate.results.rows import Row, left_open, parts, runs_of, takes
 from gradegate.results.run_result import NO_POWER, Decision, GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
@@ -29,7 +29,7 @@ def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
     A rule that only looks at the base is missed for new failures, and any other for whatever it selects. What failed once
     and was not asked to its end is no reason: the rule is missed without it.
     """
-    places: set[int] = set()
+    places = set()
     for result in rules:
         if result.rule.blocking and result.has_failed:
             own = [(place, row) for place, row in enumerate(rows) if row.suite == result.rule.suite]
@@ -43,15 +43,11 @@ def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
 def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[int]:
     places = {id(row): place for place, row in rows}
     for case in runs_of(row for _, row in rows):
-        row, place, open_ = case[0], places[id(case[0])], left_open(case[0])
+        row, open_ = case[0], left_open(case[0])
         if row.needs:
             opened = Opened.of_case([(places[id(run)], run, left_open(run)) for run in case])
-            if any(
-                outcome is Outcome.FAIL and not unit for outcome, unit, _ in units(rule, opened)
-            ):
-                yield from (
-                    places[id(run)] for run in case if outcome_of(rule, run) is Outcome.FAIL
-                )
+            if _fails_for_good(rule, opened):
+                yield from (places[id(run)] for run in case if outcome_of(rule, run) is FAIL)
             continue
         if rule.beside_base:
             grades = tuple(
@@ -59,79 +55,91 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
                 for position, grade in enumerate(row.grades)
                 if position not in open_ and takes(rule, row, grade)
             )
-            blames = (
-                any(grade.has_failed for grade in grades)
-                and Case(row, grades).standing == NEW_FAILURE
-            )
+            has_failure = any(grade.has_failed for grade in grades)
+            blames = has_failure and Case(row, grades).standing == NEW_FAILURE
         else:
-            blames = any(
-                outcome is Outcome.FAIL and not positions
-                for outcome, positions, _ in units(rule, Opened(row, open_))
-            )
+            blames = _fails_for_good(rule, Opened(row, open_))
         if blames:
-            yield place
+            yield places[id(row)]
+
+
+def _fails_for_good(rule: Rule, opened: Opened) -> bool:
+    return any(outcome is FAIL and not unit for outcome, unit, _ in units(rule, opened))
 
 
 class _Errors(NamedTuple):
-    """What the ERRORs that count come to under the policies: "", "inconclusive" or "block", and how that is said."""
+    """What the ERRORs that count do under the policies: "", "inconclusive" or "block", and how that is said."""
 
     effect: str
-    said: str
-    setup: bool
+    reason: str
 
 
 class _Error(NamedTuple):
-    """An ERROR that decides. ``held``: something came that may be a failure, or the run itself left it: no policy ignores it."""
+    """An ERROR that decides.
+
+    No policy ignores one that ``may_hide_failure``: something came that may be a failure, or the run itself left it.
+    """
 
     reason: str
-    held: bool
+    may_hide_failure: bool
 
 
-def _errors(run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResult]) -> _Errors:
+def _weigh_errors(
+    run: RunResult, policies: Sequence[Policy], rules: Sequence[RuleResult]
+) -> _Errors:
     """The ERRORs of all suites, each under the policy of its own."""
-    setup = any(grade.has_error and grade.setup for row in run.rows for grade in row.grades)
     by_suite = {rule.suite: policy for policy in policies for rule in policy.rules}
     blocking = [result for result in rules if result.rule.blocking]
-    effects, found = set[str](), list[_Error]()
+    effects = set()
+    reasons = []
     for suite, policy in by_suite.items():
         rows: list[Row] = []
         for case in runs_of(row for row in run.rows if row.suite == suite):
-            # The runs of a case as a rule sees them: as one with an error, where there is one.
-            views = (
-                [row for result in blocking if (row := whole(result.rule, case))]
-                if case[0].needs
-                else []
-            )
-            rows += [min(views, key=lambda row: not row.has_error)] if views else case
-        effect, deciding = policy.errors, list(_found(run, rows, blocking))
+            rows += _as_blocking_rules_see(case, blocking)
+        errors = list(_deciding_errors(run, rows, blocking))
+        effect = policy.errors
         if effect == "ignore":
             counting = ((row, grade) for row in rows for grade in row.grades if grade.counts)
             looked_at = sum(
                 any(takes(result.rule, *pair) for result in blocking) for pair in counting
             )
             silent = sum(bool(row.error) and not row.grades for row in rows)
-            held = [error for error in deciding if error.held]
-            few = len(deciding) <= exact(policy.errors_up_to) * (looked_at + silent)
-            effect, deciding = (
-                ("", deciding) if few and not held else ("inconclusive", held if few else deciding)
-            )
-        effects |= {effect} if deciding else set()
-        found += deciding
-    if not found:
-        return _Errors("", "", setup)
-    first, more = found[0].reason, len(found) > 1
-    what, _, how = first.partition(": ")
-    said = f"{many(len(found), 'error')}{'; the first' * more}: {first}"
-    if what in (CONTRADICTION, DOUBT, RETURN) and all(
-        error.reason.startswith(f"{what}: ") for error in found
+            unignorable = [error for error in errors if error.may_hide_failure]
+            effect = "inconclusive"
+            if len(errors) <= exact(policy.errors_up_to) * (looked_at + silent):
+                effect = "inconclusive" if unignorable else ""
+                errors = unignorable or errors
+        if errors:
+            effects.add(effect)
+            reasons += [error.reason for error in errors]
+    effect = next((effect for effect in ("block", "inconclusive") if effect in effects), "")
+    return _Errors(effect, _summarise_errors(reasons))
+
+
+def _as_blocking_rules_see(case: Sequence[Row], blocking: Iterable[RuleResult]) -> Sequence[Row]:
+    """The runs of a case as one row, with an error where a rule sees one; any other row as it is."""
+    if not case[0].needs:
+        return case
+    views = [row for result in blocking if (row := whole(result.rule, case))]
+    return [min(views, key=lambda row: not row.has_error)] if views else case
+
+
+def _summarise_errors(reasons: Sequence[str]) -> str:
+    """How many errors there are, and the reason of the first."""
+    if not reasons:
+        return ""
+    kind, _, details = reasons[0].partition(": ")
+    first = "the first: " if len(reasons) > 1 else ""
+    if kind in (CONTRADICTION, DOUBT, RETURN) and all(
+        reason.startswith(f"{kind}: ") for reason in reasons
     ):
-        said = f"{what} on {many(len(found), 'case')} ({'the first: ' * more}{how})"
-    return _Errors(
-        next((effect for effect in ("block", "inconclusive") if effect in effects), ""), said, setup
-    )
+        return f"{kind} on {many(len(reasons), 'case')} ({first}{details})"
+    return f"{many(len(reasons), 'error')}{'; ' if first else ': '}{first}{reasons[0]}"
 
 
-def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) -> Iterator[_Error]:
+def _deciding_errors(
+    run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]
+) -> Iterator[_Error]:
     """The ERRORs that decide: of what a blocking rule looks at, and of answers of which nothing was asserted.
 
     What an interruption left undone is not an error for certain: it might pass.
@@ -139,30 +147,25 @@ def _found(run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]) 
     if _cut_short(run):
         rows = [row for row in rows if not (row.undone or any(it.undone for it in row.grades))]
     for row in rows:
-        errors = [it for it in row.grades if it.counts and it.has_error]
+        errors = [grade for grade in row.grades if grade.counts and grade.has_error]
         # Where the error leaves the whole case undecided, what fails in it is in no count.
-        hides = row.has_error and any(it.counts and it.has_failed for it in row.grades)
+        hides = row.has_error and any(grade.counts and grade.has_failed for grade in row.grades)
         usage = run.target_usage if row.error else run.grader_usage
         for grade in errors:
             looking = [result for result in blocking if takes(result.rule, row, grade)]
-            # Where nothing looks at it, it is advice, unless no model that was asked is there at all.
-            absent = (grade.unheard or grade.withheld) and not (usage.calls or usage.cached)
-            if (
-                not (is_contradicted(grade) and all(result.bears for result in looking))
-                if looking
-                else absent
-            ):
-                yield _Error(grade.reason, held=not grade.unheard or hides)
-        whole = (
-            row.has_error and row.grades and not errors
-        )  # no mean can be taken, or no score was made
-        if whole and any(outcome_of(result.rule, row) is Outcome.ERROR for result in blocking):
-            yield _Error(row.reason, held=True)
-    yield from (
-        _Error(row.error, row.undone or row.withheld)
-        for row in rows
-        if row.error and not row.grades
-    )
+            decides = not (is_contradicted(grade) and all(result.bears for result in looking))
+            if not looking:  # it is advice, unless no model that was asked is there at all
+                absent = grade.unheard or grade.withheld
+                decides = absent and not (usage.calls or usage.cached)
+            if decides:
+                yield _Error(grade.reason, not grade.unheard or hides)
+        # No mean can be taken, or no score was made.
+        is_only_whole = row.has_error and row.grades and not errors
+        if is_only_whole and any(outcome_of(result.rule, row) is ERROR for result in blocking):
+            yield _Error(row.reason, may_hide_failure=True)
+    for row in rows:
+        if row.error and not row.grades:
+            yield _Error(row.error, row.undone or row.withheld)
 
 
 def decide(
@@ -170,11 +173,12 @@ def decide(
 ) -> Decision:
     """The verdict on a run. A threshold is met at equality. ``changes`` are what the pull request does to its gate."""
     rules = (
-        *_applied(run, policies),
+        *_apply_rules(run, policies),
         *([_guard(changes)] if changes.found and changes.block else ()),
     )
-    errors = _errors(run, policies, rules)
-    outcome, reason = _outcome(run, rules, errors, changes)
+    errors = _weigh_errors(run, policies, rules)
+    outcome, reason = _conclude(run, rules, errors, changes)
+    has_setup_error = any(it.has_error and it.setup for row in run.rows for it in row.grades)
     if run.made.only and outcome is GateOutcome.PASS:  # a part never passes for the whole
         outcome = GateOutcome.ADVISORY
     return Decision(
@@ -184,7 +188,7 @@ def decide(
         run=run,
         grades=count(grade.outcome for row in run.rows for grade in row.grades),
         cases=count(row.outcome for row in as_cases(None, run.rows) if row.grades or row.error),
-        setup=outcome is GateOutcome.INCONCLUSIVE and errors.setup,
+        setup=outcome is GateOutcome.INCONCLUSIVE and has_setup_error,
         changes=changes,
         blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
     )
@@ -199,7 +203,7 @@ def is_whole(decision: Decision, policies: Sequence[Policy]) -> bool:
     return (
         bool(run.rows)
         and not was_cut_short
-        and not _errors(graded, policies, decision.rules).effect
+        and not _weigh_errors(graded, policies, decision.rules).effect
     )
 
 
@@ -209,7 +213,7 @@ def _with_contradictions_as_failures(row: Row) -> Row:
     for place, grade in enumerate(grades):
         errors = [part for part in parts(row.grades, place) if part.has_error]
         if errors and all(map(is_contradicted, errors)):
-            grades[place] = replace(grade, outcome=Outcome.FAIL, score=0.0)
+            grades[place] = replace(grade, outcome=FAIL, score=0.0)
     if tuple(grades) == row.grades:
         return row
     outcome = conclude_case(grades, row.threshold).outcome
@@ -226,32 +230,35 @@ def withheld(decision: Decision, changes: GateChanges) -> Decision:
         return replace(decision, rules=(guard,))
     said = replace(decision.run, notes=(Note(f"Not run: {decision.reason}"), *decision.run.notes))
     return replace(
-        decision, outcome=GateOutcome.BLOCKED, reason=_named([guard]), rules=(guard,), run=said
+        decision,
+        outcome=GateOutcome.BLOCKED,
+        reason=_name_reasons([guard]),
+        rules=(guard,),
+        run=said,
     )
 
 
-def _applied(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]:
+def _apply_rules(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleResult]:
     """The rules of all suites; that every case passes says nothing about a suite in which nothing counts."""
     powers = iter(run.powers)
-    for policy, rule in ((one, rule) for one in policies for rule in one.rules):
-        power = asdict(next(powers, NO_POWER))
-        suite_rows = [row for row in run.rows if row.suite == rule.suite]
-        if not (
-            (rule.every_case or rule.is_default)
-            and rule.blocking
-            and suite_rows
-            and not any(row.counts or is_in_quarantine(row) for row in suite_rows)
-        ):
+    cut_short = _cut_short(run)
+    for policy in policies:
+        for rule in policy.rules:
+            power = asdict(next(powers, NO_POWER))
+            rows = [row for row in run.rows if row.suite == rule.suite]
+            is_strict = (rule.every_case or rule.is_default) and rule.blocking
+            if is_strict and rows and not any(row.counts or is_in_quarantine(row) for row in rows):
+                continue
 
-            def result(
+            def apply_to(
                 rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.reask == "answers"
             ) -> RuleResult:
                 return with_base(apply(rule, rows), rows, run, answers)
 
-            found = ruled(result(suite_rows), suite_rows, run.labels, result)
-            if found.has_passed and _cut_short(run):  # what is missing might miss it
-                found = replace(found, outcome=Outcome.ERROR, reason=_cut_short(run))
-            yield replace(found, **power)
+            result = ruled(apply_to(rows), rows, run.labels, apply_to)
+            if result.has_passed and cut_short:  # what is missing might miss it
+                result = replace(result, outcome=ERROR, reason=cut_short)
+            yield replace(result, **power)
 
 
 def _cut_short(run: RunResult) -> str:
@@ -264,76 +271,73 @@ def _cut_short(run: RunResult) -> str:
 def _guard(changes: GateChanges) -> RuleResult:
     """The rule that is missed when a pull request changes its own gate and nobody approved that."""
     if changes.approved:
-        return RuleResult(
-            Rule(GUARD), Outcome.PASS, f"{done(changes)}, approved by {changes.approved}"
-        )
-    return RuleResult(Rule(GUARD), Outcome.FAIL, guarded(changes))
+        return RuleResult(Rule(GUARD), PASS, f"{done(changes)}, approved by {changes.approved}")
+    return RuleResult(Rule(GUARD), FAIL, guarded(changes))
 
 
-def _outcome(
+def _conclude(
     run: RunResult, rules: Sequence[RuleResult], errors: _Errors, changes: GateChanges
 ) -> tuple[GateOutcome, str]:
-    blocking = [rule for rule in rules if rule.rule.blocking]
-    failed = [rule for rule in blocking if rule.has_failed]
-    if failed:
-        return GateOutcome.BLOCKED, _named(failed) + spared(run, missed=True)
+    """The outcome with its reason, by the first of these questions that is answered with yes."""
+    blocking = [result for result in rules if result.rule.blocking]
+    missed = [result for result in blocking if result.has_failed]
+    if missed:
+        return GateOutcome.BLOCKED, _name_reasons(missed) + spared(run, missed=True)
     if errors.effect == "block":
-        return GateOutcome.BLOCKED, f"{errors.said}, and errors block"
-    if why := _cut_short(run):
-        return GateOutcome.INCONCLUSIVE, why
-    if errors.effect:
-        return GateOutcome.INCONCLUSIVE, errors.said
-    erring = [rule for rule in blocking if rule.has_error]
-    if erring:
-        return GateOutcome.INCONCLUSIVE, _named(erring[:1])
-    suites = dict.fromkeys(row.suite for row in run.rows)
+        return GateOutcome.BLOCKED, f"{errors.reason}, and errors block"
+    unknown = _cut_short(run) or (errors.effect and errors.reason)
+    if unknown:
+        return GateOutcome.INCONCLUSIVE, unknown
+    unsettled = [result for result in blocking if result.has_error]
+    if unsettled:
+        return GateOutcome.INCONCLUSIVE, _name_reasons(unsettled[:1])
     graded = {row.suite for row in run.rows if any(not grade.has_error for grade in row.grades)}
-    if not graded:
-        return GateOutcome.INCONCLUSIVE, "nothing could be graded"
-    if len(graded) < len(suites):
-        first = next(suite for suite in suites if suite not in graded)
-        return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {first}"
+    ungraded = [row.suite for row in run.rows if row.suite not in graded]
+    if ungraded or not graded:
+        where = f" in {ungraded[0]}" if graded else ""
+        return GateOutcome.INCONCLUSIVE, f"nothing could be graded{where}"
     if changes.weakened and not changes.approved:
         return GateOutcome.ADVISORY, done(changes)
-    advisory = [rule for rule in rules if not rule.rule.blocking and not rule.has_passed]
+    advisory = [result for result in rules if not (result.rule.blocking or result.has_passed)]
     if advisory:
-        return GateOutcome.ADVISORY, _named(advisory)
-    # Grades that failed and that no rule looks at, or could not be told and that no rule that blocks does.
-    short = (
-        (row, it) for row in run.rows for it in row.grades if not it.has_passed and not it.inner
-    )
-    looked_at = [result.rule for result in rules]
+        return GateOutcome.ADVISORY, _name_reasons(advisory)
     findings = sum(
-        not it.counts
-        or not any(rule.blocking or it.has_failed for rule in looked_at if takes(rule, row, it))
-        for row, it in short
+        _is_advisory(row, grade, rules)
+        for row in run.rows
+        for grade in row.grades
+        if not (grade.has_passed or grade.inner)
     )
     if findings:
         return GateOutcome.ADVISORY, many(findings, "advisory finding")
-    new = [rule for rule in blocking if rule.new_failures or rule.within_noise]
-    if new:
-        return GateOutcome.ADVISORY, _named(new)
+    tolerant = [result for result in blocking if result.new_failures or result.within_noise]
+    if tolerant:
+        return GateOutcome.ADVISORY, _name_reasons(tolerant)
     if not blocking:
-        return (
-            GateOutcome.ADVISORY,
-            "everything passed, but nothing can block: every assertion is advisory",
-        )
-    undecided = [rule for rule in blocking if rule.outcome is None]
-    not_decided = f"not decided: {_named(undecided)}"
+        reason = "everything passed, but nothing can block: every assertion is advisory"
+        return GateOutcome.ADVISORY, reason
+    undecided = [result for result in blocking if result.outcome is None]
+    not_decided = f"not decided: {_name_reasons(undecided)}"
     if len(undecided) == len(blocking):
         return GateOutcome.ADVISORY, not_decided
-    reasons = [rule.reason for rule in blocking if rule.has_passed]
-    said = "; ".join([*reasons, not_decided] if undecided else reasons)
-    return GateOutcome.PASS, said + spared(run, missed=False)
+    reasons = [result.reason for result in blocking if result.has_passed]
+    if undecided:
+        reasons.append(not_decided)
+    return GateOutcome.PASS, "; ".join(reasons) + spared(run, missed=False)
 
 
-def _named(results: Iterable[RuleResult]) -> str:
+def _is_advisory(row: Row, grade: Grade, rules: Iterable[RuleResult]) -> bool:
+    """Whether a grade that did not pass is for people alone: no rule looks at it, or it is an error and no rule that looks at it blocks."""
+    if not grade.counts:
+        return True
+    looking = [result.rule for result in rules if takes(result.rule, row, grade)]
+    return not any(rule.blocking or grade.has_failed for rule in looking)
+
+
+def _name_reasons(results: Iterable[RuleResult]) -> str:
     """The reasons of rules, by the names that somebody gave them."""
-    named = (
-        (
-            "" if result.rule.every_case or result.rule.is_default else result.rule.name,
-            result.reason,
-        )
-        for result in results
-    )
-    return "; ".join(": ".join(filter(None, pair)) for pair in named)
+    reasons = []
+    for result in results:
+        rule = result.rule
+        name = "" if rule.every_case or rule.is_default else rule.name
+        reasons.append(": ".join(filter(None, (name, result.reason))))
+    return "; ".join(reasons)

@@ -1,11 +1,12 @@
 """The rules that compare with earlier runs: new failures, drops, cost and latency, and flaky cases. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from gradegate.core.numbers import dearer, exact, figure, many, percent, slower
+from gradegate.core.numbers import dearer, exact, figure, many, name_some, percent, slower
 from gradegate.core.policy import COMPARED, Earlier, Rule
 from gradegate.core.usage import Increase
 from gradegate.gate.case_runs import as_cases
@@ -24,7 +25,7 @@ from gradegate.results.baseline import (
     of_base,
     standing,
 )
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row, case_name, parts, takes
 from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import excerpt
@@ -51,7 +52,7 @@ class Case(FrozenStruct):
     def base(self) -> Outcome | None:
         """What the base says of it, None where it cannot be compared; a threshold of the case decides over its grades."""
         if self.row.threshold is not None:
-            return None if self.row.base is Outcome.ERROR else self.row.base
+            return None if self.row.base is ERROR else self.row.base
         return _together([grade.base.outcome if grade.base else None for grade in self.grades])
 
     @property
@@ -66,14 +67,14 @@ class Case(FrozenStruct):
 def is_old(row: Row, grade: Grade) -> bool:
     """Whether a failure was there before. Where a threshold decides over the case, that of the whole counts."""
     old = grade.base is not None and grade.base.has_failed
-    return old and (row.threshold is None or row.base is Outcome.FAIL)
+    return old and (row.threshold is None or row.base is FAIL)
 
 
 def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
     """One FAIL fails all; None where one of them is an error."""
-    if not outcomes or None in outcomes or Outcome.ERROR in outcomes:
+    if not outcomes or None in outcomes or ERROR in outcomes:
         return None
-    return Outcome.FAIL if Outcome.FAIL in outcomes else Outcome.PASS
+    return FAIL if FAIL in outcomes else PASS
 
 
 def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: bool) -> RuleResult:
@@ -99,19 +100,19 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
         cost, latency = increases(rows, rule)
         result = replace(result, cost=cost, latency=latency)
-        for outcome, reason, noise in _limits(result, rule, rows):
+        for outcome, reason, noise in _weigh_increases(result, rule, rows):
             result = _joined(
                 replace(result, within_noise=result.within_noise or noise), outcome, reason
             )
     if rule.max_flaky is not None:
-        result = _joined(result, *_flaky(rule.max_flaky, rule, rows, run.history is not None))
+        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run.history is not None))
     cases = [case for case in found if case.grades]
     if rule.beside_base and (excuse := _excuse(cases)):
-        return _joined(replace(result, excused=True), Outcome.ERROR, excuse)
+        return _joined(replace(result, excused=True), ERROR, excuse)
     if rule.max_new_failures is not None:
-        result = _joined(*_newly(result, cases, report))
+        result = _joined(*_count_new_failures(result, cases, report))
     if rule.max_drop is not None:
-        result = _joined(*_dropped(result, cases, answers))
+        result = _joined(*_measure_drop(result, cases, answers))
     return result
 
 
@@ -125,7 +126,7 @@ def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> b
 
 def _joined(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleResult:
     """A rule is missed when one of its keys is; what is said of keys that are met then is left out."""
-    order = (Outcome.PASS, None, Outcome.ERROR, Outcome.FAIL)
+    order = (PASS, None, ERROR, FAIL)
     worst = max(result.outcome, outcome, key=order.index)
     said = [
         text
@@ -137,16 +138,15 @@ def _joined(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleRes
 
 def _excuse(cases: Iterable[Case]) -> str:
     """Which side failed so much that most failures are excused, and nothing can be told; else an empty string."""
-    compared = [
-        case
+    standings = [
+        case.standing
         for case in cases
         if case.base is not None and not any(grade.has_error for grade in case.grades)
     ]
-    standings = [case.standing for case in compared]
     old, unsteady = standings.count(PRE_EXISTING), standings.count(UNSTEADY)
-    if 2 * (old + unsteady) <= len(compared):
+    if 2 * (old + unsteady) <= len(standings):
         return ""
-    of = f"of {many(len(compared), 'compared case')}"
+    of = f"of {many(len(standings), 'compared case')}"
     if old >= unsteady:
         more = f"; {unsteady:,} more: unsteady" if unsteady else ""
         return f"the base is broken: it failed {old:,} {of}{more}"
@@ -157,106 +157,105 @@ def _excuse(cases: Iterable[Case]) -> str:
 # --- new failures ---------------------------------------------------------------------------------------------
 
 
-def _newly(
+def _count_new_failures(
     result: RuleResult, cases: Sequence[Case], report: BaselineReport | None
 ) -> tuple[RuleResult, Outcome, str]:
     most = result.rule.max_new_failures or 0
-    kinds = [(case.standing, case) for case in cases]
-    new = [case for kind, case in kinds if kind == NEW_FAILURE]
-    # `errors` decides about errors of the head, as in every rule.
-    unsure = [  # nobody asked again, or the base's answer could not be graded again
-        case
-        for kind, case in kinds
-        if kind in (OPEN, UNDECIDED) and any(fails(case.row, grade) for grade in case.grades)
-    ]
-    counted = {id(case) for case in (*new, *unsure)}
-    contradicted = [
-        case for case in cases if id(case) not in counted and any(map(is_contradicted, case.grades))
-    ]
+    standings = Counter[str]()
+    new = []
+    unsure = []  # nobody asked again, or the base's answer could not be graded again
+    contradicted = []
+    for case in cases:
+        standing = case.standing
+        standings[standing] += 1
+        if standing == NEW_FAILURE:
+            new.append(case)
+        # `errors` decides about errors of the head, as in every rule.
+        elif standing in (OPEN, UNDECIDED) and any(fails(case.row, it) for it in case.grades):
+            unsure.append(case)
+        elif any(map(is_contradicted, case.grades)):
+            contradicted.append(case)
     again = sum(grade.has_passed and bool(grade.votes) for case in cases for grade in case.grades)
-    known = ((PRE_EXISTING, "known failure"), (UNSTEADY, "unsteady failure"))
-    uncounted = " and ".join(
-        many(number, noun)
-        for kind, noun in known
-        if (number := [it for it, _ in kinds].count(kind))
-    )
-    beside = (f"; {uncounted} not counted" if uncounted else "") + overturned(again)
+    note = overturned(again)
+    known = [
+        many(standings[kind], noun)
+        for kind, noun in ((PRE_EXISTING, "known failure"), (UNSTEADY, "unsteady failure"))
+        if standings[kind]
+    ]
+    if known:
+        note = f"; {' and '.join(known)} not counted{note}"
+    failures = many(len(new), "new failure")
     result = replace(result, new_failures=len(new))
     if len(new) > most:
         allowed = f" where at most {most:,} {'is' if most == 1 else 'are'} allowed" if most else ""
-        return (
-            result,
-            Outcome.FAIL,
-            f"{many(len(new), 'new failure')}{allowed}{_evidence(new, report)}{beside}",
-        )
-    may_be = [*new, *unsure]
-    if len(may_be) > most:
+        return result, FAIL, f"{failures}{allowed}{_evidence(new, report)}{note}"
+    may_be_new = new + unsure
+    if len(may_be_new) > most:
         verb = "is" if len(unsure) == 1 else "are"
-        return (
-            result,
-            Outcome.ERROR,
-            f"it is not known whether {many(len(unsure), 'failure')} {verb} new",
-        )
-    alone = result.rule.max_drop is None and not result.rule.own
-    if alone and contradicted and len(may_be) + len(contradicted) <= most:
-        result, may_be, unsure = replace(result, bears=True), [*may_be, *contradicted], contradicted
-    if not may_be:
-        return result, Outcome.PASS, f"no new failure{beside}"
-    what = f"{many(len(may_be), 'failure')} may be new" if unsure else many(len(new), "new failure")
-    result = replace(result, new_failures=len(may_be))
-    names = _named([case.row for case in may_be])
-    return result, Outcome.PASS, f"{what}, at most {most:,} allowed: {names}{beside}"
+        return result, ERROR, f"it is not known whether {many(len(unsure), 'failure')} {verb} new"
+    decides = result.rule.max_drop is None and not result.rule.own
+    if decides and contradicted and len(may_be_new + contradicted) <= most:
+        result = replace(result, bears=True)
+        may_be_new += contradicted
+        unsure = contradicted
+    if not may_be_new:
+        return result, PASS, f"no new failure{note}"
+    what = f"{many(len(may_be_new), 'failure')} may be new" if unsure else failures
+    result = replace(result, new_failures=len(may_be_new))
+    names = _name_cases([case.row for case in may_be_new])
+    return result, PASS, f"{what}, at most {most:,} allowed: {names}{note}"
 
 
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
-    passed = [case for case in new if case.base is Outcome.PASS]
-    grades = [
-        [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
-        for case in new
-    ]
-    confirmed = (
-        ", confirmed here"
-        if all(of and all(grade.confirmed for grade in of) for of in grades)
-        else ""
-    )
+    confirmed = ", confirmed here" if all(map(_is_confirmed, new)) else ""
+    passed = [case.base for case in new].count(PASS)
     if not passed:
         return f"{confirmed}, without a base result"
-    if rest := len(new) - len(passed):
-        there = f"{len(passed):,} passing on the base{of_base(report)}"
+    if rest := len(new) - passed:
+        there = f"{passed:,} passing on the base{of_base(report)}"
         return f"{confirmed}: {there}, {rest:,} without a base result"
     joined = f"{confirmed} and passing" if confirmed else ", passing"
     return f"{joined} on the base{of_base(report)}"
 
 
-def _named(rows: Sequence[Row]) -> str:
+def _is_confirmed(case: Case) -> bool:
+    """Whether re-asks confirmed all that is new in a case."""
+    new = [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
+    return bool(new) and all(grade.confirmed for grade in new)
+
+
+def _name_cases(rows: Sequence[Row]) -> str:
     """The names of the first rows, and how many more there are."""
     names = [f"`{excerpt(case_name(row), 80)}`" for row in rows[:_NAMED]]
-    return ", ".join(names) + (f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else "")
+    return name_some(names, len(rows))
 
 
 # --- flaky cases ----------------------------------------------------------------------------------------------
 
 
-def _flaky(most: int, rule: Rule, rows: Iterable[Row], has_history: bool) -> tuple[Outcome, str]:
+def _count_flaky(
+    most: int, rule: Rule, rows: Iterable[Row], has_history: bool
+) -> tuple[Outcome, str]:
     if not has_history:
-        return Outcome.ERROR, "there is no history that shows which cases are flaky"
+        return ERROR, "there is no history that shows which cases are flaky"
     flaky = [row for row in rows if _is_flaky(rule, row)]
     if not flaky:
-        return Outcome.PASS, "no case is flaky or broken on the default branch"
+        return PASS, "no case is flaky or broken on the default branch"
     verb = "is" if len(flaky) == 1 else "are"
     what = f"{many(len(flaky), 'case')} {verb} flaky or broken on the default branch"
-    outcome = Outcome.FAIL if len(flaky) > most else Outcome.PASS
-    return outcome, f"{what}, at most {most:,} allowed: {_named(flaky)}"
+    reason = f"{what}, at most {most:,} allowed: {_name_cases(flaky)}"
+    return FAIL if len(flaky) > most else PASS, reason
 
 
 def _is_flaky(rule: Rule, row: Row) -> bool:
     """Whether something that the rule selects in a case is flaky or broken on the default branch, outside of a quarantine."""
     for place, grade in enumerate(row.grades):
         if _selects(rule, row, grade):
-            past = [part.history for part in parts(row.grades, place) if part.history]
-            if any((it.flaky or it.broken) and not it.quarantined for it in past):
-                return True
+            for part in parts(row.grades, place):
+                past = part.history
+                if past and (past.flaky or past.broken) and not past.quarantined:
+                    return True
     return False
 
 
@@ -287,36 +286,35 @@ class Sign(NamedTuple):
         )
 
 
-def _dropped(
+def _measure_drop(
     result: RuleResult, cases: Sequence[Case], answers: bool
 ) -> tuple[RuleResult, Outcome, str]:
     sign = _sign(cases, answers)
     if not sign.compared:
-        return result, Outcome.ERROR, "no case could be compared with the base"
+        return result, ERROR, "no case could be compared with the base"
     p = float(sign.p)
     result = replace(result, worse=sign.worse, better=sign.better, p=p)
-    counted = (
-        f"{sign.worse:,} worse and {sign.better:,} better of {many(sign.compared, 'compared case')}"
-    )
+    compared = many(sign.compared, "compared case")
     share = percent(max(0.0, (sign.worse - sign.better) / sign.compared))
-    most, said = result.rule.max_drop or 0.0, f"{counted}: a drop of {share}, p = {figure(p, 6)}"
+    counts = f"{sign.worse:,} worse and {sign.better:,} better of {compared}"
+    reason = f"{counts}: a drop of {share}, p = {figure(p, 6)}"
+    most = result.rule.max_drop or 0.0
     if not sign.drops(most):
-        return result, Outcome.PASS, said
+        return result, PASS, reason
     # Those that a budget or a signal left before the end, as far as they are not compared; at best, all of them pass.
-    left = (case for case in cases if any(grade.undone for grade in case.grades))
-    undone = [
-        case.firsts[0] if answers else case.base
-        for case in left
-        if not answers or None in case.firsts
-    ]
+    undone = []
+    for case in cases:
+        base, head = case.firsts
+        if any(grade.undone for grade in case.grades) and not (answers and base and head):
+            undone.append(base if answers else case.base)
     best = Sign(
         sign.worse,
-        sign.better + undone.count(Outcome.FAIL),
-        sign.compared + sum(base is not None for base in undone),
+        sign.better + undone.count(FAIL),
+        sign.compared + len(undone) - undone.count(None),
     )
     if undone and not best.drops(most):
-        return result, Outcome.ERROR, f"{said} so far; {left_undone(len(undone))}"
-    return result, Outcome.FAIL, said
+        return result, ERROR, f"{reason} so far; {left_undone(len(undone))}"
+    return result, FAIL, reason
 
 
 def _sign(cases: Iterable[Case], answers: bool) -> Sign:
@@ -326,13 +324,13 @@ def _sign(cases: Iterable[Case], answers: bool) -> Sign:
         base, head = case.firsts
         if not answers:
             base = None if any(grade.has_error for grade in case.grades) else case.base
-            ends = {NEW_FAILURE: Outcome.FAIL, FIXED: Outcome.PASS, UNDECIDED: None, OPEN: None}
+            ends = {NEW_FAILURE: FAIL, FIXED: PASS, UNDECIDED: None, OPEN: None}
             head = ends.get(case.standing, base)
         if base is not None and head is not None:
             pairs.append((base, head))
     return Sign(
-        pairs.count((Outcome.PASS, Outcome.FAIL)),
-        pairs.count((Outcome.FAIL, Outcome.PASS)),
+        pairs.count((PASS, FAIL)),
+        pairs.count((FAIL, PASS)),
         len(pairs),
     )
 
@@ -381,10 +379,10 @@ def _increase(sides: Iterable[tuple[float | None, float | None]]) -> Increase | 
     return Increase(count, base, here, here - base - half, here - base + half)
 
 
-def _limits(
+def _weigh_increases(
     result: RuleResult, rule: Rule, rows: Iterable[Row]
 ) -> Iterator[tuple[Outcome, str, bool]]:
-    """What the limits of a rule come to: the reason, and whether noise alone may be what is above one."""
+    """The outcome of each limit of a rule, the reason, and whether noise alone may be what is above it."""
     undone = sum(row.undone and _sees(rule, row) for row in rows)
     for name, most, by in (
         ("cost", rule.max_cost_increase, result.cost),
@@ -393,25 +391,23 @@ def _limits(
         if most is None:
             continue
         if by is None:
-            unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count"
-            yield Outcome.ERROR, f"the {name} {unknown}", False
+            unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count, and a cost needs known prices"
+            yield ERROR, f"the {name} {unknown}", False
             continue
-        limit, said, allowed = (
-            (percent(most), dearer(by), most * by.base)
-            if name == "cost"
-            else (f"{most:g} s", slower(by), most)
-        )
+        limit, change, allowed = f"{most:g} s", slower(by), most
+        if name == "cost":
+            limit, change, allowed = percent(most), dearer(by), most * by.base
         above, beyond = (
             it > allowed and not math.isclose(it, allowed, abs_tol=1e-9 * by.base)
             for it in (by.here - by.base, by.low)
         )
-        end = (
-            f"above the limit of {limit} by no more than noise explains"
-            if above and not beyond
-            else f"at most {limit} is allowed"
+        end = f"at most {limit} is allowed"
+        if above and not beyond:
+            end = f"above the limit of {limit} by no more than noise explains"
+        reason = (
+            f"an answer is {change} than on the base, over {many(by.compared, 'answer')}: {end}"
         )
-        told = f"an answer is {said} than on the base, over {many(by.compared, 'answer')}: {end}"
         if beyond and undone:  # the answers that are missing may be the cheap and fast ones
-            yield Outcome.ERROR, f"{told} so far; {left_undone(undone)}", False
+            yield ERROR, f"{reason} so far; {left_undone(undone)}", False
         else:
-            yield (Outcome.FAIL if beyond else Outcome.PASS), told, above and not beyond
+            yield FAIL if beyond else PASS, reason, above and not beyond

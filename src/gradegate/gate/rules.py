@@ -1,15 +1,17 @@
 """One rule of a gate over the cases that it selects. Pure."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+
+from msgspec.structs import asdict
 
 from gradegate.core.numbers import many, mean, percents, reached, scores
 from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import as_cases, held_runs, is_unfinished, of_rule, outcome_of
-from gradegate.gate.reasks.ballot import fails
 from gradegate.results.baseline import PRE_EXISTING, standing
 from gradegate.results.case_outcome import strangeness
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row, counted, parts, takes, unconfirmed
 from gradegate.results.run_result import Counts, RuleResult, RunResult
 from gradegate.structs import replace
@@ -22,61 +24,52 @@ class AskedAgain:
         self.confirmed = self.overturned = 0  # cases; grades
         self.evidence = ""  # of the last grade that fails for certain, where its history decided
         for outcome, grades in counted:
-            self.confirmed += outcome is Outcome.FAIL and any(grade.confirmed for grade in grades)
+            self.confirmed += outcome is FAIL and any(grade.confirmed for grade in grades)
             self.overturned += sum(grade.has_passed and bool(grade.votes) for grade in grades)
             for grade in grades:
                 if grade.confirmed and grade.history and grade.history.before:
-                    self.evidence = f"{fails(grade.votes)} of {many(len(grade.votes), 'ask')} here, {grade.history.before}"
+                    self.evidence = f"{grade.failing_votes} of {many(len(grade.votes), 'ask')} here, {grade.history.before}"
 
     def of_cases(self, failed: int, graded: int) -> str:
         """Say ``2 of 100 cases failed, and each failed again when re-asked (4 more failures were overturned)``."""
+        cases = f"of {many(graded, 'case')}"
+        note = overturned(self.overturned, self.confirmed)
+        if not failed:
+            return f"{graded:,} {cases} passed{note}"
         how = ""
         if failed == 1 and self.confirmed:
             how = f": {self.evidence}" if self.evidence else ", and failed again when re-asked"
-        elif failed and self.confirmed:
-            each = (
-                ", and each failed"
-                if self.confirmed == failed
-                else f"; {self.confirmed:,} of these failed"
-            )
-            how = f"{each} again when re-asked"
-        outcome = (
-            f"{failed:,} of {many(graded, 'case')} failed{how}"
-            if failed
-            else f"{graded:,} of {many(graded, 'case')} passed"
-        )
-        return outcome + overturned(self.overturned, self.confirmed)
+        elif self.confirmed == failed:
+            how = ", and each failed again when re-asked"
+        elif self.confirmed:
+            how = f"; {self.confirmed:,} of these failed again when re-asked"
+        return f"{failed:,} {cases} failed{how}{note}"
 
-    def said(self, failed: int) -> str:
+    def of_failures(self, failed: int) -> str:
         """The same of a rule's failures, after how it was met or missed."""
-        some = (
-            f"{self.confirmed:,} of {failed:,} failures were"
-            if self.confirmed < failed
-            else f"{'each' if failed > 1 else 'the'} failure was"
-        )
-        confirmed = f"; {some} re-asked and confirmed" if self.confirmed else ""
-        return confirmed + overturned(self.overturned, self.confirmed)
+        note = overturned(self.overturned, self.confirmed)
+        if not self.confirmed:
+            return note
+        some = f"{'each' if failed > 1 else 'the'} failure was"
+        if self.confirmed < failed:
+            some = f"{self.confirmed:,} of {failed:,} failures were"
+        return f"; {some} re-asked and confirmed{note}"
 
 
 def overturned(number: int, confirmed: int = 0) -> str:
     """`` (4 more failures were overturned)``, beside so many that were confirmed."""
+    if not number:
+        return ""
     more, how = ("more ", "") if confirmed else ("", " by re-asks")
-    return (
-        f" ({many(number, f'{more}failure')} {'was' if number == 1 else 'were'} overturned{how})"
-        if number
-        else ""
-    )
+    return f" ({many(number, f'{more}failure')} {'was' if number == 1 else 'were'} overturned{how})"
 
 
 def spared(run: RunResult, missed: bool) -> str:
     """How many cases failed once and were not asked again; an empty string where none did."""
-    named = (
-        run.reask is not None and run.reask.pre_existing > 0
-    )  # old ones, by the rules that look at the base
-    number = sum(
-        unconfirmed(row) and not (named and standing(row) == PRE_EXISTING)
-        for row in as_cases(None, run.rows)
-    )
+    failures = filter(unconfirmed, as_cases(None, run.rows))
+    if run.reask and run.reask.pre_existing:  # old ones, by the rules that look at the base
+        failures = filter(lambda row: standing(row) != PRE_EXISTING, failures)
+    number = sum(1 for _ in failures)
     if not number:
         return ""
     if not missed:
@@ -95,59 +88,57 @@ def left_undone(number: int) -> str:
 def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     """The rule over the rows of its suite."""
     if not rule.judges:
-        return RuleResult(rule, Outcome.PASS, "")
+        return RuleResult(rule, PASS, "")
     cases = [*as_cases(rule, rows)]
     if rule.every_case:
         return _every_case(rule, cases)
     outcomes = [(row, outcome) for row in cases if (outcome := outcome_of(rule, row))]
     counts = count(outcome for _, outcome in outcomes)
-    first = (
-        row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of
-    )  # the scores of all runs count
+    # The scores of all runs count.
+    first = (row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of)
     grades = [grade for row in first for grade in row.grades if takes(rule, row, grade)]
     strange = next(filter(None, map(strangeness, grades)), "")
     average = _average(rule, grades)
     misses, measured = _measured(rule, counts, average)
+    outcome = ERROR
     if counts.pass_rate is None:
-        outcome, reason = Outcome.ERROR, nothing_graded(rows)
+        reason = nothing_graded(rows)
     elif too_few := _too_few(rule, counts):
-        outcome, reason = Outcome.ERROR, too_few
+        reason = too_few
     elif rule.min_score is not None and strange:
-        outcome, reason = Outcome.ERROR, strange
+        reason = strange
     elif misses:
+        reason = "; ".join(misses)
         undone = sum(is_unfinished(rule, row) for row, _ in outcomes)
         best = replace(counts, passed=counts.passed + undone, errored=counts.errored - undone)
-        outcome, reason = Outcome.FAIL, "; ".join(misses)
-        if (
-            undone and not _measured(rule, best, _average(rule, grades, undone=1.0))[0]
-        ):  # it is met with a PASS for all of these
+        # It may be met with a PASS for all of these.
+        if undone and not _measured(rule, best, _average(rule, grades, undone=1.0))[0]:
             graded = counts.passed + counts.failed
-            outcome, reason = (
-                Outcome.ERROR,
-                f"{reason} so far, of {graded:,} graded; {left_undone(undone)}",
-            )
+            reason = f"{reason} so far, of {graded:,} graded; {left_undone(undone)}"
+        else:
+            outcome = FAIL
     else:
         outcome, reason = by_counts(rule, counts), "; ".join(measured)
-    if outcome is not Outcome.ERROR:
-        held = held_runs(rule, cases)
+    if outcome is not ERROR:
+        if held := held_runs(rule, cases):
+            reason += f", a case by {held}"
         again = AskedAgain((outcome, _selected_parts(rule, row)) for row, outcome in outcomes)
-        reason += (f", a case by {held}" if held else "") + again.said(counts.failed)
+        reason += again.of_failures(counts.failed)
     score = None if average is None else float(average)
+    return _result(rule, outcome, reason, counts, score)
+
+
+def _result(
+    rule: Rule, outcome: Outcome, reason: str, counts: Counts, score: float | None = None
+) -> RuleResult:
     return RuleResult(
-        rule,
-        outcome,
-        reason,
-        counts.passed,
-        counts.failed,
-        counts.errored,
-        counts.pass_rate,
-        score,
+        rule, outcome, reason, **asdict(counts), pass_rate=counts.pass_rate, score=score
     )
 
 
 def _selected_parts(rule: Rule, row: Row) -> list[Grade]:
     """The grades that a rule looks at in a case, the members of a set in place of the set."""
-    found: list[Grade] = []
+    found = []
     for position, grade in enumerate(row.grades):
         if takes(rule, row, grade):
             found += parts(row.grades, position)
@@ -169,11 +160,11 @@ def by_counts(rule: Rule, counts: Counts) -> Outcome:
     """What the rule says as far as it looks at how many passed; ERROR where they are too few to tell."""
     graded = counts.passed + counts.failed
     if not graded or _too_few(rule, counts):
-        return Outcome.ERROR
+        return ERROR
     if rule.min_pass_rate is None and not rule.every_case:
-        return Outcome.PASS
+        return PASS
     least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
-    return Outcome.PASS if reached(Fraction(counts.passed, graded), least) else Outcome.FAIL
+    return PASS if reached(Fraction(counts.passed, graded), least) else FAIL
 
 
 def _too_few(rule: Rule, counts: Counts) -> str:
@@ -184,17 +175,17 @@ def _too_few(rule: Rule, counts: Counts) -> str:
 def count(outcomes: Iterable[Outcome]) -> Counts:
     """How many of each."""
     found = list(outcomes)
-    return Counts(*map(found.count, (Outcome.PASS, Outcome.FAIL, Outcome.ERROR)))
+    return Counts(*map(found.count, Outcome))
 
 
 def _average(rule: Rule, grades: Sequence[Grade], undone: float | None = None) -> Fraction | None:
     """The mean score, by metric the mean of the metrics' means; None where nothing has one. ``undone``: the score of what is."""
-    by_metric: dict[str, list[float]] = {}
+    by_metric = defaultdict(list)
     for grade in grades:
         score = undone if grade.undone else grade.score
         if score is not None:
             name = (grade.metric or grade.assertion.type) if rule.by_metric else ""
-            by_metric.setdefault(name, []).append(score)
+            by_metric[name].append(score)
     return mean(mean(scores) for scores in by_metric.values()) if by_metric else None
 
 
@@ -203,19 +194,15 @@ def _every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
     counts = count(row.outcome for row in rows)
     graded = counts.passed + counts.failed
     if not graded:
-        outcome, reason = Outcome.ERROR, nothing_graded(cases, "no case")
-    else:
-        outcome = Outcome.FAIL if counts.failed else Outcome.PASS
-        again, held = AskedAgain((row.outcome, row.grades) for row in rows), held_runs(rule, rows)
-        reason = again.of_cases(counts.failed, graded)
-        if held:
-            reason = f"{counts.passed} of {many(graded, 'case')} passed {held}"
-            reason += (f"; {many(counts.failed, 'failure')}" if counts.failed else "") + again.said(
-                counts.failed
-            )
-    return RuleResult(
-        rule, outcome, reason, counts.passed, counts.failed, counts.errored, counts.pass_rate
-    )
+        return _result(rule, ERROR, nothing_graded(cases, "no case"), counts)
+    again = AskedAgain((row.outcome, row.grades) for row in rows)
+    reason = again.of_cases(counts.failed, graded)
+    if held := held_runs(rule, rows):
+        reason = f"{counts.passed} of {many(graded, 'case')} passed {held}"
+        if counts.failed:
+            reason += f"; {many(counts.failed, 'failure')}"
+        reason += again.of_failures(counts.failed)
+    return _result(rule, FAIL if counts.failed else PASS, reason, counts)
 
 
 def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[list[str], list[str]]:
@@ -223,13 +210,12 @@ def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[lis
     missed, measured = [], []
     if rule.min_pass_rate is not None:
         rate, least = percents(counts.pass_rate or 0.0, rule.min_pass_rate)
-        if by_counts(rule, counts) is Outcome.FAIL:
+        if by_counts(rule, counts) is FAIL:
             missed.append(f"pass rate {rate} is below {least}")
         measured.append(f"pass rate {rate}, at least {least}")
     if rule.min_score is not None and average is not None:
         score, least = scores(float(average), rule.min_score, rule.scale)
-        missed += (
-            [] if reached(average, rule.min_score) else [f"mean score {score} is below {least}"]
-        )
+        if not reached(average, rule.min_score):
+            missed.append(f"mean score {score} is below {least}")
         measured.append(f"mean score {score}, at least {least}")
     return missed, measured

@@ -1,7 +1,6 @@
 """The action: reads its inputs and the event, runs, and publishes what came of it."""
 
 import sys
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from gradegate.github.publish import Step, holds, publish, publish_mistakes, war
 from gradegate.github.pull_request import with_pull_request
 from gradegate.github.step_files import Ending
 from gradegate.reports.delivery.redact import at_door
-from gradegate.reports.format.escape import command, harmless
+from gradegate.reports.format.escape import command, harmless, join_nonempty
 from gradegate.results.gate_changes import Approval
 from gradegate.results.run_result import GateOutcome
 from gradegate.runner.prepare import Prepared, prepare
@@ -29,7 +28,7 @@ from gradegate.runner.shards.merge import merged
 from gradegate.runner.shards.shard import ShardReport, run_shard
 from gradegate.security.event import read_event
 from gradegate.security.secrets import is_runners
-from gradegate.structs import replace
+from gradegate.structs import NamedTexts, replace
 
 PUBLISHED = ("annotations", "summary", "comment")
 TARGET = (
@@ -43,7 +42,7 @@ TWO_STAGES = (
 )
 
 
-def main(environ: Mapping[str, str], cwd: Path) -> int:
+def main(environ: NamedTexts, cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     with Ending(environ) as ending:
@@ -75,7 +74,7 @@ def _with_key_line(mistake: Mistake) -> Mistake:
     if not name or is_runners(name):
         return mistake
     line = f"in the workflow, under `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
-    return replace(mistake, cure="; ".join(filter(None, (mistake.cure, line))))
+    return replace(mistake, cure=join_nonempty("; ", mistake.cure, line))
 
 
 def _run_shard(step: Step) -> int:

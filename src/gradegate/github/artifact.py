@@ -12,7 +12,7 @@ import re
 import shutil
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -31,7 +31,7 @@ from gradegate.reports.format.escape import harmless
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.runner.session import Delivered
 from gradegate.security.environment import OWN
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 RUNS = 30  # of each event that are looked at, newest first
 LONGEST = 150  # characters of a name
@@ -79,7 +79,7 @@ def artifact_names(step: Step) -> ArtifactNames:
     return ArtifactNames(f"{former}-{key}", f"{former}-{key.partition('.')[0]}.", former)
 
 
-def name_of_job(environ: Mapping[str, str], key: str) -> str:
+def name_of_job(environ: NamedTexts, key: str) -> str:
     """A name with the workflow, the job and the ``comment-key``, as far as their letters and digits fit."""
     parts = (workflow_file(environ), environ.get("GITHUB_JOB", ""), key)
     words = [
@@ -120,14 +120,13 @@ def fetched(step: Step) -> Iterator[Step]:
             if run.environment.is_default_branch:
                 why += "; so this run keeps nothing for later runs"
         name = artifact_names(step).own
-        run = replace(
-            run,
-            found_baseline=None if why else found,
-            unfound_baseline=f"there is nothing for `baseline: {run.baseline}`: {why}"
-            if why
-            else "",
-            kept_baseline=Path(temporary, name) if temporary and not passes else None,
-        )
+        if temporary and not passes:
+            run = replace(run, kept_baseline=Path(temporary, name))
+        if why:
+            what = f"there is nothing for `baseline: {run.baseline}`: {why}"
+            run = replace(run, unfound_baseline=what)
+        else:
+            run = replace(run, found_baseline=found)
         yield replace(step, settings=replace(step.settings, run=run))
 
 
@@ -156,11 +155,10 @@ class _Source(FrozenStruct):
         if not workflow or workflow["repository"].lower() != repository.lower():
             raise Never("the workflow is not one of this repository")
         if not (step.settings.token and branch):
-            raise Never(
-                "the event does not name the default branch"
-                if step.settings.token
-                else "the input `github-token` is empty"
-            )
+            what = "the input `github-token` is empty"
+            if step.settings.token:
+                what = "the event does not name the default branch"
+            raise Never(what)
         return cls(
             step.github,
             f"{step.github.api}/repos/{repository}",
@@ -178,9 +176,8 @@ class _Source(FrozenStruct):
         """
         place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
         found: list[_Run] = []
-        for (
-            event
-        ) in OWN:  # each is asked for by itself, so that runs of pull requests leave no run out
+        # Each event is asked for by itself, so that runs of pull requests leave no run out.
+        for event in OWN:
             query = f"event={event}&branch={quote(self.branch, safe='')}&exclude_pull_requests=true&per_page={RUNS}"
             found += map(_Run.model_validate, self._read(f"{place}?{query}")["workflow_runs"])
         refused = []
@@ -231,13 +228,10 @@ class _Source(FrozenStruct):
         if run.head_branch != self.branch:
             return f"it ran for {run.head_branch}, and not for {self.branch}"
         # A tag may have the name of the branch, and a workflow of its own.
-        newest = self._read(f"{self.address}/branches/{quote(self.branch, safe='')}")["commit"][
-            "sha"
-        ]
+        branch = self._read(f"{self.address}/branches/{quote(self.branch, safe='')}")
+        span = f"{branch['commit']['sha']}...{run.head_sha}"
         # Files stand on the first page alone.
-        status = self._read(f"{self.address}/compare/{newest}...{run.head_sha}?per_page=1&page=2")[
-            "status"
-        ]
+        status = self._read(f"{self.address}/compare/{span}?per_page=1&page=2")["status"]
         return "" if status in ("behind", "identical") else f"its commit is none of {self.branch}"
 
     def _packed(self, artifact: _Artifact, origin: str) -> bytes:
@@ -250,9 +244,8 @@ class _Source(FrozenStruct):
         if answer.status != 302 or not place.startswith(
             f"{self.address.partition(':')[0]}:"
         ):  # https, as the API is
-            raise Never(
-                f"GitHub does not hand out what {origin} left ({answer.status}: {said(answer)})"
-            )
+            refusal = f"{answer.status}: {said(answer)}"
+            raise Never(f"GitHub does not hand out what {origin} left ({refusal})")
         packed = self.github.send("GET", place, elsewhere=MOST_PACKED).body
         if artifact.digest != f"sha256:{hashlib.sha256(packed).hexdigest()}":
             raise Never(f"what {origin} left does not have the digest that GitHub has of it")
@@ -268,13 +261,8 @@ def unpack(packed: bytes, folder: Path) -> None:
     """Write the files of an artifact into a folder. Raises Never for an archive that holds anything but ours, or too much."""
     try:
         mark, *_, entries, size, _, comment = _LAST.unpack(packed[-_LAST.size :])
-        if (
-            mark != b"PK\5\6"
-            or entries > 2
-            or size > _LISTED
-            or comment
-            or packed[-42:-38] == b"PK\6\7"
-        ):  # zip64
+        is_zip64 = packed[-42:-38] == b"PK\6\7"
+        if mark != b"PK\5\6" or entries > 2 or size > _LISTED or comment or is_zip64:
             raise BadZipFile("it does not list two files")
         with ZipFile(BytesIO(packed)) as archive:
             listed = archive.infolist()

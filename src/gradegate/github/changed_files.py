@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.config.load import DEFAULT_CONFIGS
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, name_some
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, GradegateError
@@ -157,14 +157,10 @@ class Filter:
                 # A pattern that no file has is a slip of the pen, which would have nothing checked, ever.
                 committed = self._committed()
                 for written in self.paths:
-                    pattern, fixed = (
-                        _pattern(written),
-                        takewhile(lambda part: "*" not in part, written.rstrip("/").split("/")),
-                    )
+                    parts = written.rstrip("/").split("/")
+                    fixed = tuple(takewhile(lambda part: "*" not in part, parts))
                     try:
-                        known = any(
-                            pattern.fullmatch(path) for path in committed.files(tuple(fixed))
-                        )
+                        known = any(map(_pattern(written).fullmatch, committed.files(fixed)))
                     except LookupError:
                         raise CannotTellError(
                             "not all folders of the commit are in the checkout"
@@ -174,23 +170,14 @@ class Filter:
                             f"the input `paths` has {one_line(written, 100)}, which matches no file of the commit"
                         )
         except (GradegateError, OSError, ValueError) as e:
-            return (
-                "",
-                f"Everything runs, because it is not known what the pull request changes: {e}",
-            )
+            why = "because it is not known what the pull request changes"
+            return "", f"Everything runs, {why}: {e}"
         if touched:
-            names = [one_line(path, 100) for path in touched]
-            more = f" and {many(len(names) - SHOWN, 'more file')}" if len(names) > SHOWN else ""
-            return (
-                "",
-                f"The run depends on {', '.join(names[:SHOWN])}{more}, which the pull request changes",
-            )
-        files = (
-            "file that the pull request changes"
-            if len(changed.paths) == 1
-            else "files that the pull request changes"
-        )
-        return f"no case depends on the {len(changed.paths):,} {files}", ""
+            names = [one_line(path, 100) for path in touched[:SHOWN]]
+            files = name_some(names, len(touched), "file")
+            return "", f"The run depends on {files}, which the pull request changes"
+        files = many(len(changed.paths), "file")
+        return f"no case depends on the {files} that the pull request changes", ""
 
     def _committed(self) -> Vouched:
         """The files of the commit that is checked out. Raises OSError and ValueError."""
@@ -204,12 +191,9 @@ class Filter:
             return "recorded answers are graded"
         if self.settings.allow_exec:
             return "code of the repository runs"
-        app = next((model for model in prepared.plan.models if _is_application(model)), None)
-        return (
-            f"{one_line(app.name, 80)} is an application with files that are not known"
-            if app
-            else ""
-        )
+        for model in filter(_is_application, prepared.plan.models):
+            return f"{one_line(model.name, 80)} is an application with files that are not known"
+        return ""
 
     def _reads(self, prepared: Prepared) -> Iterator[str]:
         """Every path from the root that the plan was read from or through. Raises CannotTellError."""
@@ -249,15 +233,14 @@ class Filter:
                 path in read
                 or _STEERING.fullmatch(path)
                 or any(pattern.fullmatch(path) for pattern in patterns)
+            ) or (
+                path in changed.gone
+                and (  # a pattern may have matched it
+                    path in defaults
+                    or any(it == "." or f"{path}/".startswith(f"{it}/") for it in folders)
+                )
             ):
                 yield path
-            elif path in changed.gone:  # a pattern may have matched it
-                yield from (
-                    [path]
-                    if path in defaults
-                    or any(it == "." or f"{path}/".startswith(f"{it}/") for it in folders)
-                    else []
-                )
 
 
 def _is_application(model: AskedModel) -> bool:

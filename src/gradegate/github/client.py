@@ -1,7 +1,7 @@
 """The REST client for GitHub: who we are, which answers are worth asking again, and what a refusal means."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from gradegate.http.client import Client
 from gradegate.http.exchange import Response
 from gradegate.security.event import Event
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, NamedTexts
 
 T = TypeVar("T")
 API_VERSION = "2022-11-28"
@@ -114,7 +114,7 @@ class GitHub:
         raise Never(f"{what} has more than {MOST_PAGES} pages")
 
 
-def connect(environ: Mapping[str, str], token: str, hurry: bool = False) -> GitHub:
+def connect(environ: NamedTexts, token: str, hurry: bool = False) -> GitHub:
     """GitHub as the runner names it. In a hurry (the job is being cancelled) nothing is waited for."""
     # No retries in the client: GitHub's rate limits have their own rules, and a blind second POST is a second comment.
     client = Client(timeout=5.0 if hurry else 30.0, retries=0, slots=1, environ=environ)

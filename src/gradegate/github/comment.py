@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator
 from functools import partial
 from urllib.parse import quote
 
+from msgspec.structs import asdict
 from pydantic import BaseModel, ValidationError
 
 from gradegate.github.client import GitHub, Later, Never, as_json, patiently, refusal, whoami
 from gradegate.http.exchange import Response
 from gradegate.security.event import Event
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, NamedTexts
 
 ROUNDS = 4  # of writing a comment that an older run writes over
 SETTLE = (
@@ -50,16 +52,10 @@ class Stamp(FrozenStruct):
     @property
     def line(self) -> str:
         """The first line of a comment."""
-        about = {
-            "run": self.run,
-            "attempt": self.attempt,
-            "commit": self.commit,
-            "findings": self.findings,
-            "step": self.step,
-        }
-        return " ".join(
-            [self.marker, *(f"{name}={value}" for name, value in about.items() if value), "-->"]
-        )
+        about = asdict(self)
+        del about["key"]
+        written = (f"{name}={value}" for name, value in about.items() if value)
+        return " ".join([self.marker, *written, "-->"])
 
     def older(self, other: Stamp) -> bool:
         """Whether this is of an older run than the other: one with a lower id, or an earlier attempt of the same run.
@@ -81,25 +77,15 @@ def read_stamp(text: str, key: str) -> Stamp | None:
     found = _LINE.fullmatch(text.partition("\n")[0].strip())
     if found is None or found["name"] != _named(key):
         return None
-    about = dict(part.split("=", 1) for part in found["about"].split())
-    run, attempt = (_number(about.get(name, "")) for name in ("run", "attempt"))
-    return Stamp(
-        key,
-        run,
-        attempt,
-        about.get("commit", ""),
-        about.get("findings", ""),
-        about.get("step", ""),
-    )
+    about = defaultdict(str, dict(part.split("=", 1) for part in found["about"].split()))
+    run, attempt = _number(about["run"]), _number(about["attempt"])
+    return Stamp(key, run, attempt, about["commit"], about["findings"], about["step"])
 
 
-def stamp(
-    key: str, environ: Mapping[str, str], commit: str, findings: str, step: str = ""
-) -> Stamp:
+def stamp(key: str, environ: NamedTexts, commit: str, findings: str, step: str = "") -> Stamp:
     """The stamp of this run, as the runner names it."""
-    run, attempt = (
-        _number(environ.get(name, "")) for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT")
-    )
+    run = _number(environ.get("GITHUB_RUN_ID", ""))
+    attempt = _number(environ.get("GITHUB_RUN_ATTEMPT", ""))
     return Stamp(key, run, attempt, commit if _HEX.fullmatch(commit) else "", findings, step)
 
 
@@ -108,9 +94,8 @@ def _number(text: str) -> int:
 
 
 def _named(key: str) -> str:
-    name = quote(key, safe="", errors="replace").replace(
-        "-", "%2D"
-    )  # no "-->" and no "--" in an HTML comment
+    # No "-->" and no "--" in an HTML comment.
+    name = quote(key, safe="", errors="replace").replace("-", "%2D")
     return hashlib.sha256(name.encode()).hexdigest() if len(name) > LONGEST_KEY else name
 
 
@@ -191,14 +176,12 @@ class _Thread(FrozenStruct):
         if not self.create:
             return None
         created = self._add(text)
-        mine = sorted(
-            {comment.id: comment for comment in (*self._mine(me), created)}.values(),
-            key=lambda it: it.id,
-        )
-        if mine[0].id == created.id:
-            self._clear(mine[1:])
+        others = [comment for comment in self._mine(me) if comment.id != created.id]
+        if all(created.id < comment.id for comment in others):
+            self._clear(others)
             return Posted(created.html_url)
         # Another job of ours was faster: the oldest comment stays.
+        mine = sorted([*others, created], key=lambda comment: comment.id)
         return self._settle(mine, text)
 
     def _add(self, text: str) -> _Comment:
@@ -220,24 +203,18 @@ class _Thread(FrozenStruct):
                 # Another job was faster. It keeps the comment, and we take one of our own.
                 return Posted(self._add(text).html_url) if self.create else None
             if self.stamp.older(there):
-                return Left(
-                    current.html_url,
-                    f"a newer run ({there.run}, of commit {there.commit[:7]}) has written it",
-                )
+                why = f"a newer run ({there.run}, of commit {there.commit[:7]}) has written it"
+                return Left(current.html_url, why)
             if posted and not there.older(self.stamp):
                 return posted
             same = self.only_changed and there.findings == self.stamp.findings != ""
             if same:  # what is read stays as it is, and an older run will know all the same that it is late
                 text = f"{self.stamp.line}\n{(current.body or '').partition(chr(10))[2]}"
-            posted = Posted(
-                self._read(
-                    self.github.send("PATCH", self._address(current), {"body": text})
-                ).html_url
-            )
+            written = self.github.send("PATCH", self._address(current), {"body": text})
+            posted = Posted(self._read(written).html_url)
             if same:
-                return Left(
-                    current.html_url, f"outcome and failing cases are those of run {there.run}"
-                )
+                why = f"outcome and failing cases are those of run {there.run}"
+                return Left(current.html_url, why)
             if self.github.patience:  # without, the job has seconds left
                 self.github.pause(SETTLE)
         return posted or Posted(first.html_url)
@@ -253,14 +230,13 @@ class _Thread(FrozenStruct):
         """The stamp of a comment under our key, or under the former one; None for a comment of another gate."""
         text = comment.body or ""
         there = read_stamp(text, self.stamp.key)
-        if there or self.former is None:
-            return there
-        return read_stamp(text, self.former)
+        if there is None and self.former is not None:
+            there = read_stamp(text, self.former)
+        return there
 
     def _mine(self, me: tuple[str, str]) -> list[_Comment]:
         """Our comments, oldest first: those under our key, else those that an older run left under the former key."""
-        under_key, former = list[_Comment](), list[_Comment]()
-        beside = list[tuple[_Comment, Stamp]]()
+        under_key, former, beside = [], [], []
         for comment in self._written_by(me):
             there = self._stamp(comment)
             if there is None:
@@ -279,10 +255,8 @@ class _Thread(FrozenStruct):
 
     def _written_by(self, me: tuple[str, str]) -> Iterator[_Comment]:
         """The comments of an author. Anybody can write a marker, so the author counts as well."""
-        what, refused = (
-            f"the list of comments of pull request {self.event.number}",
-            partial(refusal, event=self.event),
-        )
+        what = f"the list of comments of pull request {self.event.number}"
+        refused = partial(refusal, event=self.event)
         for item in self.github.pages(self._comments, what, "a list of comments", refused):
             try:
                 comment = _Comment.model_validate(item)

@@ -7,12 +7,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from gradegate.config.load import DEFAULT_CONFIGS
 from gradegate.core.settings import ActionSettings, Settings
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, NamedTexts
 
 MATRIX = "GRADEGATE_MATRIX"  # the context `matrix` as JSON; action.yml sets it
 WORKFLOW = re.compile(
@@ -40,13 +39,13 @@ def shown_gate(settings: ActionSettings) -> str:
     return settings.comment_key or (f"{job} ({values})" if values else job)
 
 
-def workflow_file(environ: Mapping[str, str]) -> str:
+def workflow_file(environ: NamedTexts) -> str:
     """The name of the file of the workflow; an empty string where the runner does not say it."""
     workflow = WORKFLOW.fullmatch(environ.get("GITHUB_WORKFLOW_REF", ""))
     return workflow["file"] if workflow else ""
 
 
-def _matrix(environ: Mapping[str, str]) -> JsonObject:
+def _matrix(environ: NamedTexts) -> JsonObject:
     """The values of the job's matrix; empty where it has none, or where the Action is not told."""
     try:
         values = json.loads(environ.get(MATRIX, ""))

@@ -24,9 +24,9 @@ from gradegate.core.settings import (
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import encodable, table
 from gradegate.registry import suggest
-from gradegate.reports.format.escape import one_line
+from gradegate.reports.format.escape import join_nonempty, one_line
 from gradegate.security.environment import Environment
-from gradegate.structs import JsonObject, Struct, replace
+from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
 NO_ARGUMENTS = "the image has one entry point and takes no arguments; remove it"
@@ -38,8 +38,8 @@ _CLOSED = re.compile(
     re.DOTALL,
 )
 _TABLE = table("github", "promptfoo_action.yaml")
-_ANSWERS: Mapping[str, Mapping[str, str]] = _TABLE["answers"]
-PROMPTFOO_VARIABLES: Mapping[str, str] = _TABLE[
+_ANSWERS: Mapping[str, NamedTexts] = _TABLE["answers"]
+PROMPTFOO_VARIABLES: NamedTexts = _TABLE[
     "variables"
 ]  # that decide in promptfoo, with what to write here
 _PATHS = next(option for option in ACTION_OPTIONS if option.field == "paths")
@@ -48,7 +48,7 @@ _BOTH = "promptfoo also required {0}% of all single runs to pass; here every cas
 _PROMPTS = "promptfoo ran changed prompt files instead of those in the config; here the prompts of the config run"
 
 
-def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
+def from_inputs(environ: NamedTexts, cwd: Path) -> ActionSettings:
     """Read ``INPUT_*`` as the runner spells them; a mistaken one has its default, and stands in ``mistakes``.
 
     The runner upper-cases a name, turns spaces into underscores and keeps hyphens: ``INPUT_MAX-CONCURRENCY``
@@ -61,14 +61,10 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
     if run.get("baseline", AUTO) not in (AUTO, LIVE):
         run["baseline"] = str(cwd / run["baseline"])
     folder = str(run.get("cwd", ""))  # of the workspace, where links on the way to it lead too
-    if (
-        not (cwd / folder)
-        .resolve()
-        .is_relative_to(Path(environ.get("GITHUB_WORKSPACE") or cwd).resolve())
-    ):
-        inputs.mistakes.append(
-            _mistake("working-directory", folder, "give a folder inside the workspace")
-        )
+    workspace = Path(environ.get("GITHUB_WORKSPACE") or cwd)
+    if not (cwd / folder).resolve().is_relative_to(workspace.resolve()):
+        cure = "give a folder inside the workspace"
+        inputs.mistakes.append(_mistake("working-directory", folder, cure))
     if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
         del run["node"]
     on_default_branch = Environment(environ).is_default_branch
@@ -84,19 +80,16 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
             ("approve-label", settings.approve_label),
         ):
             what = f"the input `{name}` needs `base-checkout`, which is empty"
-            mistakes += (
-                [Mistake(what, None, "give `base-checkout`: docs/github-base.md says how")]
-                if given
-                else []
-            )
+            if given:
+                cure = "give `base-checkout`: docs/github-base.md says how"
+                mistakes.append(Mistake(what, None, cure))
     if settings.run.baseline == AUTO and (settings.run.shard or settings.run.merge):
         what = "`baseline: auto` is for a job that runs the whole plan"
         mistakes.append(Mistake(what, None, "with shards, give every job the same folder"))
     if settings.paths and settings.when != "changed":
         cure = "give `when: changed`, or remove `paths`"
-        mistakes.append(
-            Mistake("the input `paths` has no effect without `when: changed`", None, cure)
-        )
+        what = "the input `paths` has no effect without `when: changed`"
+        mistakes.append(Mistake(what, None, cure))
     if settings.approve_label:  # what nobody has to approve needs no label
         settings = replace(settings, run=replace(settings.run, weakening="block"))
     return replace(settings, mistakes=tuple(mistakes))
@@ -105,7 +98,7 @@ def from_inputs(environ: Mapping[str, str], cwd: Path) -> ActionSettings:
 class _Inputs:
     """The inputs as texts and as values of their options, with what is wrong about them."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: NamedTexts) -> None:
         self._environ = environ
         self.mistakes: list[Mistake] = []
 
@@ -119,23 +112,13 @@ class _Inputs:
         text, kind = self._environ.get(f"INPUT_{option.name.upper()}", "").strip(), option.kind
         if "${{" in text:
             cure = "GitHub evaluates expressions only in workflow files; pass the value itself"
-            self.mistakes.append(
-                Mistake(
-                    f"the input `{option.name}` contains an expression that was not evaluated",
-                    None,
-                    cure,
-                )
-            )
+            what = f"the input `{option.name}` contains an expression that was not evaluated"
+            self.mistakes.append(Mistake(what, None, cure))
             return None
         if kind.choices or kind is SWITCH:
             text = text.lower()
-        lines = (
-            [line.strip() for line in text.splitlines() if line.strip()]
-            if kind.gather
-            else [text]
-            if text
-            else []
-        )
+        lines = text.splitlines() if kind.gather else [text]
+        lines = [line.strip() for line in lines if line.strip()]
         values = [kind.read(line) for line in lines]
         wrong = [line for line, value in zip(lines, values, strict=True) if value is None]
         self.mistakes += [_mistake(option.name, line, f"give {kind.needs}") for line in wrong]
@@ -175,7 +158,7 @@ def _mistake(name: str, text: str, cure: str) -> Mistake:
     return Mistake(f"the input `{name}` is {text!r}", None, cure)
 
 
-def handed(environ: Mapping[str, str]) -> dict[str, str]:
+def handed(environ: NamedTexts) -> dict[str, str]:
     """The environment as a container action has it. Raises ConfigError where the script handed over something else."""
     inputs, variables = _variables(environ, INPUTS), _variables(environ, ENV)
     own = {name: value for name, value in environ.items() if name not in (INPUTS, ENV)}
@@ -184,7 +167,7 @@ def handed(environ: Mapping[str, str]) -> dict[str, str]:
     return {**own, **given, **spelled}
 
 
-def _variables(environ: Mapping[str, str], name: str) -> dict[str, str]:
+def _variables(environ: NamedTexts, name: str) -> dict[str, str]:
     text = environ.get(name, "")
     try:
         values = json.loads(text) if text else {}
@@ -217,16 +200,14 @@ def answers_to_promptfoo() -> dict[str, str]:
     return {name: _words(entry) for name, entry in _ANSWERS.items()}
 
 
-def _words(entry: Mapping[str, str]) -> str:
+def _words(entry: NamedTexts) -> str:
     name, say = entry.get("as", ""), entry.get("say", "")
     if entry["do"] == "leave":
         return f"leave it out: {say}"
-    given = (
-        f"set the variable by `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
-        if entry["do"] == "env"
-        else f"give `{name}`"
-    )
-    return "; ".join(filter(None, (given, say))) if name else say
+    given = f"give `{name}`"
+    if entry["do"] == "env":
+        given = f"set the variable by `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
+    return join_nonempty("; ", given, say) if name else say
 
 
 class Moved(Struct):
@@ -258,7 +239,8 @@ def moved(given: JsonObject) -> Moved:
         elif do == "env":
             found.env[new] = text
         elif do == "write" and text in ("true", "false"):
-            found.put |= dict([new.split(": ")]) if text == "true" else {}
+            if text == "true":
+                found.put |= dict([new.split(": ")])
         elif do == "concurrency":
             found.left.append((key, f"`{key}: {text}` is left out", concurrency_in_config(text)))
         elif do == "runs" and least:
@@ -287,7 +269,8 @@ def moved(given: JsonObject) -> Moved:
                 if ".." in text or ("{" in text and "working-directory" in texts)
                 else _IN_WORKSPACE.fullmatch(text)
             )
-            found.put |= {"cache": inside[1]} if inside else {}
+            if inside:
+                found.put["cache"] = inside[1]
             found.left += (
                 []
                 if inside
@@ -304,7 +287,7 @@ def concurrency_in_config(text: str) -> str:
     return f"write `evaluateOptions: {{maxConcurrency: {text}}}` in the config"
 
 
-def _paths(key: str, text: str, texts: Mapping[str, str], found: Moved) -> None:
+def _paths(key: str, text: str, texts: NamedTexts, found: Moved) -> None:
     """Where promptfoo's action looks for changes, and what it runs then."""
     if texts.get("use-config-prompts") != "true":
         found.left.append((key, _PROMPTS, "list the prompts to test in the config"))

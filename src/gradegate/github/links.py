@@ -1,12 +1,11 @@
 """Addresses of the run and its commits on GitHub, for reports."""
 
-from collections.abc import Mapping
-
 from gradegate.reports.delivery.report import Links
 from gradegate.security.event import Event
+from gradegate.structs import NamedTexts
 
 
-def links(event: Event, environ: Mapping[str, str]) -> Links:
+def links(event: Event, environ: NamedTexts) -> Links:
     """Addresses on the server where the workflow runs; the head commit of a fork is reachable from its base, too."""
     server = environ.get("GITHUB_SERVER_URL", "").rstrip("/")
     run = environ.get("GITHUB_RUN_ID", "")

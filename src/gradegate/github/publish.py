@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,20 +25,8 @@ from gradegate.results.run_result import Counts, Decision, GateOutcome
 from gradegate.security.event import Event
 from gradegate.security.redaction import Hide, excerpt
 from gradegate.security.secrets import sealing
-from gradegate.structs import replace
+from gradegate.structs import NamedTexts, replace
 
-OUTPUTS = (
-    "decision",
-    "passed",
-    "failed",
-    "errored",
-    "pass-rate",
-    "new-failures",
-    "cost-usd",
-    "comment-url",
-    "artifact",
-    "reports",
-)
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
 MOST_MISTAKES = 50
 LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
@@ -58,7 +46,7 @@ class Step:
     say: Callable[[str], object] = print
 
     @property
-    def environ(self) -> Mapping[str, str]:
+    def environ(self) -> NamedTexts:
         """The environment of the step."""
         return self.settings.run.environ
 
@@ -185,7 +173,7 @@ def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
     return outcome.url
 
 
-def set_outputs(step: Step, values: Mapping[str, str]) -> dict[str, str]:
+def set_outputs(step: Step, values: NamedTexts) -> dict[str, str]:
     """Set outputs of the step that are safe in a shell, and warn of the others. Returns those that were set."""
     safe, unsafe = workflow.safe_outputs(values)
     if unsafe:

@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -14,7 +13,7 @@ from gradegate.reports.format.markdown import fence
 from gradegate.results.run_result import GateOutcome
 from gradegate.security.redaction import excerpt
 from gradegate.security.secrets import sealing
-from gradegate.structs import Struct
+from gradegate.structs import NamedTexts, Struct
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
 # What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
@@ -27,7 +26,7 @@ MISTAKEN = "mistake"  # the decision when the config is wrong: no run decided th
 _LONGEST = 1000  # characters of an error
 
 
-def safe_outputs(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def safe_outputs(values: NamedTexts) -> tuple[dict[str, str], list[str]]:
     """The values that a later step can use without harm, and the names of the others."""
     unsafe = []
     for name, value in values.items():
@@ -37,7 +36,7 @@ def safe_outputs(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     return {name: value for name, value in values.items() if name not in unsafe}, unsafe
 
 
-def outputs_text(values: Mapping[str, str], token: str = "") -> str:
+def outputs_text(values: NamedTexts, token: str = "") -> str:
     """Outputs in the runner's format. Raises ValueError for a bad name or a value that holds the delimiter."""
     delimiter = f"gradegate_{token or secrets.token_hex(16)}"
     for name, value in values.items():
@@ -48,7 +47,7 @@ def outputs_text(values: Mapping[str, str], token: str = "") -> str:
     return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
 
 
-def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> str:
+def write_outputs(environ: NamedTexts, values: NamedTexts) -> str:
     """Append to ``$GITHUB_OUTPUT``. Returns why not, or an empty string."""
     try:
         return _append(environ, "GITHUB_OUTPUT", outputs_text(values).encode("utf-8", "replace"))
@@ -56,7 +55,7 @@ def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> str:
         return str(e)
 
 
-def append_summary(environ: Mapping[str, str], text: str) -> str:
+def append_summary(environ: NamedTexts, text: str) -> str:
     """Append to ``$GITHUB_STEP_SUMMARY``. Returns why not, or an empty string."""
     content = text.encode("utf-8", "replace")
     if not content.endswith(b"\n"):
@@ -64,9 +63,7 @@ def append_summary(environ: Mapping[str, str], text: str) -> str:
     return _append(environ, "GITHUB_STEP_SUMMARY", content, SUMMARY_LIMIT)
 
 
-def _append(
-    environ: Mapping[str, str], variable: str, content: bytes, limit: int | None = None
-) -> str:
+def _append(environ: NamedTexts, variable: str, content: bytes, limit: int | None = None) -> str:
     path = environ.get(variable, "")
     if not path:
         return f"{variable} is not set"
@@ -95,7 +92,7 @@ def _append(
 class Ending(Struct):
     """Around a step: whatever ends it, a later step finds outputs. ``settled`` once they are written."""
 
-    environ: Mapping[str, str]
+    environ: NamedTexts
     settled: bool = False
 
     def __enter__(self) -> Self:

@@ -22,9 +22,8 @@ from gradegate.core.usage import BudgetReport, Usage
 from gradegate.errors import ProviderError, Trouble
 
 LOOK_EVERY = 0.25  # seconds
-IDLE_LOOKS = (
-    8  # without a call in flight, after which the thread ends; the next call starts another
-)
+# Without a call in flight, after which the thread ends; the next call starts another
+IDLE_LOOKS = 8
 
 
 @dataclass(slots=True, eq=False)
@@ -122,9 +121,8 @@ class Deadlines:
                 if idle > IDLE_LOOKS:
                     self._watcher = None
                     return
-        while self._cut(
-            math.inf
-        ):  # one that was not yet connected when the run was stopped is cut once it is
+        # One that was not yet connected when the run was stopped is cut once it is
+        while self._cut(math.inf):
             time.sleep(0.05)
 
 

@@ -35,12 +35,12 @@ from gradegate.structs import JsonObject, replace
 if TYPE_CHECKING:
     from gradegate.http.connections import Connections
 
-SIGN_IN_SECONDS, SIGN_IN_RETRIES = 10.0, 2
+SIGN_IN_SECONDS = 10.0
+SIGN_IN_RETRIES = 2
 # The headers that are a provider's credential field, or what makes them for a request that is sent.
 Credential = Mapping[str, str] | Callable[[], Mapping[str, str]]
-Waits = Callable[
-    [Response], str
-]  # where to look for what a response has only begun; empty for one that has ended
+# Where to look for what a response has only begun; empty for one that has ended
+Waits = Callable[[Response], str]
 LONGEST_LOOK = 4.0  # seconds between two looks
 NOTHING: Mapping[str, str] = {}
 RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
@@ -53,9 +53,8 @@ TOO_MANY = 429
 BUSY_SECONDS = 60.0  # the window of most rate limits
 T = TypeVar("T")
 MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
-DEAD_AFTER = (
-    3  # calls in a row that failed after all retries: further calls to that host are tried once
-)
+# Calls in a row that failed after all retries: further calls to that host are tried once
+DEAD_AFTER = 3
 
 
 def passes(answer: Response) -> bool:
@@ -84,9 +83,8 @@ def wait(answer: Response | ProviderError, pause: float) -> float:
         if asked:
             return max(0.0, email.utils.parsedate_to_datetime(asked).timestamp() - time.time())
     overrun = isinstance(answer, Response) and answer.status == TOO_MANY
-    return (pause * 4 if overrun else pause) * random.uniform(
-        0.5, 1.0
-    )  # jitter, so that workers do not come back in step
+    # Jitter, so that workers do not come back in step
+    return (pause * 4 if overrun else pause) * random.uniform(0.5, 1.0)
 
 
 @dataclass(eq=False)
@@ -189,9 +187,8 @@ class Client:
             field = _under(own, credential())
         self.guard.check_field(method, url, headers, field)
         ask = replace(ask, headers={**field, **headers})
-        with (
-            self._free
-        ):  # kept while it waits to ask again, so that a host which is overrun is asked by fewer
+        # Kept while it waits to ask again, so that a host which is overrun is asked by fewer
+        with self._free:
             deadline = time.monotonic() + (timeout or self.timeout)
             response = self._send(ask, deadline, question.model if question else None)
             if question:
@@ -204,11 +201,13 @@ class Client:
 
     def _ended(self, ask: Ask, response: Response, waits: Waits, deadline: float) -> Response:
         """What a response has begun, once it has ended: it is looked at again and again, which costs nothing. Raises ProviderError."""
-        started, seconds, pause = time.monotonic(), response.seconds, self.first_pause / 2
-        while 200 <= response.status < 300 and (url := waits(response)):
+        started = time.monotonic()
+        seconds = response.seconds
+        pause = self.first_pause / 2
+        while response.is_success and (url := waits(response)):
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
                 raise ProviderError(
-                    f"{ask.host} redirects to another host, which gradegate does not call",
+                    f"{ask.host} redirects to another host, which gradegate does not call"
                 )
             if time.monotonic() + pause >= deadline:
                 raise ProviderError(
@@ -232,7 +231,8 @@ class Client:
             self._aside.stop()
 
     def _send(self, ask: Ask, deadline: float, model: Hashable = None) -> Response:
-        host, pause = ask.host, self.first_pause
+        host = ask.host
+        pause = self.first_pause
         # One that fails every call, or has said for a minute that it is too busy, is asked once a call.
         busy = time.monotonic() - self._busy.get(host, math.inf) > BUSY_SECONDS
         left = 0 if busy or self._dead[host] >= DEAD_AFTER else self.retries
@@ -241,7 +241,7 @@ class Client:
             self.budget.take(model)  # each try is a request that may cost
             deadline += time.monotonic() - asked
             answer = self._try(ask, deadline)
-            if not isinstance(answer, Response) or not 200 <= answer.status < 300:
+            if not isinstance(answer, Response) or not answer.is_success:
                 self.budget.spend(NO_USAGE, model=model)
             if isinstance(answer, Response) and not passes(answer):
                 self._dead[host] = 0
@@ -256,7 +256,8 @@ class Client:
                 if isinstance(answer, ProviderError):
                     raise answer
                 return answer
-            left, pause = left - 1, min(pause * 2, LONGEST_PAUSE)
+            left = left - 1
+            pause = min(pause * 2, LONGEST_PAUSE)
             self._deadlines.pause(seconds)
 
     def _try(self, ask: Ask, deadline: float) -> Response | ProviderError:
@@ -281,13 +282,11 @@ class Client:
 
 
 def _written(fields: JsonObject | None, form: bool) -> bytes | None:
-    return (
-        None
-        if fields is None
-        else urlencode(fields).encode()
-        if form
-        else json.dumps(fields).encode()
-    )
+    if fields is None:
+        return None
+    if form:
+        return urlencode(fields).encode()
+    return json.dumps(fields).encode()
 
 
 def _is_final(answer: Response | ProviderError) -> bool:
@@ -314,9 +313,8 @@ def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
     from concurrent.futures import ThreadPoolExecutor  # with what it brings along, of a run alone
 
     with ThreadPoolExecutor(min(len(tasks), MOST) - 1) as threads:
-        others = [
-            threads.submit(copy_context().run, task) for task in tasks[1:]
-        ]  # where questions are asked is in the context
+        # Where questions are asked is in the context
+        others = [threads.submit(copy_context().run, task) for task in tasks[1:]]
         first = tasks[0]()  # the waiting thread does its share
     return [first, *(task.result() for task in others)]
 
@@ -346,11 +344,12 @@ def send(
     client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
 ) -> Response:
     """The response to a POST, without a body to a GET. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
-    token, method = headers.token, "GET" if body is None else "POST"
+    token = headers.token
+    method = "GET" if body is None else "POST"
     ask = partial(client.send, method, url, headers=headers.plain, body=body, waits=waits)
     if token is None:
         return ask(credential=headers.credential)
-    taken: list[str] = []
+    taken = []
 
     def sign() -> Mapping[str, str]:
         taken.append(token.take())
@@ -359,6 +358,6 @@ def send(
     answer = ask(credential=sign)
     if taken and answer.status == 401 and token.refused(taken[-1]):
         answer = ask(credential=sign)
-    if taken and 200 <= answer.status < 300:
+    if taken and answer.is_success:
         token.accepted(taken[-1])
     return answer

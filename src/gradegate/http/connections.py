@@ -63,9 +63,8 @@ class Connections:
                 f"{ask.host or 'the provider'} cannot be called: {e}", Trouble.SETUP
             ) from e
         except _FOREIGN as e:
-            error: BaseException = (
-                e  # the plainest words in the chain: `Connection refused` and not three class names
-            )
+            # The plainest words in the chain: `Connection refused` and not three class names
+            error: BaseException = e
             while (inner := error.__cause__ or error.__context__) is not None:
                 error = inner
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -73,7 +72,8 @@ class Connections:
 
     def _send(self, ask: Ask, seconds: float) -> Response:
         started = time.monotonic()
-        route, content = self._route(ask), ask.content or b""
+        route = self._route(ask)
+        content = ask.content or b""
         sized = bool(content) or route.method not in ("GET", "HEAD")
         headers = {**route.headers, "Content-Length": str(len(content))} if sized else route.headers
         # Straight to the pool: no cookies, no redirects, no .netrc, and half the work a call.
@@ -91,7 +91,8 @@ class Connections:
         )
         try:
             # The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end.
-            parts, left = [], ask.most + 1
+            parts = []
+            left = ask.most + 1
             while left and (part := response.read(left, decode_content=False)):
                 parts.append(part)
                 left -= len(part) if response.length_remaining != 0 else left
@@ -122,9 +123,8 @@ class Connections:
             name: text for name, text in request.headers.items() if name.lower() != "content-length"
         }
         route = _Route(pool, str(request.method), adapter.request_url(request, proxies), fixed)
-        if (
-            len(self._routes) >= POOLS
-        ):  # as many as there are pools, so that no route leads to one that made room for others
+        # As many as there are pools, so that no route leads to one that made room for others
+        if len(self._routes) >= POOLS:
             self._routes.clear()
         self._routes[kind] = route
         return route
@@ -154,7 +154,8 @@ class _Watched:
         try:
             super().request(*args, **kwargs)  # type: ignore[misc]
         finally:
-            held, self._held = b"".join(self._held), None
+            held = b"".join(self._held)
+            self._held = None
         self.send(held)
         self._tell()
 
@@ -175,10 +176,8 @@ class Adapter(HTTPAdapter):
     def __init__(self, look: Look, **kwargs: Any) -> None:
         # Pools of connections that tell ``look`` where they lead before anything is sent.
         own = {"look": staticmethod(look)}
-        plain, secure = (
-            type("Plain", (_Watched, HTTPConnection), own),
-            type("Secure", (_Watched, HTTPSConnection), own),
-        )
+        plain = type("Plain", (_Watched, HTTPConnection), own)
+        secure = type("Secure", (_Watched, HTTPSConnection), own)
         self._pools = {
             "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
             "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),

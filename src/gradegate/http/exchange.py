@@ -31,6 +31,11 @@ class Response(FrozenStruct):
     host: str
     seconds: float = 0.0
 
+    @property
+    def is_success(self) -> bool:
+        """Whether the status says that the request was done."""
+        return 200 <= self.status < 300
+
     def json(self) -> Any:
         """The body as JSON. Raises ProviderError."""
         try:

@@ -13,9 +13,8 @@ from gradegate.structs import JsonObject
 
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
 FRAMING = "transfer-encoding"
-LEAST = (
-    16  # characters of a credential that is looked for; a shorter one may be a word of any answer
-)
+# Characters of a credential that is looked for; a shorter one may be a word of any answer
+LEAST = 16
 
 
 def addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
@@ -44,7 +43,8 @@ class Guard:
         if not self._all.shows(everything):
             return
         places = addresses(url, headers)
-        shown, rest = "\n".join(headers.values()), "\n".join([*headers, body])
+        shown = "\n".join(headers.values())
+        rest = "\n".join([*headers, body])
         for names, traces in self._sought:
             heads = any(
                 all(self.egress.heads(name, place) for place in places)

@@ -88,7 +88,8 @@ class Minted:
             raise
         remember(token.text)
         life = min(token.seconds, LONGEST)
-        self._failure, self._failures = None, 0
+        self._failure = None
+        self._failures = 0
         self._held = (token.text, now + life * RENEWED, now + life)  # from when it was asked for
         return token.text
 

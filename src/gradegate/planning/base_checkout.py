@@ -9,7 +9,7 @@ from pathlib import Path
 from gradegate.config.load import Located, config_paths, read
 from gradegate.core.policy import Note
 from gradegate.core.settings import Settings
-from gradegate.errors import ConfigError, Mistake
+from gradegate.errors import ConfigError, Mistake, gather_mistakes
 from gradegate.files.git import (
     commit_lacks,
     head_of,
@@ -20,7 +20,7 @@ from gradegate.files.git import (
 from gradegate.files.workspace import searched
 from gradegate.http.client import Client
 from gradegate.planning.counterparts import FindRenames, entry_of_job, pair
-from gradegate.planning.plan import Job, Other, Plan
+from gradegate.planning.plan import Other, Plan
 from gradegate.planning.planner import plan
 from gradegate.structs import FrozenStruct, replace
 
@@ -31,16 +31,12 @@ def settings_of_base(settings: Settings) -> Settings:
     """The same settings in the other checkout. Raises ConfigError where that is none to compare with."""
     top, root = top_of(settings), root_of(settings)
     cwd = root / settings.cwd.resolve().relative_to(top.resolve())
-    inside = {
-        written
-        for written in settings.configs
-        if Path(written).is_absolute() and Path(written).is_relative_to(top)
-    }
-    configs = tuple(
-        str(root / Path(it).relative_to(top)) if it in inside else it for it in settings.configs
-    )
+    configs = []
+    for written in settings.configs:
+        is_inside = Path(written).is_absolute() and Path(written).is_relative_to(top)
+        configs.append(str(root / Path(written).relative_to(top)) if is_inside else written)
     environ = {**settings.environ, "GITHUB_WORKSPACE": str(root)}
-    return replace(settings, base_checkout="", configs=configs, cwd=cwd, environ=environ)
+    return replace(settings, base_checkout="", configs=tuple(configs), cwd=cwd, environ=environ)
 
 
 def root_of(settings: Settings) -> Path:
@@ -120,14 +116,11 @@ def read_configs_of_base(settings: Settings, there: Settings) -> BaseConfigs:
                 (absent if is_new else problems).extend(e.mistakes)
         for path in (path for path in named if path not in suites):
             suites[path] = None
-            try:
+            with gather_mistakes(problems):
                 if not path.resolve().is_relative_to(root):
-                    raise ConfigError.at(
-                        f"`{path.name}` leads out of the base", None, "keep the config inside it"
-                    )
+                    what = f"`{path.name}` leads out of the base"
+                    raise ConfigError.at(what, None, "keep the config inside it")
                 suites[path] = read(path, there)
-            except ConfigError as e:
-                problems += e.mistakes
     found = tuple(located for located in suites.values() if located)
     return BaseConfigs(found, tuple(absent), tuple(problems))
 
@@ -169,7 +162,7 @@ def both(head: Plan, base: Plan, find_renames: FindRenames) -> Plan:
     """
     single = [replace(job, repeats=1) for job in head.jobs]
     paired, left, notes = pair(single, base.jobs, entry_of_job, find_renames)
-    jobs: list[Job] = []
+    jobs = []
     for index, job in enumerate(head.jobs):
         jobs.append(job)
         if other := paired[index, 0]:
@@ -177,15 +170,11 @@ def both(head: Plan, base: Plan, find_renames: FindRenames) -> Plan:
                 replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True)
             )
     gone = tuple(job.case_name for job in left)
-    models, keys = (
-        dict.fromkeys((*head.models, *base.models)),
-        dict.fromkeys((*head.keys, *base.keys)),
-    )
     return replace(
         head,
         jobs=tuple(jobs),
         notes=(*head.notes, *notes),
         base=Other(gone, base.commit),
-        models=tuple(models),
-        keys=tuple(keys),
+        models=tuple(dict.fromkeys((*head.models, *base.models))),
+        keys=tuple(dict.fromkeys((*head.keys, *base.keys))),
     )

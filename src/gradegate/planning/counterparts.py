@@ -1,5 +1,6 @@
 """Which answer of the base stands for which answer of a run: by its case, its target and its prompt, whatever these are called by now."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import product
@@ -34,17 +35,23 @@ def matched(
     for key in keys:
         if len(match) == min(len(old), len(new)):
             break
-        waiting, free = dict[Hashable, list[int]](), dict[Hashable, list[int]]()
-        for groups, things, taken in ((waiting, old, {*match}), (free, new, {*match.values()})):
-            for number, thing in enumerate(things):
-                if number not in taken:
-                    groups.setdefault(key(thing), []).append(number)
-        for mark, numbers in waiting.items():
+        free = _group(new, key, match.values())
+        for mark, numbers in _group(old, key, match).items():
             same = free.get(mark, [])
             most = len(same) if key is keys[0] else 1
             if not unique or len(numbers) == len(same) <= most:
                 match.update(zip(numbers, same, strict=False))
     return match
+
+
+def _group(things: Iterable[T], key: Key[T], taken: Iterable[int]) -> dict[Hashable, list[int]]:
+    """The numbers of the things that are left, by what makes them the same."""
+    groups = defaultdict(list)
+    closed = {*taken}
+    for number, thing in enumerate(things):
+        if number not in closed:
+            groups[key(thing)].append(number)
+    return groups
 
 
 class Party(NamedTuple):
@@ -60,15 +67,12 @@ def parties_of(suite: str, target: Provider, prompt: PromptSpec) -> tuple[Party,
     """The target and the prompt of a job. Options may be secrets, so only the values of model parameters tell two targets apart."""
     spec = target.spec or UNREAD
     config = spec.written or spec.config
-    written = (
-        (target.name, spec.origin, [spec.id, sorted(config), parameters(config)]),
-        (prompt.label, prompt.origin, [prompt.text, prompt.config]),
+    settings = [spec.id, sorted(config), parameters(config)]
+    files = ["" if it.file == suite else it.file for it in (spec.origin, prompt.origin)]
+    return (
+        Party(target.name, files[0], digest(settings).hex()),
+        Party(prompt.label, files[1], digest([prompt.text, prompt.config]).hex()),
     )
-    asked, template = (
-        Party(label, "" if origin.file == suite else origin.file, digest(content).hex())
-        for label, origin, content in written
-    )
-    return asked, template
 
 
 class Entry(NamedTuple):
@@ -115,11 +119,12 @@ def pair(
     def now(file: str) -> str:
         return file if file in suites else renames().get(file, file)
 
-    same_party: Keys[Party] = (
+    same_party = (
         lambda party: party,
+        # Before the label: else a label that moves to another text would give it the failures of the old one.
+        lambda party: party.content or party,
         lambda party: party.label or party,
         lambda party: now(party.file) if party.file else party,
-        lambda party: party.content or party,
         lambda _: None,
     )
 
@@ -127,37 +132,42 @@ def pair(
         return entry[:4], target(entry.target), prompt(entry.prompt)
 
     same_entry = [partial(alike, *both) for both in product(same_party, same_party)]
-    there, here = [entry_of(it) for it in base], [*head.values()]
-    there = [entry._replace(suite=now(entry.suite)) for entry in there]
-    match = matched(here, there, same_entry, unique=True)
-    taken = {*match.values()}
-    left = [number for number in range(len(base)) if number not in taken]
-    pairs = [(entry, there[match[n]] if n in match else None) for n, entry in enumerate(here)]
-    remarks = _remarks(pairs, {it.suite for it in there}, {there[number][:4] for number in left})
-    found = {place: base[match[n]] if n in match else None for n, place in enumerate(head)}
-    return found, [base[number] for number in left], [*map(Note, dict.fromkeys(remarks))]
+    there = [entry._replace(suite=now(entry.suite)) for entry in map(entry_of, base)]
+    match = matched([*head.values()], there, same_entry, unique=True)
+    left = {*range(len(base))}.difference(match.values())
+    suites = {entry.suite for entry in there}
+    left_cases = {there[number][:4] for number in left}
+    answers: dict[tuple[int, int], T | None] = {}
+    remarks: dict[str, None] = {}
+    for number, (place, entry) in enumerate(head.items()):
+        answers[place] = None
+        if number in match:
+            answers[place] = base[match[number]]
+            remarks |= dict.fromkeys(_name_changes(entry, there[match[number]]))
+        elif remark := _why_new(entry, suites, left_cases):
+            remarks[remark] = None
+    return answers, [base[number] for number in sorted(left)], [*map(Note, remarks)]
 
 
-def _remarks(
-    pairs: Iterable[tuple[Entry, Entry | None]], suites: Collection[str], left: Collection[object]
-) -> Iterator[str]:
-    """Which names differ, and why answers have no counterpart; ``suites`` and cases that are ``left`` are those of the base."""
-    for entry, old in pairs:
-        target, prompt = map(_shown, entry[4:])
-        if old:
-            if entry.target.label != old.target.label:
-                yield f"the target {target} is compared with {_shown(old.target)} of the base"
-            # Another text in the config is what pull requests are about.
-            if entry.prompt.file and entry.prompt.label != old.prompt.label:
-                yield f"the prompt {prompt} is compared with {_shown(old.prompt)} of the base"
-        elif entry.suite not in suites:
-            yield f"the base has no answers of the config `{entry.suite}`, {_NEW}. If it was renamed, give <--base-checkout>"
-        elif entry[:4] in left:
-            yield f"it is not clear which answers of the base {target} with {prompt} is compared with, {_NEW}. Give targets and prompts a `label` that stays"
-        elif left:
-            yield f"some cases are not on the base as they are here, {_NEW}. If they are not new, their description, variables, turns, options or threshold changed, there or in `defaultTest`"
+def _name_changes(entry: Entry, old: Entry) -> Iterator[str]:
+    """Which names differ between an answer and its counterpart."""
+    if entry.target.label != old.target.label:
+        yield f"the target {_name(entry.target)} is compared with {_name(old.target)} of the base"
+    # Another text in the config is what pull requests are about.
+    if entry.prompt.file and entry.prompt.label != old.prompt.label:
+        yield f"the prompt {_name(entry.prompt)} is compared with {_name(old.prompt)} of the base"
 
 
-@lru_cache(maxsize=1000)
-def _shown(party: Party) -> str:
+def _why_new(entry: Entry, suites: Collection[str], left: Collection[object]) -> str:
+    """Why an answer has no counterpart; ``suites`` and cases that are ``left`` are those of the base."""
+    if entry.suite not in suites:
+        return f"the base has no answers of the config `{entry.suite}`, {_NEW}. If it was renamed, give <--base-checkout>"
+    if entry[:4] in left:
+        return f"it is not clear which answers of the base {_name(entry.target)} with {_name(entry.prompt)} is compared with, {_NEW}. Give targets and prompts a `label` that stays"
+    if left:
+        return f"some cases are not on the base as they are here, {_NEW}. If they are not new, their description, variables, turns, options or threshold changed, there or in `defaultTest`"
+    return ""
+
+
+def _name(party: Party) -> str:
     return f"`{excerpt(party.label, 60)}`"

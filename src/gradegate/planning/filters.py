@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import compress
-from typing import Any
 
 from gradegate.config.overrides import (
     Matches,
@@ -80,7 +79,7 @@ def _texts(case: Case, key: str) -> list[str]:
     """The description, or the value of a metadata key: each one of a list."""
     if key == "description":
         return [case.description]
-    value: Any = case.metadata.get(key.removeprefix("metadata."))
+    value = case.metadata.get(key.removeprefix("metadata."))
     values = value if isinstance(value, list | tuple) else [value]
     return [show(it) for it in values if it is not None]
 
@@ -94,15 +93,10 @@ def select_again(plan: Plan, again: Again) -> Plan:
     pairs = [*zip(plan.jobs, keys, strict=True)]
     found = [job for job, own in pairs if not job.of_base and own & again.keys]
     if not found:
-        raise ConfigError.at(
-            "the configs have none of its failures any more",
-            Origin(again.file.name),
-            "run all of it: gradegate run",
-        )
-    cases, talks = (
-        {(job.suite, job.number) for job in found},
-        {job.talk for job in found if job.talk},
-    )
+        what = "the configs have none of its failures any more"
+        raise ConfigError.at(what, Origin(again.file.name), "run all of it: gradegate run")
+    cases = {(job.suite, job.number) for job in found}
+    talks = {job.talk for job in found if job.talk}
     kept = [
         (job, own) for job, own in pairs if (job.suite, job.number) in cases or job.talk in talks
     ]

@@ -21,16 +21,14 @@ def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
 
     first: dict[object, int] = {}
     for index, job in enumerate(jobs):
-        talk = [("talk", job.of_base, job.talk)] if job.talk is not None else []
-        comparison = (
-            [("compared", job.suite, job.number)]
-            if any(binding.compares for binding in job.assertions)
-            else []
-        )
-        side = (
-            [("side", index - job.of_base)] if sides else []
-        )  # the base's side stands behind its own
-        for tie in (*talk, *comparison, *side):
+        ties: list[tuple[object, ...]] = []
+        if job.talk is not None:
+            ties.append(("talk", job.of_base, job.talk))
+        if any(binding.compares for binding in job.assertions):
+            ties.append(("compared", job.suite, job.number))
+        if sides:  # the base's side stands behind its own
+            ties.append(("side", index - job.of_base))
+        for tie in ties:
             low, high = sorted((head(first.setdefault(tie, index)), head(index)))
             above[high] = low
     found: dict[int, list[int]] = {}

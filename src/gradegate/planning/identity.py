@@ -146,9 +146,8 @@ def terms(binding: Binding) -> Terms:
         name: value for name, usual in _fields(kind) if (value := getattr(grader, name)) != usual
     }
     limit = binding.limit
-    limit = (
-        getattr(grader, "threshold", None) if limit is None else limit
-    )  # of one that looks at it itself
+    if limit is None:  # of a grader that looks at it itself
+        limit = getattr(grader, "threshold", None)
     transforms = [getattr(grader, "context_transform", ""), *own]
     return Terms(
         asserted.type,
@@ -169,7 +168,7 @@ def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
         asserted, held = binding.asserted, terms(binding)
         name = asserted.type, asserted.metric
         key = _key(*name, ordinals.next(name) + 1)  # a set comes before its members, as in a report
-        rest: list[Any] = [held.rubric, *held.transforms]
+        rest = [held.rubric, *held.transforms]
         if isinstance(binding, BoundSet):
             binding = replace(binding, bounds=tuple(map(one, binding.bounds)))  # no member is a set
             rest = [[member.asserted.definition.hex() for member in binding.bounds]]
@@ -232,7 +231,7 @@ def _job(job: Job) -> Iterator[Any]:
     )
     yield job.case.quarantine.until if job.case.quarantine else ""
     yield from (job.case.recorded, job.stores, job.target.spec.transform if job.target.spec else "")
-    for bound in (bound for binding in job.assertions for bound in binding.bounds):
+    for bound in job.bounds:
         yield [
             bound.asserted.key.hex(),
             bound.asserted.definition.hex(),

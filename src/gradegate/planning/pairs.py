@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from gradegate.core.numbers import name_some
 from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import Complaints, ConfigError, Mistake
 from gradegate.planning.binding.models import Binder
 from gradegate.providers.api.options import parameters
 from gradegate.providers.api.provider import Provider, Recorded
@@ -15,7 +16,7 @@ _RECORDED = Recorded()
 Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
 
-class Pairs(FrozenStruct):
+class Pairs(FrozenStruct, Complaints):
     """The targets of a suite, and who answers a case. ``recorded``: cases bring their answers; mistakes are added to ``mistakes``."""
 
     suite: Suite
@@ -42,13 +43,10 @@ class Pairs(FrozenStruct):
             wanted = _Labels(spec.prompts)
             prompts = [prompt for prompt in self.suite.prompts if wanted.allow(prompt.label)]
             if not prompts and read:  # else it was said what is wrong with them
-                self._say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
+                self.say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
             for name in _unknown(spec.prompts, labels) if prompts else ():
-                self._say(
-                    f"`{spec.name}` names a prompt `{name}` that the config does not have",
-                    spec.origin,
-                    there,
-                )
+                what = f"`{spec.name}` names a prompt `{name}` that the config does not have"
+                self.say(what, spec.origin, there)
             yield spec, provider, prompts
 
     def asked(self, case: Case, targets: Sequence[Target]) -> list[tuple[Provider, PromptSpec]]:
@@ -62,30 +60,23 @@ class Pairs(FrozenStruct):
             return self.usual
         wanted = _Labels(case.prompts)
         if case.recorded and (self.recorded or not self.suite.targets):
-            prompts = (prompt for prompt in self.suite.prompts if wanted.allow(prompt.label))
-            return [(_RECORDED, next(prompts, PromptSpec("")))]
+            shown = (prompt for prompt in self.suite.prompts if wanted.allow(prompt.label))
+            return [(_RECORDED, next(shown, PromptSpec("")))]
         if case.target is not None:
             targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
         elif case.providers:
             names = _Labels(case.providers)
-            targets = [
-                target
-                for target in targets
-                if names.allow(target[0].id) or names.allow(target[0].label)
-            ]
+            targets = [target for target in targets if any(map(names.allow, target[0].names))]
         own = parameters(case.options.settings)
-        found = [
-            (
-                self.binder.over(
-                    provider, {**prompt.config, **own}, case.origin if own else prompt.origin
-                ),
-                prompt,
-            )
-            for _, provider, prompts in targets
-            for prompt in prompts
-            if wanted.allow(prompt.label)
-        ]
-        self.usual.extend(found if is_usual else ())
+        found = []
+        for _, provider, prompts in targets:
+            for prompt in prompts:
+                if wanted.allow(prompt.label):
+                    origin = case.origin if own else prompt.origin
+                    config = {**prompt.config, **own}
+                    found.append((self.binder.over(provider, config, origin), prompt))
+        if is_usual:
+            self.usual.extend(found)
         return found
 
     # --- checks -----------------------------------------------------------------------------------------------
@@ -98,26 +89,18 @@ class Pairs(FrozenStruct):
             self.suite.targets
         )  # else it was said what is wrong
         # It may be for targets of the config in whose place others are asked.
-        names = (
-            [name for spec in self.suite.others for name in (spec.id, spec.label)]
-            if case.providers
-            else []
-        )
-        left_out = any(map(_Labels(case.providers).allow, names))
+        names = [name for spec in self.suite.others for name in spec.names]
+        left_out = case.providers and any(map(_Labels(case.providers).allow, names))
         if known and not left_out and all(prompts for _, _, prompts in targets):
+            what = "no provider and prompt is left to answer this test, so nothing would be checked"
             cure = "correct `providers` and `prompts` of the test, or of the providers"
-            self._say(
-                "no provider and prompt is left to answer this test, so nothing would be checked",
-                case.origin,
-                cure,
-            )
+            self.say(what, case.origin, cure)
 
     def check_names(self, case: Case) -> None:
         """Whether the config has what a case names."""
         if not (case.providers or case.prompts):
             return
-        known = (*self.suite.targets, *self.suite.others)
-        targets = [name for spec in known for name in (spec.id, spec.label)]
+        targets = [name for spec in self.suite.configured for name in spec.names]
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in (
             (case.providers, targets, "provider"),
@@ -125,21 +108,15 @@ class Pairs(FrozenStruct):
         ):
             for name in _unknown(patterns, labels):
                 what = f"the test names a {kind} `{name}` that the config does not have"
-                self._say(what, case.origin, _those(kind, labels))
-
-    def _say(self, what: str, origin: Origin | None, cure: str) -> None:
-        self.mistakes.append(Mistake(what, origin, cure))
+                self.say(what, case.origin, _those(kind, labels))
 
 
 def _those(kind: str, labels: Sequence[str]) -> str:
     """What there is to choose from."""
     names = [f"`{label}`" for label in dict.fromkeys(labels) if label]
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return (
-        f"the {kind}s are {', '.join(names[:MOST])}{more}"
-        if names
-        else f"remove it: no {kind} has a name"
-    )
+    if not names:
+        return f"remove it: no {kind} has a name"
+    return f"the {kind}s are {name_some(names[:MOST], len(names))}"
 
 
 class _Labels:

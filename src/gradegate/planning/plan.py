@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding
+from gradegate.assertions.grading.bound import Binding, Bound
 from gradegate.core.conversation import Variables
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
 from gradegate.core.provider_spec import PromptSpec
@@ -61,13 +61,17 @@ class Job(FrozenStruct):
         return name_case(self.case.description, self.vars, self.number)
 
     @property
+    def bounds(self) -> list[Bound]:
+        """What is asserted of each answer, with the members of sets in the place of the sets."""
+        return [bound for binding in self.assertions for bound in binding.bounds]
+
+    @property
     def fewest(self) -> int:
         """How many answers settle it at best."""
-        return (
-            self.repeats
-            if self.needs is None
-            else min(self.needs.whole.passes, self.needs.whole.of - self.needs.whole.passes + 1)
-        )
+        if self.needs is None:
+            return self.repeats
+        whole = self.needs.whole
+        return min(whole.passes, whole.of - whole.passes + 1)
 
     @property
     def talk(self) -> tuple[str, ...] | None:
@@ -130,6 +134,11 @@ class Plan(FrozenStruct):
     )
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of all policies, in order."""
+        return tuple(rule for policy in self.policies for rule in policy.rules)
+
+    @property
     def answers(self) -> int:
         """How many answers are planned."""
         return sum(job.repeats for job in self.jobs)
@@ -190,5 +199,5 @@ def selected(rule: Rule, job: Job) -> Iterator[Binding]:
 
 def grading_models(job: Job) -> Iterator[Provider]:
     """The models that may grade the answers of a job."""
-    for bound in (bound for binding in job.assertions for bound in binding.bounds):
+    for bound in job.bounds:
         yield from bound.models.values()

@@ -12,11 +12,11 @@ from gradegate.config.context import egress
 from gradegate.config.load import Located
 from gradegate.config.test_files import instead_of_variable
 from gradegate.core.conversation import CONVERSATION, told
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, name_some
 from gradegate.core.policy import Limits, Note, Quarantine, strictest
 from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.http.guard import Guard
@@ -84,20 +84,17 @@ class Planner:
 
     def _planned(self) -> list[Job]:
         recorded = self.recorded
-        cases: list[Case] = list(recorded or ())
+        cases = list(recorded or ())
         if recorded is None:
-            try:
+            with gather_mistakes(self.mistakes):
                 cases, notes = filters.cases(self.suite, self.settings)
                 self.notes += notes
-            except ConfigError as e:
-                self.mistakes += e.mistakes
         self.size.expect(self.suite, cases)
         targets = list(self.pairs.targets()) if recorded is None else []
+        jobs = self._jobs(cases, targets)
         if recorded is not None or self.settings.listing:
-            jobs = self._jobs(cases, targets)
             self.mistakes += self.names.mistakes()
             return jobs
-        jobs = self._jobs(cases, targets)
         self.mistakes += derived_metrics.derived(self.suite, jobs)
         if len(targets) == len(self.suite.targets):
             self.mistakes += assertions.comparisons(jobs)
@@ -107,11 +104,10 @@ class Planner:
             self.mistakes += checks.rules(self.suite, jobs, filters.leaving_out(self.settings))
             self.notes += checks.unselected(self.suite, jobs)
         if self.suite.policy.reask == "answers" and any(job.needs for job in jobs):
-            self.notes.append(
-                Note(
-                    "with `runs`, `reask: answers` works like `reask: grader`: each run is a new answer"
-                )
+            text = (
+                "with `runs`, `reask: answers` works like `reask: grader`: each run is a new answer"
             )
+            self.notes.append(Note(text))
         self.notes += (
             *assertions.toothless(self.suite, jobs),
             *assertions.warnings(jobs, cases),
@@ -131,36 +127,28 @@ class Planner:
         return jobs
 
     def _case(self, case: Case, targets: list[Target]) -> Iterator[Job]:
-        self.mistakes += (
-            check_options(case.options, case.origin, self.binder.idle)
-            if case.options.settings
-            else ()
-        )
+        if case.options.settings:
+            self.mistakes += check_options(case.options, case.origin, self.binder.idle)
         self.pairs.check_names(case)
         repeat = case.options.repeat or self.settings.repeat or self.suite.repeat
         repeats = repeat or 1
         if repeats > MAX_REPEATS:
-            raise ConfigError.at(
-                f"`repeat` is more than {MAX_REPEATS:,}", case.origin, "repeat less often"
-            )
+            what = f"`repeat` is more than {MAX_REPEATS:,}"
+            raise ConfigError.at(what, case.origin, "repeat less often")
         recalled = recall.used(case, self.suite.prompts, self.stored)
         kept = recall.stores(case)
         combinations = self._combinations(case)
         if recalled:
             combinations = [{**values, **recall.placeholders(recalled)} for values in combinations]
         self.size.check(len(combinations), case)
-        defined = [definition(case, values) for values in combinations]
-        bound = [
-            (values, of, named(self._bind(case, values), of))
-            for values, of in zip(combinations, defined, strict=True)
-        ]
+        bound = []
+        for values in combinations:
+            of = definition(case, values)
+            bound.append((values, of, named(self._bind(case, values), of)))
         asked = self.pairs.asked(case, targets)
         self.size.add_answers(len(combinations) * len(asked) * repeats, case)
-        self.mistakes += (
-            [mistake for provider, _ in asked for mistake in models.blind_target(case, provider)]
-            if case.turns
-            else ()
-        )
+        for provider, _ in asked if case.turns else ():
+            self.mistakes += models.blind_target(case, provider)
         self.pairs.check_left(case, asked, targets)
         check_share("the test", case.threshold, case.origin)
         scripts.check_case(case)
@@ -175,13 +163,10 @@ class Planner:
             self.names.see(case, values, self.shown, self.targeted)
             number, self.number = self.number, self.number + 1
             for provider, prompt in asked:
-                text, render = (
-                    self.prompts.text(case, prompt, provider, values),
-                    self.prompts.render(case, prompt, values),
-                )
+                text = self.prompts.text(case, prompt, provider, values)
+                render = self.prompts.render(case, prompt, values)
                 self.size.add_text(text, values, repeats, case.origin)
-                in_order = self.stores and bool(kept or recalled or render)
-                asked_of = (
+                job = Job(
                     self.suite.file,
                     case,
                     number,
@@ -192,16 +177,14 @@ class Planner:
                     values,
                     bindings,
                     render,
+                    of,
+                    stores=kept,
+                    in_order=self.stores and bool(kept or recalled or render),
                 )
-                job = Job(*asked_of, definition=of, stores=kept, in_order=in_order)
                 if recalled:
                     subject = self._subject(case, values)
-                    job = replace(
-                        job,
-                        recall=recall.later(
-                            job, recalled, self.binder, subject, self.prompts.render
-                        ),
-                    )
+                    later = recall.later(job, recalled, self.binder, subject, self.prompts.render)
+                    job = replace(job, recall=later)
                 if self.recorded is None and (needs := held(job, self.suite.policy, repeat)):
                     self.size.add_answers(needs.whole.of - repeats, case)
                     job = replace(job, needs=needs, repeats=needs.whole.of)
@@ -212,17 +195,11 @@ class Planner:
     def _combinations(self, case: Case) -> list[JsonObject]:
         try:
             told(case.vars.get(CONVERSATION) or ())
-            return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
-        except ConfigError as e:
-            self.mistakes += e.mistakes
+            with gather_mistakes(self.mistakes):
+                return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
         except ValueError as e:
-            self.mistakes.append(
-                Mistake(
-                    f"`{CONVERSATION}` cannot be read: {e}",
-                    case.origin,
-                    "write the messages, oldest first",
-                )
-            )
+            what = f"`{CONVERSATION}` cannot be read: {e}"
+            self.mistakes.append(Mistake(what, case.origin, "write the messages, oldest first"))
         return [case.vars]  # the assertions are looked at all the same
 
     def _subject(self, case: Case, values: JsonObject) -> Subject:
@@ -238,10 +215,8 @@ class Planner:
         subject = self._subject(case, values)
         bound = []
         for spec in case.assertions if not self.settings.listing else ():
-            try:
+            with gather_mistakes(self.mistakes):
                 bound.append(bind(self.binder, spec, subject))
-            except ConfigError as e:
-                self.mistakes += e.mistakes
         self.mistakes += models.blind_graders(case, bound)
         return tuple(bound)
 
@@ -277,15 +252,12 @@ def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
 def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
     """One client for all providers; its time-out is the command line's, else the longest of the configs'."""
     configured = max((located.suite.timeout or 0.0 for located in suites), default=0.0)
-    timeout = settings.timeout or configured or TIMEOUT
-    slots = concurrency(settings, suites)
-    budget = Budget(limits_of(settings, suites))
     return Client(
-        timeout=timeout,
+        timeout=settings.timeout or configured or TIMEOUT,
         retries=RETRIES,
-        slots=slots,
+        slots=concurrency(settings, suites),
         environ=settings.environ,
-        budget=budget,
+        budget=Budget(limits_of(settings, suites)),
     )
 
 
@@ -295,9 +267,9 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
     allowed = egress(settings, (spec for located in suites for spec in located.suite.specs()))
     client.guard = Guard(allowed.beside(client.guard.egress))  # of base and head
     size = Size()
-    jobs: list[Job] = []
-    notes: list[Note] = []
-    mistakes: list[Mistake] = []
+    jobs = []
+    notes = []
+    mistakes = []
     for located in suites:
         suite, wrong = scripts.with_made_vars(located.suite)
         binder = Binder(
@@ -316,9 +288,11 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
         mistakes += [*suite.mistakes, *wrong, *planner.mistakes]
         passed = unknown_keys.notes([*located.suite.idle, *dict.fromkeys(binder.idle)])
         notes += [*located.suite.notes, *passed, *planner.notes]
-    notes += (note for located in suites for note in credentials.written_keys(located.suite))
+    for located in suites:
+        notes += credentials.written_keys(located.suite)
     notes += _quarantines(jobs)
-    notes += [note for provider in pool.values() for note in provider.notes]
+    for provider in pool.values():
+        notes += provider.notes
     mistakes += prices(client.budget.limits, jobs)
     if not mistakes and not settings.listing and not any(job.assertions for job in jobs):
         where = Origin(suites[0].suite.file) if len(suites) == 1 else None
@@ -374,8 +348,7 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
 
     for (what, cure, missing), origins in sorted(places.items(), key=place):
         others = [str(origin) for origin in origins[1:] if origin]
-        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        also = f" (also at {', '.join(others[:5])}{more})" if others else ""
+        also = f" (also at {name_some(others[:5], len(others))})" if others else ""
         yield Mistake(what + also, origins[0], cure, missing)
 
 
@@ -387,16 +360,10 @@ def _quarantines(jobs: Iterable[Job]) -> Iterator[Note]:
         if job.case.quarantine:
             by_day.setdefault(job.case.quarantine, []).append(job)
     for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
-        names = ", ".join(f"`{excerpt(job.case_name, 80)}`" for job in together[:_NAMED])
-        more = f" and {len(together) - _NAMED:,} more" if len(together) > _NAMED else ""
-        ends = (
-            f"; it ends in {many(quarantine.days, 'day')}, and then they count again"
-            if quarantine.days <= _SOON
-            else ""
-        )
-        said = (
-            f"in quarantine until {quarantine.until}, so failures of these tests only advise{ends}"
-        )
+        names = [f"`{excerpt(job.case_name, 80)}`" for job in together]
+        text = f"in quarantine until {quarantine.until}, so failures of these tests only advise"
         if quarantine.days < 0:
-            said = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
-        yield Note(f"{said}: {names}{more}", together[0].case.origin)
+            text = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
+        elif quarantine.days <= _SOON:
+            text += f"; it ends in {many(quarantine.days, 'day')}, and then they count again"
+        yield Note(f"{text}: {name_some(names[:_NAMED], len(names))}", together[0].case.origin)

@@ -25,13 +25,10 @@ OPTION = "storeOutputAs"
 def stores(case: Case) -> str:
     """The name under which the answer of a test is stored; empty for none. Raises ConfigError."""
     name = case.options.settings.get(OPTION) or ""
-    if not isinstance(name, str) or not name.isidentifier():
-        if name == "":
-            return ""
-        raise ConfigError.at(
-            f"`{OPTION}` is not the name of a variable", case.origin, "write letters, digits and _"
-        )
-    return name
+    if name and not (isinstance(name, str) and name.isidentifier()):
+        what = f"`{OPTION}` is not the name of a variable"
+        raise ConfigError.at(what, case.origin, "write letters, digits and _")
+    return str(name)
 
 
 def used(case: Case, prompts: Iterable[PromptSpec], stored: Iterable[str]) -> tuple[str, ...]:
@@ -39,15 +36,10 @@ def used(case: Case, prompts: Iterable[PromptSpec], stored: Iterable[str]) -> tu
     names = tuple(stored)
     if not names:
         return ()
-    texts = [prompt.text for prompt in prompts] + [
-        case.options.prefix,
-        case.options.suffix,
-        to_json(case.vars),
-    ]
-    texts += [to_json(_texts(assertion)) for assertion in case.assertions] + [
-        to_json(case.options.rubric_prompt)
-    ]
-    whole = "\n".join(texts)
+    options = case.options
+    texts = [prompt.text for prompt in prompts] + [options.prefix, options.suffix]
+    data = [case.vars, *map(_texts, case.assertions), options.rubric_prompt]
+    whole = "\n".join([*texts, *map(to_json, data)])
     return tuple(name for name in names if name in whole)
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -70,19 +69,17 @@ def planned_with_answers(
     return replace(made, jobs=jobs, notes=notes, recorded=recording.digests), recording.opened
 
 
-@dataclass
 class _Join:
-    calls: Sequence[Call]
-    found: dict[str, dict[int, Answer]] = field(
-        default_factory=dict
-    )  # by the id of the call and the number of the run
-    _twice: list[Mistake] = field(default_factory=list)
-    _unknown: list[Mistake] = field(default_factory=list)
-    _unfit: list[Mistake] = field(default_factory=list)
+    """Gives answers to calls. ``found`` has them by the id of the call and the number of the run."""
 
-    def __post_init__(self) -> None:
-        self._by_id = {call.id: call for call in self.calls}
-        self._recalls = any(call.job.recall for call in self.calls)
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.calls = calls
+        self.found: dict[str, dict[int, Answer]] = {}
+        self._twice: list[Mistake] = []
+        self._unknown: list[Mistake] = []
+        self._unfit: list[Mistake] = []
+        self._by_id = {call.id: call for call in calls}
+        self._recalls = any(call.job.recall for call in calls)
         self._by_name: dict[str, str] | None = None  # an id of each case that has a description
         self._index: dict[str, list[Call]] | None = None
         self._searched: dict[
@@ -91,28 +88,22 @@ class _Join:
 
     def put(self, answer: Answer) -> None:
         """Give the answer to its call, or note why it has none."""
-        call = (
-            self._by_id.get(answer.id)
-            if answer.question is None
-            else self._asked(answer, answer.question)
-        )
-        if call is None and answer.question is None:
-            near = self._near(answer.id) if len(self._unknown) < MOST else ""
-            what = f"no planned call has the id `{excerpt(answer.id, 80)}`"
-            self._unknown.append(Mistake(what, answer.origin, near or _ANEW))
+        if answer.question is not None:
+            call = self._find_asked(answer, answer.question)
+        else:
+            call = self._by_id.get(answer.id)
+            if call is None:
+                near = self._near(answer.id) if len(self._unknown) < MOST else ""
+                what = f"no planned call has the id `{excerpt(answer.id, 80)}`"
+                self._unknown.append(Mistake(what, answer.origin, near or _ANEW))
         if call is None:
             return
         found = self.found.setdefault(call.id, {})
         number = answer.run or len(found) + 1
         if number > call.most > 1:
             what = f"`{call.id}` has {call.most} runs, and this is run {number}"
-            self._twice.append(
-                Mistake(
-                    what,
-                    answer.origin,
-                    "keep as many as there are, in the order in which they were made",
-                )
-            )
+            cure = "keep as many as there are, in the order in which they were made"
+            self._twice.append(Mistake(what, answer.origin, cure))
             return
         if first := found.get(number) or (found.get(1) if call.most == 1 else None):
             which = f"run {number} of " if call.most > 1 else ""
@@ -120,13 +111,9 @@ class _Join:
             self._twice.append(Mistake(what, answer.origin, "keep one of the answers"))
             return
         found[number] = answer
-        wrong = _unlike(call.job, answer)
-        if wrong:
-            self._unfit.append(
-                Mistake(
-                    wrong, answer.origin, "answer the user's turns as the case has them, in order"
-                )
-            )
+        if wrong := _unlike(call.job, answer):
+            cure = "answer the user's turns as the case has them, in order"
+            self._unfit.append(Mistake(wrong, answer.origin, cure))
         elif _contradicts(call.job, answer):
             what = "`tool_calls` and the calls in `messages` are not the same"
             self._unfit.append(Mistake(what, answer.origin, "give the calls once"))
@@ -136,9 +123,8 @@ class _Join:
         for kind in (self._unknown, self._twice, self._unfit):
             yield from kind[:MOST]
             if len(kind) > MOST:
-                yield Mistake(
-                    f"{len(kind) - MOST:,} more answers are mistaken in this way", kind[MOST].origin
-                )
+                what = f"{len(kind) - MOST:,} more answers are mistaken in this way"
+                yield Mistake(what, kind[MOST].origin)
 
     # --- by id ------------------------------------------------------------------------------------------------
 
@@ -156,32 +142,23 @@ class _Join:
 
     # --- by what was asked ------------------------------------------------------------------------------------
 
-    def _asked(self, answer: Answer, question: Question) -> Call | None:
+    def _find_asked(self, answer: Answer, question: Question) -> Call | None:
         if question.session in self._by_id:
             return self._by_id[question.session]
-        key = (
-            question.text.strip(),
-            question.whole,
-            question.provider,
-            repr(sorted(question.vars.items())),
-        )
+        text = question.text.strip()
+        key = text, question.whole, question.provider, repr(sorted(question.vars.items()))
         if key not in self._searched:
             if self._index is None:
                 self._index = defaultdict(list)
                 for planned in self.calls:
-                    for text in _questions(planned.job):
-                        self._index[text].append(planned)
-            calls = [
-                call
-                for call in self._index.get(question.text.strip(), ())
-                if _fits(call.job, question)
-            ]
-            # Of repetitions of one case any does.
-            again = [call for call in calls for _ in range(call.most)]
-            self._searched[key] = (
-                calls,
-                iter(again) if len({call.place for call in calls}) == 1 else None,
-            )
+                    for known in _questions(planned.job):
+                        self._index[known].append(planned)
+            calls = [call for call in self._index.get(text, ()) if _fits(call.job, question)]
+            untried = None
+            if len({call.place for call in calls}) == 1:
+                # Of repetitions of one case any does.
+                untried = iter([call for call in calls for _ in range(call.most)])
+            self._searched[key] = calls, untried
         fitting, untried = self._searched[key]
         if call := next(
             (call for call in untried or () if len(self.found.get(call.id, ())) < call.most), None
@@ -196,13 +173,8 @@ class _Join:
             what = f"the answer to `{said}` fits several planned calls: {ids}"
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
         else:
-            self._unknown.append(
-                Mistake(
-                    f"no planned call asks `{said}`",
-                    answer.origin,
-                    _BY_ID if self._recalls else _ANEW,
-                )
-            )
+            cure = _BY_ID if self._recalls else _ANEW
+            self._unknown.append(Mistake(f"no planned call asks `{said}`", answer.origin, cure))
         return None
 
 
@@ -265,21 +237,16 @@ def line(call: Call) -> JsonObject:
     job, case = call.job, call.job.case
     messages = chat.parse(job.text)
     # The stored answers of which the prompt or a variable speaks; `{{name}}` stands for each in what is asked.
-    written = [
-        job.prompt.text,
-        case.options.prefix,
-        case.options.suffix,
-        *map(str, case.vars.values()),
-    ]
-    uses = [
-        name
-        for name in (job.recall.names if job.recall else ())
-        if any(name in text for text in written)
-    ]
-    turns = [
-        {**_message(it.role, it.content), **({"images": list(it.images)} if it.images else {})}
-        for it in case.turns
-    ]
+    options = case.options
+    written = [job.prompt.text, options.prefix, options.suffix, *map(str, case.vars.values())]
+    names = job.recall.names if job.recall else ()
+    uses = [name for name in names if any(name in text for text in written)]
+    turns = []
+    for turn in case.turns:
+        message = _message(turn.role, turn.content)
+        if turn.images:
+            message["images"] = list(turn.images)
+        turns.append(message)
     told = {
         "description": case.description,
         "messages": [it.written or _message(it.role, it.content) for it in messages or ()],
@@ -293,10 +260,10 @@ def line(call: Call) -> JsonObject:
         "stores": job.stores,
         "uses": uses,
     }
-    always = {"vars", "provider", "repeat", *(() if messages else ("prompt",))}
-    return {
-        key: value for key, value in told.items() if key in always or (value and key != "prompt")
-    }
+    if messages:
+        del told["prompt"]
+    always = ("vars", "provider", "repeat", "prompt")
+    return {key: value for key, value in told.items() if key in always or value}
 
 
 def _message(role: str, content: str) -> dict[str, Any]:

@@ -247,32 +247,25 @@ class _Reader:
     def model(self, provider: Provider) -> ModelTerms:
         if known := self._models.get(id(provider)):
             return known
-        spec, options = provider.spec, dict[str, bytes]()
+        spec = provider.spec
         if spec is None:
             return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
+        written: dict[str, object] = {}
         for name, value in spec.config.items():
-            nested = name in _NESTED and isinstance(value, Mapping)
-            options |= (
-                {f"{name}.{key}": digest(item) for key, item in value.items()}
-                if nested
-                else {name: digest(value)}
-            )
-        options |= {f"env.{name}": digest(text) for name, text in spec.env.items()}
-        options |= {
-            name: digest(it)
-            for name, it in (("transform", spec.transform), ("its file", provider.opened))
-            if it
-        }
-        made = ModelTerms(
-            spec.id,
-            spec.name,
-            provider.host,
-            provider.replies_from,
-            tuple(sorted(options.items())),
-            spec.origin,
-        )
-        self._models[id(provider)] = made
-        return made
+            if name in _NESTED and isinstance(value, Mapping):
+                written |= {f"{name}.{key}": item for key, item in value.items()}
+            else:
+                written[name] = value
+        written |= {f"env.{name}": text for name, text in spec.env.items()}
+        if spec.transform:
+            written["transform"] = spec.transform
+        if provider.opened:
+            written["its file"] = provider.opened
+        options = tuple(sorted((name, digest(value)) for name, value in written.items()))
+        host, source = provider.host, provider.replies_from
+        model = ModelTerms(spec.id, spec.name, host, source, options, spec.origin)
+        self._models[id(provider)] = model
+        return model
 
     def _grading(self, provider: Provider) -> ModelTerms:
         """A model that grades: of one that is code of the repository, the code decides; that of a target is what is tested."""
@@ -287,8 +280,8 @@ def _seen(job: Job) -> bytes:
     shaping = [
         (code, False) for code in (spec.transform if spec else "", job.case.options.transform)
     ]
-    judging: list[_Written] = []
-    for bound in (bound for binding in job.assertions for bound in binding.bounds):
+    judging = []
+    for bound in job.bounds:
         judging.append((bound.transform, False))
         if bound.grader.written.own_config:  # code, which is told the situation
             judging.append((getattr(bound.grader, "value", ""), bound.grader.written.runs_code))

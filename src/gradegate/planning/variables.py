@@ -3,6 +3,7 @@
 import base64
 import glob
 import itertools
+import math
 import mimetypes
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from gradegate.config import code as scripts
 from gradegate.core.conversation import CONVERSATION
 from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
-from gradegate.errors import ConfigError, Mistake, Origin, ProviderError
+from gradegate.errors import Complaints, ConfigError, Mistake, Origin, ProviderError
 from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, MAX_COMBINATIONS
 from gradegate.files.paths import is_code
@@ -60,15 +61,10 @@ class Variables:
         if all(_is_plain(value) for value in written.values()):
             return [written]
         choices = [self._choices(value, expand, origin) for value in written.values()]
-        count = 1
-        for options in choices:
-            count *= len(options)
+        count = math.prod(map(len, choices))
         if count > MAX_COMBINATIONS:
-            raise ConfigError.at(
-                f"the lists in `vars` make {count:,} combinations",
-                origin,
-                f"at most {MAX_COMBINATIONS:,}",
-            )
+            what = f"the lists in `vars` make {count:,} combinations"
+            raise ConfigError.at(what, origin, f"at most {MAX_COMBINATIONS:,}")
         return [
             self._filled(dict(zip(written, combo, strict=True)), origin)
             for combo in itertools.product(*choices)
@@ -97,16 +93,15 @@ class Variables:
                 raise ConfigError.at(
                     f"`{reference}`: PDF is not read", origin, "save its text as .txt or .md"
                 )
+            place = str(path), self._folder, origin
             if suffix in (".yaml", ".yml"):
-                content = self._workspace.read(str(path), self._folder, origin)
+                content = self._workspace.read(*place)
                 yield document.to_json(document.read(content, self._workspace.name(path)))
             elif suffix in _IMAGES:
-                encoded = base64.b64encode(
-                    self._workspace.read(str(path), self._folder, origin)
-                ).decode()
+                encoded = base64.b64encode(self._workspace.read(*place)).decode()
                 yield f"data:{mimetypes.guess_type(path.name)[0]};base64,{encoded}"
             else:
-                yield self._workspace.text(str(path), self._folder, origin).strip()
+                yield self._workspace.text(*place).strip()
 
     def _filled(self, values: dict[str, Any], origin: Origin) -> JsonObject:
         """The values as promptfoo has them: without their last newline, and ``{{ name }}`` replaced by other values.
@@ -116,33 +111,26 @@ class Variables:
         for name, value in values.items():
             if isinstance(value, Program):
                 values[name] = self._made(name, value, values, origin)
-        templates = {
-            name: value
+        texts = [
+            name
             for name, value in values.items()
-            if isinstance(value, str) and is_template(value)
-        }
-        for name, text in templates.items():
+            if isinstance(value, str) and not isinstance(value, Verbatim)
+        ]
+        for name in texts:
+            text = values[name]
             try:
-                if not isinstance(text, Verbatim) and not stays(text) and uses(text) == {"env"}:
-                    values[name] = render(text, {"env": self._env})
+                if is_template(text) and not stays(text) and uses(text) == {"env"}:
+                    text = render(text, {"env": self._env})
             except TemplateError as e:
-                raise ConfigError.at(
-                    f"the variable `{name}` cannot be filled in: {e}",
-                    origin,
-                    "correct the template",
-                ) from e
-        for name, value in values.items():
-            if isinstance(value, str) and not isinstance(value, Verbatim):
-                values[name] = value.removesuffix("\n")
+                what = f"the variable `{name}` cannot be filled in: {e}"
+                raise ConfigError.at(what, origin, "correct the template") from e
+            values[name] = text.removesuffix("\n")
         grown = 0
         for _ in range(ROUNDS):
             before = dict(values)
-            for name, text in values.items():
-                match = (
-                    None
-                    if isinstance(text, Verbatim) or not isinstance(text, str)
-                    else _REFERENCE.search(text)
-                )
+            for name in texts:
+                text = values[name]
+                match = _REFERENCE.search(text)
                 if match and match[1] in values:
                     values[name] = text.replace(match[0], show(values[match[1]]), 1)
                     grown += len(values[name]) - len(text)
@@ -162,13 +150,14 @@ class Variables:
             raise ConfigError.at(
                 f"`{value}` gave no value for `{name}`: {e.line}", origin, "correct it"
             ) from e
-        output = made.get("output") if isinstance(made, Mapping) else None
+        if not isinstance(made, Mapping):
+            made = {}
+        output, error = made.get("output"), made.get("error")
         python = value.file.is_python
-        if not output or (python and not isinstance(output, str)) or made.get("error"):
-            said = made.get("error") if isinstance(made, Mapping) else None
-            what = f"`{value}` gave no value for `{name}`: {excerpt(str(said or _NO_TEXT), 300)}"
+        if not output or (python and not isinstance(output, str)) or error:
+            what = f"`{value}` gave no value for `{name}`: {excerpt(str(error or _NO_TEXT), 300)}"
             raise ConfigError.at(what, origin, "correct it")
-        return output.strip() if python and isinstance(output, str) else output
+        return output.strip() if python else output
 
 
 def _is_plain(value: Any) -> bool:
@@ -181,7 +170,7 @@ def _is_plain(value: Any) -> bool:
     return not isinstance(value, list)
 
 
-class Prompts(FrozenStruct):
+class Prompts(FrozenStruct, Complaints):
     """Fills in the prompts of one suite; ``env`` is what they may show of the environment, mistakes are added to ``mistakes``."""
 
     env: JsonObject
@@ -206,37 +195,26 @@ class Prompts(FrozenStruct):
         try:
             written, label = prompt.text, provider.spec.label if provider.spec else ""
             if prompt.maker is not None:
-                asked = {
-                    "vars": values,
-                    "provider": {"id": provider.id, "label": label},
-                    "config": {},
-                }
-                written = scripts.text(prompt.maker(asked))
+                about = {"id": provider.id, "label": label}
+                context = {"vars": values, "provider": about, "config": {}}
+                written = scripts.text(prompt.maker(context))
             source = case.options.prefix + written + case.options.suffix
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:
-            self._say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
+            self.say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
             return ""
         except ValueError as e:
-            self._say(
-                f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}",
-                prompt.origin,
-                "correct it",
-            )
+            what = f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}"
+            self.say(what, prompt.origin, "correct it")
             return ""
-        wrong = chat.broken(text)
-        if wrong:
-            self._say(
-                f"the prompt looks like chat messages and {wrong}", prompt.origin, "correct it"
-            )
+        if wrong := chat.broken(text):
+            what = f"the prompt looks like chat messages and {wrong}"
+            self.say(what, prompt.origin, "correct it")
         messages = chat.parse(text) if not case.recorded else None
         try:
             if messages:
                 provider.check(messages)
         except (ProviderError, ValueError) as e:
             cure = "write what it takes, or ask another provider"
-            self._say(f"the prompt cannot be sent to `{provider.name}`: {e}", prompt.origin, cure)
+            self.say(f"the prompt cannot be sent to `{provider.name}`: {e}", prompt.origin, cure)
         return text
-
-    def _say(self, what: str, origin: Origin | None, cure: str) -> None:
-        self.mistakes.append(Mistake(what, origin, cure))

@@ -6,9 +6,6 @@ https://platform.claude.com/docs/en/manage-claude/wif-reference (the exchange) a
 exchanges and calls have to name).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from gradegate.http.client import Headers
 from gradegate.providers.api.anthropic_messages import OPTIONS, SAMPLING, Messages
 from gradegate.providers.api.chat_model import CHAT, ChatModel
@@ -18,11 +15,11 @@ from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
-VERSION, SAMPLING_VERSION = "2026-10-21", "2023-06-01"
-TOKENS, EXCHANGES = (
-    "oauth-2025-04-20",
-    "oidc-federation-2026-04-01",
-)  # betas that calls and exchanges name
+VERSION = "2026-10-21"
+SAMPLING_VERSION = "2023-06-01"
+# The beta that calls and exchanges name, and the one that exchanges name besides.
+TOKENS = "oauth-2025-04-20"
+EXCHANGES = "oidc-federation-2026-04-01"
 _KEYS = ("ANTHROPIC_API_KEY",)
 _IDS = {
     "federation_rule_id": "ANTHROPIC_FEDERATION_RULE_ID",
@@ -55,7 +52,7 @@ class Anthropic(ChatModel):
     """A model at ``{base}/v1/messages``."""
 
     options = (*OPTIONS, *CHAT, "model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "beta")
-    values: Mapping[str, str] = {"temperature": "number 0 1"}
+    values = {"temperature": "number 0 1"}
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
@@ -75,7 +72,7 @@ class Anthropic(ChatModel):
         headers = Headers(plain, {"x-api-key": key} if key else {}, token)
         super().__init__(setting, Messages(model, config), url, headers, model, {"model": model})
 
-    def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
+    def _post(self, body: JsonObject) -> tuple[JsonObject, float]:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
         own = own_headers(self._config)
         return post(

@@ -7,25 +7,19 @@ OpenAI's own below ``/openai/v1`` and takes the deployment as model. A blocked p
 https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, third case, as ``azure-identity`` 1.27 does it.
 """
 
-from collections.abc import Mapping
 from urllib.parse import quote
 
 from gradegate.http.client import Headers
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import Federation
-from gradegate.providers.api.json_http import (
-    ACCESS,
-    base_url,
-    own_headers,
-)
+from gradegate.providers.api.json_http import ACCESS, Model, base_url, own_headers
 from gradegate.providers.api.openai_chat import SENT, Completions, reasons
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
-API_VERSION = (
-    "2024-10-21"  # the latest dated version that is not a preview; it has structured output
-)
+# The latest dated version that is not a preview; it has structured output
+API_VERSION = "2024-10-21"
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_URL")
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
@@ -64,19 +58,27 @@ FEDERATION = Federation(
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 
 
-@PROVIDERS.register("azure:chat", "azureopenai:chat")
-class AzureChat(ChatModel):
-    """A deployed chat model."""
+class _Deployment(Model):
+    """What an id of a deployment says, which is not the name of the model behind it."""
 
-    siblings: Mapping[str, str] = {
-        "embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"
-    }
-    options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
     in_id = ("deployment_id",)  # what the id says, where it says it
     vendor = _VENDOR
 
+    def _priced_as(self, response: JsonObject) -> str:
+        """``modelName`` of the config, else the model that the answer names."""
+        return str(self._config.get("modelName") or response.get("model") or "")
+
+
+@PROVIDERS.register("azure:chat", "azureopenai:chat")
+class AzureChat(_Deployment, ChatModel):
+    """A deployed chat model."""
+
+    siblings = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
+    options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
+
     def __init__(self, setting: Setting) -> None:
-        config, deployment = setting.config, _deployment(setting)
+        config = setting.config
+        deployment = _deployment(setting)
         shape = Completions(
             deployment,
             config,
@@ -91,29 +93,20 @@ class AzureChat(ChatModel):
             deployment,
         )
 
-    def _priced_as(self, response: JsonObject) -> str:
-        """The model behind a deployment, whose name says nothing: ``modelName`` of the config, else the answer's."""
-        return str(self._config.get("modelName") or response.get("model") or "")
-
 
 @PROVIDERS.register(
     "azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding"
 )
-class AzureEmbeddings(Embeddings):
+class AzureEmbeddings(_Deployment, Embeddings):
     """A deployed embedding model."""
 
     options = (*Embeddings.options, *_OPTIONS)
-    in_id = ("deployment_id",)  # what the id says, where it says it
-    vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
         super().__init__(
             setting, _url(setting, deployment, "embeddings"), _headers(setting), deployment
         )
-
-    def _priced_as(self, response: JsonObject) -> str:
-        return str(self._config.get("modelName") or response.get("model") or "")
 
 
 def _deployment(setting: Setting) -> str:
@@ -132,7 +125,8 @@ def _headers(setting: Setting) -> Headers:
 
 
 def _url(setting: Setting, deployment: str, task: str) -> str:
-    config, base = setting.config, _base(setting)
+    config = setting.config
+    base = _base(setting)
     version = str(
         config.get("apiVersion") or setting.env.get("AZURE_OPENAI_API_VERSION") or API_VERSION
     )
@@ -145,10 +139,13 @@ def _url(setting: Setting, deployment: str, task: str) -> str:
 
 def _base(setting: Setting) -> str:
     """``apiBaseUrl`` or ``apiHost`` of the config, else the environment. Raises ConfigError when none is set."""
-    config, env = setting.config, setting.env
-    base, host = config.get("apiBaseUrl"), config.get("apiHost")
+    config = setting.config
+    env = setting.env
+    base = config.get("apiBaseUrl")
+    host = config.get("apiHost")
     if not base and not host:
-        base, host = env.address(*_BASES), env.address(*_HOSTS)
+        base = env.address(*_BASES)
+        host = env.address(*_HOSTS)
     if not base and not host:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
         raise setting.mistake(f"no host for `{setting.spec.id}`", cure, _HOSTS[0])

@@ -8,7 +8,6 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.md. Ids, options a
 
 import json
 import re
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -38,7 +37,9 @@ from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
-_ACCESS, _SECRET, _SESSION = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+_ACCESS = "AWS_ACCESS_KEY_ID"
+_SECRET = "AWS_SECRET_ACCESS_KEY"
+_SESSION = "AWS_SESSION_TOKEN"
 _REGIONS = ("AWS_BEDROCK_REGION", "AWS_REGION", "AWS_DEFAULT_REGION")
 _ADDRESSES = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",)
 VENDOR = Vendor(
@@ -54,9 +55,8 @@ VENDOR = Vendor(
 )
 # Served by an API in OpenAI's form at another host, and not by Converse.
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
-_PLACES = (
-    "us us-gov eu apac au jp ca in sa global".split()
-)  # of inference profiles, before the model
+# Of inference profiles, before the model
+_PLACES = "us us-gov eu apac au jp ca in sa global".split()
 _VERSION = re.compile(r"(-v\d+)?(:\d+)?$")
 _SIGN_IN = "let aws-actions/configure-aws-credentials sign the job in (docs/sign-in.md)"
 
@@ -69,8 +69,8 @@ class Bedrock(ChatModel):
         *OPTIONS, *CHAT, "model", "region", "endpoint", "apiKey", "apiKeyEnvar",
         "accessKeyId", "secretAccessKey", "sessionToken", "headers",
     )  # fmt: skip
-    values: Mapping[str, str] = {"temperature": "number 0 1"}
-    unsupported: Mapping[str, str] = {
+    values = {"temperature": "number 0 1"}
+    unsupported = {
         "profile": f"leave it out: there are no profiles on GitHub; {_SIGN_IN}",
         "apiBaseUrl": "write `endpoint`, as promptfoo does",
         "apiHost": "write `endpoint`, as promptfoo does",
@@ -87,8 +87,8 @@ class Bedrock(ChatModel):
                 "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API",
             )
         region = _region(setting)
-        given = config.get("endpoint") or setting.env.address(*_ADDRESSES)
-        base = base_url(setting, given or f"https://bedrock-runtime.{region}.amazonaws.com")
+        endpoint = config.get("endpoint") or setting.env.address(*_ADDRESSES)
+        base = base_url(setting, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
         super().__init__(
             setting, Converse(model, config), url, _headers(setting, url, region), model
@@ -116,7 +116,7 @@ class KnowledgeBase(Model):
         "knowledgeBaseId", "modelArn", "numberOfResults", "temperature", "max_tokens", "top_p", "top_k", "region", "accessKeyId",
         "secretAccessKey", "sessionToken",
     )  # fmt: skip
-    unsupported: Mapping[str, str] = {
+    unsupported = {
         **Bedrock.unsupported,
         "apiKey": f"a knowledge base takes no key of Bedrock: {_SIGN_IN}",
     }
@@ -125,7 +125,8 @@ class KnowledgeBase(Model):
     rates = None
 
     def __init__(self, setting: Setting) -> None:
-        config, self._region = setting.config, _region(setting)
+        config = setting.config
+        self._region = _region(setting)
         if not config.get("knowledgeBaseId"):
             raise setting.mistake(
                 f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask",
@@ -150,14 +151,10 @@ class KnowledgeBase(Model):
         inference = {
             ours: config[name] for name, ours in names.items() if config.get(name) is not None
         }
-        generation: dict[str, Any] = (
-            {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
-        )
+        generation = {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
         if (most := config.get("top_k")) is not None:
-            nova, command = (
-                re.search(r"(^|[/.])amazon\.nova-", self._arn),
-                re.search(r"(^|[/.])cohere\.command-r", self._arn),
-            )
+            nova = re.search(r"(^|[/.])amazon\.nova-", self._arn)
+            command = re.search(r"(^|[/.])cohere\.command-r", self._arn)
             more = (
                 {"inferenceConfig": {"topK": most}} if nova else {"k" if command else "top_k": most}
             )
@@ -183,9 +180,10 @@ class KnowledgeBase(Model):
             body=content,
             credential=sign,
         )
-        if not 200 <= answer.status < 300:
+        if not answer.is_success:
             raise refusal(answer)
-        response, usage = members(answer.json()), Usage(1, unpriced=1, seconds=answer.seconds)
+        response = members(answer.json())
+        usage = Usage(1, unpriced=1, seconds=answer.seconds)
         text = members(response.get("output")).get("text")
         if not isinstance(text, str):
             raise ProviderError(f"{answer.host} answered without a text")
@@ -209,7 +207,8 @@ def _region(setting: Setting) -> str:
 
 def _headers(setting: Setting, url: str, region: str) -> Headers:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
-    own, credentials = own_headers(setting.config), _given(setting)
+    own = own_headers(setting.config)
+    credentials = _given(setting)
     key = None if credentials else secret(setting, _KEY)
     if key:
         return Headers(own, bearer(key))
@@ -231,15 +230,15 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
 
 def _given(setting: Setting) -> Credentials | None:
     """The credentials of the config, which win over all else, as in promptfoo. Raises ConfigError."""
-    given = [
+    values = [
         str(setting.config.get(name) or "")
         for name in ("accessKeyId", "secretAccessKey", "sessionToken")
     ]
-    if any(given[:2]) and not all(given[:2]):
+    if any(values[:2]) and not all(values[:2]):
         raise setting.keyless(
-            f"no `{'secretAccessKey' if given[0] else 'accessKeyId'}`", "write both, or neither"
+            f"no `{'secretAccessKey' if values[0] else 'accessKeyId'}`", "write both, or neither"
         )
-    return Credentials(*given) if any(given[:2]) else None
+    return Credentials(*values) if any(values[:2]) else None
 
 
 def _credentials(setting: Setting, instead: str = "") -> Credentials:

@@ -4,7 +4,7 @@ API: https://ai.google.dev/api/generate-content and https://ai.google.dev/api/em
 request for up to 100 texts); the key goes in the header ``x-goog-api-key``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -47,7 +47,7 @@ _EMBEDDING = ("taskType", "outputDimensionality", "title")
 class Google(ChatModel):
     """A model at ``{base}/models/{model}:generateContent``."""
 
-    siblings: Mapping[str, str] = {"embedding": "google:embedding:gemini-embedding-001"}
+    siblings = {"embedding": "google:embedding:gemini-embedding-001"}
     options = (*OPTIONS, *ACCESS, *CHAT, "apiVersion")
     vendor = _VENDOR
 
@@ -70,7 +70,7 @@ class GoogleEmbeddings(Embeddings):
         model = need_model(setting, "google:embedding:MODEL").removeprefix("models/")
         super().__init__(setting, *_place(setting, model, "batchEmbedContents"), model)
 
-    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _body(self, texts: Sequence[str]) -> JsonObject:
         more = {**picked(self._config, _EMBEDDING), **(self._config.get("passthrough") or {})}
         model = f"models/{self._model}"
         return {
@@ -80,15 +80,16 @@ class GoogleEmbeddings(Embeddings):
         }
 
     def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
-        found = [
+        vectors = [
             members(row).get("values") for row in rows(response.get("embeddings"), self.host, texts)
         ]
-        return found, members(response.get("usageMetadata")).get("promptTokenCount")
+        return vectors, members(response.get("usageMetadata")).get("promptTokenCount")
 
 
 def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
     """The address with the version of the API, and the key. Raises ConfigError."""
-    config, env = setting.config, setting.env
+    config = setting.config
+    env = setting.env
     named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
     base = base_url(
         setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"

@@ -55,12 +55,12 @@ class _Model(Provider):
 
     def __init__(self, setting: Setting) -> None:
         self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.config
+        self._client = setting.client
+        self._config = setting.config
         model = need_model(setting, f"huggingface:{self.task}:MODEL")
         endpoint = self._config.get("apiEndpoint")
-        key = (
-            secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
-        )  # an endpoint of one's own may do without
+        # An endpoint of one's own may do without
+        key = secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
         self.url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
         self._headers = Headers(own_headers(self._config), bearer(key))
 
@@ -96,7 +96,8 @@ class HuggingFaceEmbeddings(_Model):
 
     kinds = ("embedding",)
     options = (*ACCESS, "normalize", "prompt_name", "truncate", "truncation_direction")
-    task, below = "feature-extraction", "/pipeline/feature-extraction"
+    task = "feature-extraction"
+    below = "/pipeline/feature-extraction"
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
@@ -130,17 +131,17 @@ class HuggingFaceTokens(_Model):
         answer, usage = self._asked(
             {"inputs": text, "parameters": {"aggregation_strategy": strategy}}
         )
-        found: dict[str, float] = {}
+        scores: dict[str, float] = {}
         for row in map(members, answer if isinstance(answer, list) else [None]):
             entity = {
                 "label": row.get("entity_group", row.get("entity")),
                 "score": row.get("score"),
             }
-            found |= {
-                label: max(score, found.get(label, score))
+            scores |= {
+                label: max(score, scores.get(label, score))
                 for label, score in labels([entity], self.host).items()
             }
-        return found, usage
+        return scores, usage
 
 
 @PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")
@@ -150,7 +151,8 @@ class HuggingFaceSimilarity(_Model):
     kinds = ("embedding",)
     options = ACCESS
     vectors = False
-    task, below = "sentence-similarity", "/pipeline/sentence-similarity"
+    task = "sentence-similarity"
+    below = "/pipeline/sentence-similarity"
 
     def compare(self, expected: str, text: str) -> tuple[float, Usage]:
         """Raises ProviderError."""
@@ -172,10 +174,8 @@ class HuggingFaceText(_Model):
 
     def __new__(cls, setting: Setting) -> Any:
         """The chat model, where the config says so."""
-        endpoint, chats = (
-            str(setting.config.get("apiEndpoint") or ""),
-            setting.config.get("chatCompletion"),
-        )
+        endpoint = str(setting.config.get("apiEndpoint") or "")
+        chats = setting.config.get("chatCompletion")
         chat = (
             PROVIDERS.find("huggingface:chat")
             if chats or (chats is None and "/v1/chat" in endpoint)

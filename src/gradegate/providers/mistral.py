@@ -5,9 +5,6 @@ API: https://docs.mistral.ai/api, as in the types of the ``mistralai`` package 3
 type ``thinking``.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
@@ -16,6 +13,7 @@ from gradegate.providers.api.openai_chat import Completions
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
+from gradegate.structs import JsonObject
 
 _VENDOR = Vendor(
     ("MISTRAL_API_KEY",),
@@ -31,8 +29,8 @@ SENT = tuple(
 
 
 class _Completions(Completions):
-    def body(self, request: Request) -> dict[str, Any]:
-        body = super().body(request)
+    def body(self, request: Request) -> JsonObject:
+        body = dict(super().body(request))
         if "seed" in body:
             body["random_seed"] = body.pop("seed")
         return body
@@ -42,7 +40,7 @@ class _Completions(Completions):
 class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
-    siblings: Mapping[str, str] = {"embedding": "mistral:embedding:mistral-embed"}
+    siblings = {"embedding": "mistral:embedding:mistral-embed"}
     options = (*SENT, *ACCESS, *CHAT)
     vendor = _VENDOR
 

@@ -64,7 +64,7 @@ class OllamaChat(Shape):
         """The schema itself."""
         return (({"format": schema}, "schema"),)
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
         options = picked(self.config, OPTIONS)
         if self.config.get("max_tokens") is not None:
@@ -92,7 +92,8 @@ class OllamaChat(Shape):
         message = response.get("message")
         if not isinstance(message, dict):
             raise NoOutput("without a message")
-        text, called = str(message.get("content") or ""), message.get("tool_calls")
+        text = str(message.get("content") or "")
+        called = message.get("tool_calls")
         if called and not text:
             text = as_text(called)
         done = response.get("done")
@@ -143,7 +144,7 @@ class OllamaEmbeddings(Embeddings):
         model = need_model(setting, "ollama:embeddings:MODEL")
         super().__init__(setting, *_place(setting, "embed"), model)
 
-    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _body(self, texts: Sequence[str]) -> JsonObject:
         options = {**(self._config.get("options") or {}), **picked(self._config, OPTIONS)}
         return {**({"options": options} if options else {}), **super()._body(texts)}
 
@@ -170,7 +171,9 @@ def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
     if None in encoded:
         raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
     results = [part for part in parts if isinstance(part, ToolResult)]
-    yield from ({"role": "tool", "content": it.content, "tool_name": it.name} for it in results)
+    yield from (
+        {"role": "tool", "content": result.content, "tool_name": result.name} for result in results
+    )
     if not results:
         texts = [part for part in parts if isinstance(part, str) and not isinstance(part, Image)]
         calls = [

@@ -10,19 +10,16 @@ from collections.abc import Mapping, Sequence
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.client import Headers, bearer
-from gradegate.providers.api import openai_chat as completions
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.json_http import Model, need_model, own_headers, place
-from gradegate.providers.api.openai_chat import Completions, Responses
+from gradegate.providers.api.openai_chat import RESPONSES_SENT, SENT, Completions, Responses
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
 
-_KEYS, _HOST, _BASES = (
-    ("OPENAI_API_KEY",),
-    "OPENAI_API_HOST",
-    ("OPENAI_API_BASE_URL", "OPENAI_BASE_URL"),
-)
+_KEYS = ("OPENAI_API_KEY",)
+_HOST = "OPENAI_API_HOST"
+_BASES = ("OPENAI_API_BASE_URL", "OPENAI_BASE_URL")
 _IDS = {
     "identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID",
     "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID",
@@ -62,7 +59,7 @@ class OpenAiChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
     siblings = SIBLINGS
-    options = (*completions.SENT, *ACCESS, *CHAT)
+    options = (*SENT, *ACCESS, *CHAT)
     vendor = VENDOR
     takes_keys_of_hosts = True
 
@@ -82,7 +79,7 @@ class OpenAiResponses(ChatModel):
 
     siblings = SIBLINGS
     options = (
-        *completions.RESPONSES_SENT,
+        *RESPONSES_SENT,
         *ACCESS,
         *CHAT,
         "max_tokens",
@@ -127,14 +124,14 @@ class OpenAiModeration(Model):
         model = setting.model or str(setting.config.get("model") or "omni-moderation-latest")
         super().__init__(setting, *_place(setting, "moderations"), model)
 
-    def moderate(self, text: str, prompt: str = "") -> tuple[Sequence[str], Usage]:
+    def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
         response, seconds = self._post(body)
         results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result")
-        flags: list[str] = []
+        flags = []
         for result in results:
             categories = result.get("categories") if isinstance(result, Mapping) else None
             # `illicit` is null for models that do not know it
@@ -150,7 +147,8 @@ class OpenAiModeration(Model):
 
 def _place(setting: Setting, task: str) -> tuple[str, Headers]:
     """The address of a task; the key, the organization and own headers. Raises ConfigError when OpenAI itself would get no key."""
-    url, config = place(setting, _HOST, _BASES, "https://api.openai.com/v1"), setting.config
+    url = place(setting, _HOST, _BASES, "https://api.openai.com/v1")
+    config = setting.config
     key = secret(setting, *_KEYS)
     token = (
         None

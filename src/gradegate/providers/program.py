@@ -17,11 +17,11 @@ from gradegate.files.documents import to_json
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.prices import is_number
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
-from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox import repository_code
 from gradegate.sandbox.program import argv, command_digest
 from gradegate.sandbox.repository_code import ANSWERS, Failed, Place, check, program
 from gradegate.security.redaction import excerpt
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 
 _LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
 _METADATA = 200_000  # characters: reports keep them
@@ -45,7 +45,8 @@ class _Code(Provider):
             "label": setting.spec.label,
             "config": dict(self._config),
         }
-        most, workers = setting.config.get("timeout"), setting.config.get("workers", 0)
+        most = setting.config.get("timeout")
+        workers = setting.config.get("workers", 0)
         if most is not None and (not is_number(most) or most <= 0):
             raise setting.mistake(
                 f"`timeout` of `{setting.spec.id}` is no time", "give milliseconds"
@@ -54,9 +55,12 @@ class _Code(Provider):
             raise setting.mistake(
                 f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2"
             )
-        self._seconds, self._workers = None if most is None else float(most) / 1000, workers
+        self._seconds = None if most is None else float(most) / 1000
+        self._workers = workers
         # The variables that the config gives the code: literals, and what the workflow named.
-        spec, env, named = setting.spec, setting.env, pool.leave().named
+        spec = setting.spec
+        env = setting.env
+        named = repository_code.leave().named
         given = {
             name: text
             for name, text in env.literals.items()
@@ -79,7 +83,11 @@ class _Code(Provider):
             for said in request.messages
         ]
         alone = len(request.messages) == 1
-        prompt = request.prompt if request.prompt and (alone or chat.parse(request.prompt)) else ""
+        prompt = (
+            request.prompt
+            if request.prompt and (alone or chat_prompt.parse(request.prompt))
+            else ""
+        )
         prompt = prompt or (request.messages[0].content if alone else to_json(written))
         context = {
             "vars": request.vars,
@@ -94,14 +102,12 @@ class _Code(Provider):
         metadata = said.get("metadata")
         if metadata and len(to_json(metadata)) > _METADATA:
             raise ProviderError(
-                f"{self.name} returned more than {_METADATA:,} characters of metadata",
+                f"{self.name} returned more than {_METADATA:,} characters of metadata"
             )
         kept = {str(name): value for name, value in members(metadata).items() if name not in _OWN}
         kept |= {} if isinstance(output, str) else {IS_DATA: True}
-        text, ended = (
-            output if isinstance(output, str) else to_json(output),
-            said.get("finishReason"),
-        )
+        text = output if isinstance(output, str) else to_json(output)
+        ended = said.get("finishReason")
         return Reply(
             text,
             _usage(said, seconds),
@@ -160,12 +166,13 @@ class File(_Code):
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """``call_embedding_api(prompt, options)`` gives ``{embedding}``, for one text after another. Raises ProviderError."""
-        vectors, usage = [], Usage()
+        vectors = []
+        usage = Usage()
         for text in texts:
             vector, spent = self._called("call_embedding_api", text, "embedding")
             if not isinstance(vector, list) or not all(is_number(part) for part in vector):
                 raise ProviderError(
-                    f"{self.name} returned an `embedding` that is not a list of numbers",
+                    f"{self.name} returned an `embedding` that is not a list of numbers"
                 )
             vectors.append([float(part) for part in vector])
             usage += spent
@@ -196,10 +203,10 @@ class File(_Code):
             "workers": self._workers,
         }
         if self._program.file.is_python:
-            return pool.call(self._program, arguments, "target", default, **about)
+            return repository_code.call(self._program, arguments, "target", default, **about)
         prompt, options, *context = arguments
         more = {"kind": "provide", "options": options}
-        return pool.call(
+        return repository_code.call(
             self._program, [prompt, *context], "target", _METHODS[default], more=more, **about
         )
 
@@ -220,14 +227,14 @@ class Command(_Code):
         self.code = command_digest(self._words, setting.workspace, setting.folder, spec.origin)
         super().__init__(setting)
         self._place = Place(setting.folder, "target", spec.id, env=self._env)
-        self._workers = self._workers or max(pool.leave().calls, CONCURRENCY)
+        self._workers = self._workers or max(repository_code.leave().calls, CONCURRENCY)
 
     def _asked(self, arguments: list[Any]) -> Any:
         words = [
             *self._words,
             *(part if isinstance(part, str) else to_json(part) for part in arguments),
         ]
-        output = pool.ask(
+        output = repository_code.ask(
             self._place, {"kind": "command", "argv": words}, self._seconds, self._workers
         )
         return {"output": output}
@@ -236,9 +243,10 @@ class Command(_Code):
 def _usage(said: Any, seconds: float) -> Usage:
     """What the code says that it spent; the price of what it does not say is not known."""
     said = members(said)
-    told = members(said.get("tokenUsage"))
-    completion, total = _count(told.get("completion")), _count(told.get("total"))
-    prompt = _count(told.get("prompt")) or max(0, total - completion)
+    token_usage = members(said.get("tokenUsage"))
+    completion = _count(token_usage.get("completion"))
+    total = _count(token_usage.get("total"))
+    prompt = _count(token_usage.get("prompt")) or max(0, total - completion)
     cost: Any = said.get("cost")
     price = float(cost) if is_number(cost) and cost >= 0 else None
     return Usage(1, prompt, completion, price or 0.0, int(price is None), seconds)

@@ -6,7 +6,7 @@ that was asked and never at one that a reply names. Ids, the input and the categ
 (https://www.promptfoo.dev/docs/providers/replicate/).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
@@ -17,12 +17,12 @@ from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.json_http import (
     Model,
     base_url,
+    id_of,
     must_be,
     need_key,
     need_model,
     one_text,
     own_headers,
-    part_of,
 )
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
@@ -40,7 +40,7 @@ class Replicate(Model):
 
     options = (*_OURS, *_INPUT)
     open = True
-    siblings: Mapping[str, str] = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
+    siblings = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
     vendor = Vendor(
         _KEYS,
         ("api.replicate.com",),
@@ -53,7 +53,8 @@ class Replicate(Model):
     rates = None
 
     def __init__(self, setting: Setting) -> None:
-        model, config = need_model(setting, "replicate:OWNER/MODEL"), setting.config
+        model = need_model(setting, "replicate:OWNER/MODEL")
+        config = setting.config
         must_be(
             "model",
             model,
@@ -98,7 +99,7 @@ class Replicate(Model):
         answer = members(response.json())
         if answer.get("status") not in ("starting", "processing"):
             return ""
-        return f"{self._base}/predictions/{part_of(answer, 'id', self.host)}"
+        return f"{self._base}/predictions/{id_of(answer, self.host)}"
 
 
 @PROVIDERS.register("replicate:moderation")

@@ -16,7 +16,7 @@ from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.core.validation import wrong
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
-from gradegate.files import documents as document
+from gradegate.files import documents
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
 from gradegate.security.redaction import excerpt
 
@@ -47,12 +47,12 @@ class Scripted(Provider):
         file = setting.model or str(setting.config.get("file", ""))
         if not file:
             raise ConfigError.at("`scripted` names no file", origin, "write scripted:FILE.yaml")
-        content = document.read(setting.open_file(file, origin), file)
+        content = documents.read(setting.open_file(file, origin), file)
         try:
             self._entries = TypeAdapter(list[_Entry]).validate_python(content)
         except ValidationError as e:
             where = e.errors()[0]
-            line = document.line_of(
+            line = documents.line_of(
                 content, [step for step in where["loc"] if isinstance(step, str | int)]
             )
             raise ConfigError.at(

@@ -7,19 +7,14 @@ their order are those of promptfoo (https://www.promptfoo.dev/docs/providers/ver
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from gradegate.core.conversation import Request
 from gradegate.http.client import Headers, bearer
-from gradegate.providers.api import anthropic_messages as messages
-from gradegate.providers.api import gemini
-from gradegate.providers.api.anthropic_messages import Messages
+from gradegate.providers.api import anthropic_messages, gemini
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import ACCESS_TOKENS, FILE, access_token, strayed
-from gradegate.providers.api.gemini import Gemini
 from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model, own_headers
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
@@ -28,7 +23,8 @@ from gradegate.structs import JsonObject
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
 _PROJECTS = ("VERTEX_PROJECT_ID", "GOOGLE_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
 _REGIONS = ("VERTEX_REGION", "GOOGLE_CLOUD_LOCATION")
-_HOST, _ANYWHERE = "aiplatform.googleapis.com", "global"
+_HOST = "aiplatform.googleapis.com"
+_ANYWHERE = "global"
 _REGION = r"[a-z]{2,20}-[a-z]{2,20}\d{1,2}"
 _PUBLISHER = "projects/{project}/locations/{region}/publishers/{publisher}"
 VENDOR = Vendor(
@@ -65,12 +61,12 @@ class Vertex(ChatModel):
     options = tuple(
         dict.fromkeys(
             (
-                *gemini.OPTIONS, *messages.OPTIONS, *ACCESS, *CHAT, "region", "projectId", "publisher", "apiVersion",
+                *gemini.OPTIONS, *anthropic_messages.OPTIONS, *ACCESS, *CHAT, "region", "projectId", "publisher", "apiVersion",
                 "expressMode", "anthropic_version", "anthropicVersion", "modelArmor",
             )
         )
     )  # fmt: skip
-    unsupported: Mapping[str, str] = dict.fromkeys(
+    unsupported = dict.fromkeys(
         ("credentials", "keyFilename", "googleAuthOptions", "scopes"), _SIGN_IN
     )
     vendor = VENDOR
@@ -92,7 +88,8 @@ class Vertex(ChatModel):
             else _url(setting, model, claude=claude)
         )
         # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
-        own, token = own_headers(config), None if key else access_token(setting)
+        own = own_headers(config)
+        token = None if key else access_token(setting)
         if token and not isinstance(token, str) and not VENDOR.serves(url):
             raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
         field = (
@@ -103,24 +100,24 @@ class Vertex(ChatModel):
             config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
         )
         # Google's screening of prompts and answers, whose templates promptfoo names shorter.
-        given = members(config.get("modelArmor"))
+        templates = members(config.get("modelArmor"))
         names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
-        armor = {name: given[other] for other, name in names.items() if given.get(other)}
-        beside: JsonObject = (
+        armor = {name: templates[other] for other, name in names.items() if templates.get(other)}
+        beside = (
             {"anthropic_version": version}
             if claude
             else {"modelArmorConfig": armor}
             if armor
             else {}
         )
-        shape = VertexMessages(model, config) if claude else Gemini(config)
+        shape = VertexMessages(model, config) if claude else gemini.Gemini(config)
         super().__init__(setting, shape, url, headers, model, beside)
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model.partition("@")[0]
 
 
-class VertexMessages(Messages):
+class VertexMessages(anthropic_messages.Messages):
     """Messages to Claude under the names that promptfoo takes for Gemini, too."""
 
     def __init__(self, model: str, config: JsonObject) -> None:
@@ -137,11 +134,15 @@ class VertexMessages(Messages):
         )
         super().__init__(model, {**heat, **renamed, **config})
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """With ``systemInstruction`` where the messages have no system's own."""
         body = super().body(request)
-        told = self.config.get("systemInstruction")
-        return {"system": told, **body} if isinstance(told, str) and told else body
+        instruction = self.config.get("systemInstruction")
+        return (
+            {"system": instruction, **body}
+            if isinstance(instruction, str) and instruction
+            else body
+        )
 
 
 def _url(setting: Setting, model: str, *, claude: bool) -> str:

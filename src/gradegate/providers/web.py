@@ -16,14 +16,9 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import strings, to_json
 from gradegate.http.exchange import Response
-from gradegate.providers.api import request_template as httpreply
+from gradegate.providers.api import request_template
 from gradegate.providers.api.json_http import base_url, host_of, labels, refusal, vector, words
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
-from gradegate.providers.api.request_template import (
-    error_in,
-    is_broken_json,
-    read_response_transform,
-)
 from gradegate.security.redaction import ending
 from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import ScriptError, of_request
@@ -53,9 +48,8 @@ class Web(Provider):
         "transformResponse",
         "responseParser",
     )
-    unsupported: Mapping[
-        str, str
-    ] = {  # what promptfoo can do and gradegate does not: the key, and what to do instead
+    # What promptfoo can do and gradegate does not: the key, and what to do instead.
+    unsupported = {
         "request": "write it as `url`, `method`, `headers` and `body`",
         "requestTransform": "promptfoo calls it `transformRequest`",
         "sessionParser": "put `{{ messages | dump }}` into `body`: it contains the conversation so far",
@@ -70,7 +64,8 @@ class Web(Provider):
     repeatable = False  # what an application answers may change with its code
 
     def __init__(self, setting: Setting) -> None:
-        config, origin = setting.config, setting.spec.origin
+        config = setting.config
+        origin = setting.spec.origin
         self.name = setting.spec.name
         url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
         if not url:
@@ -112,18 +107,15 @@ class Web(Provider):
                 frozenset().union(*map(uses, self.templates)) - {"env"}
                 or config.get("transformRequest")
             ):
-                cure, base = (
-                    "put {{prompt}} into `body`, `url` or `queryParams`",
-                    self.url.removesuffix("/chat/completions"),
-                )
-                if (
-                    base.endswith("/v1") or base != self.url
-                ):  # a server with OpenAI's API may have been meant
+                cure = "put {{prompt}} into `body`, `url` or `queryParams`"
+                base = self.url.removesuffix("/chat/completions")
+                # A server with OpenAI's API may have been meant
+                if base.endswith("/v1") or base != self.url:
                     cure += f", or write openai:chat:MODEL with `apiBaseUrl: {base}`"
                 raise ConfigError.at(
                     f"every test would send `{setting.spec.name}` the same request", origin, cure
                 )
-            self._response = read_response_transform(
+            self._response = request_template.read_response_transform(
                 config.get("transformResponse") or config.get("responseParser")
             )
             written = config.get("transformRequest")
@@ -153,7 +145,8 @@ class Web(Provider):
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order, each in a request of its own. Raises ProviderError."""
-        rows, usage = [], Usage()
+        rows = []
+        usage = Usage()
         for text in texts:
             value, answer = self._given(text, "embedding")
             rows.append(vector(value, answer.host))
@@ -191,34 +184,33 @@ class Web(Provider):
         variables = {"messages": messages, **given, "prompt": made, "env": self._env}
         whole = made if isinstance(made, Mapping) else None
         try:
-            url = httpreply.address(self._parts.url, self._parts.query, variables)
+            url = request_template.address(self._parts.url, self._parts.query, variables)
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
-            body, kind = httpreply.body(self._parts.body, headers, variables, whole)
+            body, kind = request_template.body(self._parts.body, headers, variables, whole)
         except (TemplateError, ValueError) as e:
             raise ProviderError(
                 f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP
             ) from e
-        if (
-            host_of(url) != self.host
-        ):  # a value at the end of the host's name would make it another's
+        # A value at the end of the host's name would make it another's
+        if host_of(url) != self.host:
             raise ProviderError(
                 f"the variables of the test turn {self.host} into another host", Trouble.SETUP
             )
         headers = {**({"Content-Type": kind} if kind else {}), **headers}
         answer = self._client.send(self.method, url, headers=headers, body=body)
-        if not 200 <= answer.status < 300:
+        if not answer.is_success:
             raise refusal(answer)
         # The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error.
         text = answer.body.decode("utf-8", "replace")
         is_json = "json" in answer.headers.get("content-type", "").lower()
         if not text.strip() or (is_json and text.strip() == "null"):
             raise ProviderError(f"{answer.host} answered with an empty body")
-        error = error_in(text)
+        error = request_template.error_in(text)
         if error is not None:
             raise ProviderError(
                 f"{answer.host} answered with an error: {words(error)}", status=answer.status
             )
-        if is_json and is_broken_json(text):
+        if is_json and request_template.is_broken_json(text):
             what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
             raise ProviderError(what)
         return text, answer

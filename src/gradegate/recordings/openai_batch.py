@@ -68,22 +68,14 @@ def _untold(body: JsonObject, origin: Origin) -> str:
         kinds = (
             str(fields.mapping(item).get("type")) for item in fields.listed(body.get("output"))
         )
-        strange = next(
-            (kind for kind in kinds if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS)), ""
-        )
-        return (
-            f"the response has an item of the type `{excerpt(strange, 60)}`, which is not known"
-            if strange
-            else ""
-        )
+        for kind in kinds:
+            if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS):
+                item = f"an item of the type `{excerpt(kind, 60)}`"
+                return f"the response has {item}, which is not known"
+        return ""
+    choices = fields.listed(body.get("choices"))[:1]
     try:
-        fields.turns(
-            [
-                fields.mapping(choice).get("message")
-                for choice in fields.listed(body.get("choices"))[:1]
-            ],
-            origin,
-        )
+        fields.turns([fields.mapping(choice).get("message") for choice in choices], origin)
     except ConfigError as e:
         return e.mistakes[0].what
     return ""

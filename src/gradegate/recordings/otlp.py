@@ -11,6 +11,7 @@ not read: then it is not known which tools were called.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -93,9 +94,9 @@ def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each group of spans that says anything; others, such as those of HTTP, are left out. Raises ConfigError."""
     spans = _spans(files)
     cases, above = _cases(spans)
-    groups: dict[tuple[str, str], list[_Span]] = {}
+    groups = defaultdict(list)
     for place, span in spans.items():
-        groups.setdefault((place[0], cases.get(place, "")), []).append(span)
+        groups[place[0], cases.get(place, "")].append(span)
     # What a trace holds beside its cases is no answer, but what it called may be part of one.
     beside = {
         trace: _beside(groups.get((trace, ""), ()), spans, above) for trace, case in groups if case
@@ -110,7 +111,7 @@ def read(files: Sequence[File]) -> list[Answer]:
 def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
     """The spans of all files by their places; one that was written twice is one. Raises ConfigError."""
     spans: dict[_Place, _Span] = {}
-    mistakes: list[Mistake] = []
+    mistakes = []
     for file in files:
         level: Iterable[Any] = file.rows
         for key in ("resourceSpans", "scopeSpans", "spans"):
@@ -133,11 +134,11 @@ def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
 
 def _cases(spans: Mapping[_Place, _Span]) -> tuple[dict[_Place, str], set[_Place]]:
     """The case that each span, or the nearest one above it, names; and the places above spans that name one."""
-    below: dict[_Place, list[_Span]] = {}
+    below = defaultdict(list)
     for span in spans.values():
-        below.setdefault(span.parent, []).append(span)
+        below[span.parent].append(span)
     cases: dict[_Place, str] = {}
-    above: set[_Place] = set()
+    above = set()
     named = [span for span in spans.values() if span.case]
     for span in named:
         place = span.parent
@@ -164,15 +165,14 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
     ordered = sorted(group, key=lambda span: (span.start, -span.end))
     places = {span.place for span in ordered}
     root = next((span for span in ordered if span.parent not in places), ordered[0])
-    output = root.output or next((span.output for span in reversed(ordered) if span.output), "")
-    question = root.question or next((span.question for span in ordered if span.question), "")
+    output = root.output or fields.first_text(span.output for span in reversed(ordered))
+    question = root.question or fields.first_text(span.question for span in ordered)
     if not case and not output and not question:
         return None
-    session = next(
-        (found for span in ordered for name in _SESSIONS if (found := span.attributes.get(name))),
-        "",
+    session = fields.first_text(
+        span.attributes.get(name, "") for span in ordered for name in _SESSIONS
     )
-    taken = (root.end - root.start) / _NANO
+    seconds = (root.end - root.start) / _NANO
     tokens = {
         "prompt_tokens": _total(root, ordered, _READ),
         "completion_tokens": _total(root, ordered, _WRITTEN),
@@ -185,14 +185,12 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
         output=output,
         error=root.failure or ("" if output or calls else "the spans hold no output"),
         tool_calls=calls if calls or any(span.speaks for span in ordered) else None,
-        untold=next((span.untold for span in ordered if span.untold), beside),
+        untold=fields.first_text(span.untold for span in ordered) or beside,
         retrieval_context=tuple(
             dict.fromkeys(text for span in ordered for text in _documents(span.attributes))
         ),
-        usage=fields.usage(tokens, cost, taken if root.start and taken >= 0 else None),
-        finish_reason=next(
-            (span.finish_reason for span in reversed(ordered) if span.finish_reason), ""
-        ),
+        usage=fields.usage(tokens, cost, seconds if root.start and seconds >= 0 else None),
+        finish_reason=fields.first_text(span.finish_reason for span in reversed(ordered)),
         origin=root.origin,
     )
 
@@ -202,26 +200,21 @@ def _calls(spans: Sequence[_Span]) -> tuple[JsonObject, ...]:
     asked = [call for span in spans for call in span.calls]
     names = {call["function"]["name"] for call in asked}
     ran = [span.run for span in spans if span.run and span.run["function"]["name"] not in names]
-    told = [
-        (*fields.called(call), call) for call in (*asked, *ran)
-    ]  # several spans may tell of one call
-    return tuple(
-        {
-            (it["id"], name) if it["id"] else ("", name, arguments): it
-            for name, arguments, it in told
-        }.values()
-    )
+    calls = {}  # several spans may tell of one call
+    for call in asked + ran:
+        name, arguments = fields.called(call)
+        calls[(call["id"], name) if call["id"] else ("", name, arguments)] = call
+    return tuple(calls.values())
 
 
 def _total(root: _Span, ordered: Iterable[_Span], names: Sequence[str]) -> float | None:
     """What the first span says of the whole, else the sum of the others."""
     whole = fields.first_number(root.attributes, names)
-    known = [
-        found
-        for it in ordered
-        if it is not root and (found := fields.first_number(it.attributes, names)) is not None
-    ]
-    return whole if whole is not None else sum(known) if known else None
+    if whole is not None:
+        return whole
+    parts = [fields.first_number(span.attributes, names) for span in ordered if span is not root]
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
 
 
 def _documents(attributes: JsonObject) -> Iterator[str]:
@@ -233,7 +226,8 @@ def _documents(attributes: JsonObject) -> Iterator[str]:
         text = next(
             (it for name in _DOCUMENT if isinstance(it := fields.mapping(item).get(name), str)), ""
         )
-        yield from [text] if text.strip() else []
+        if text.strip():
+            yield text
 
 
 # --- one span -------------------------------------------------------------------------------------------------
@@ -318,7 +312,7 @@ def _untold(attributes: JsonObject, tool: str, said: Sequence[_Message]) -> str:
         return f"`{_SAID}` of a span cannot be read"
     if foreign := "" if tool or said else next(filter(_TELLS.match, attributes), ""):
         return f"`{excerpt(foreign, 60)}` of a span tells of a tool, and is of no convention that is read"
-    strange = next((message.strange for message in said if message.strange), "")
+    strange = fields.first_text(message.strange for message in said)
     return f"a message of a span has {strange}" if strange else ""
 
 
@@ -358,12 +352,10 @@ def _message(message: JsonObject) -> _Message:
     calls = [part for part in parts if _is_call(part)]
     kinds = (str(part.get("type")) for part in parts if not _is_call(part))
     strange = next((kind for kind in kinds if kind not in _NO_CALLS), "")
-    if strange:
-        strange = (
-            "a tool call without a name"
-            if strange in _CALLS
-            else f"a part of the type `{excerpt(strange, 60)}`"
-        )
+    if strange in _CALLS:
+        strange = "a tool call without a name"
+    elif strange:
+        strange = f"a part of the type `{excerpt(strange, 60)}`"
     role, finish_reason = (
         it if isinstance(it := message.get(key), str) else "" for key in ("role", "finish_reason")
     )
@@ -424,10 +416,10 @@ def _of_leaves(leaves: JsonObject) -> dict[str, Any]:
 def _indexed(attributes: JsonObject, prefix: str) -> list[dict[str, Any]]:
     """The items of a flattened list: ``PREFIX.0.REST`` as ``{REST: ...}``, in order."""
     items: dict[int, dict[str, Any]] = {}
+    item = re.compile(rf"{re.escape(prefix)}\.([0-9]{{1,6}})\.(.*)", re.DOTALL)
     for name, value in attributes.items():
-        index, dot, rest = name.removeprefix(f"{prefix}.").partition(".")
-        if name.startswith(f"{prefix}.") and dot and re.fullmatch(r"[0-9]{1,6}", index):
-            items.setdefault(int(index), {})[rest] = value
+        if found := item.fullmatch(name):
+            items.setdefault(int(found[1]), {})[found[2]] = value
     return [items[index] for index in sorted(items)]
 
 

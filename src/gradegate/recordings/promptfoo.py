@@ -3,7 +3,7 @@
 Format: ``EvaluateResult`` of promptfoo, ``src/types/index.ts``. A result names no id: prompt, variables and provider do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
@@ -25,15 +25,15 @@ def recognises(row: Map) -> bool:
 
 def read(files: Sequence[File]) -> list[Answer]:
     """An answer for each result. Raises ConfigError."""
-    results = [
-        [
-            row
-            for own in it.rows
-            for row in (own["results"]["results"] if _is_evaluation(own) else [own])
-        ]
-        for it in files
-    ]
-    return fields.each(map(File, (file.name for file in files), results), _answer)
+    return fields.each((File(file.name, list(_results(file))) for file in files), _answer)
+
+
+def _results(file: File) -> Iterator[Any]:
+    for row in file.rows:
+        if _is_evaluation(row):
+            yield from row["results"]["results"]
+        else:
+            yield row
 
 
 def _is_evaluation(row: JsonObject) -> bool:
@@ -50,12 +50,9 @@ def _answer(result: Any, origin: Origin) -> Answer:
             "write it with `promptfoo eval -o results.json`",
         )
     provider = fields.mapping(result.get("provider"))
-    failed = (
-        result.get("error")
-        if result.get("failureReason") == _ERROR or "failureReason" not in result
-        else None
-    )
-    error = response.get("error") or failed
+    error = response.get("error")
+    if result.get("failureReason", _ERROR) == _ERROR:
+        error = error or result.get("error")
     output = fields.as_text(response.get("output"))
     latency = (
         None if response.get("cached") else fields.number(result.get("latencyMs"))

@@ -4,6 +4,7 @@ API: https://docs.aegisevals.ai/docs/api/evaluations/runs/get-run
 """
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -31,10 +32,10 @@ def _parts(decision: Decision) -> Iterator[str]:
     suites = {row.suite for row in decision.run.rows}
     about = decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
     graded = [(row, grade) for row in decision.run.rows for grade in row.grades if not grade.inner]
-    results: dict[str, list[Fraction]] = {}
+    results = defaultdict(list)
     for _, grade in graded:
         if (score := finite(grade.score)) is not None:
-            results.setdefault(_shortname(grade), []).append(_exact(score))
+            results[_shortname(grade)].append(_exact(score))
     means = {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
     met = [
         _WORDS[result.outcome]

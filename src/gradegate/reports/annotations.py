@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec import field
+
 from gradegate.core.numbers import many
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
@@ -26,7 +28,7 @@ from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, Struct, replace
 
 _MOST = 10  # of one level in one step; GitHub hides further ones
 _PATH = 1000  # characters; a longer name is not that of a file
@@ -45,52 +47,50 @@ class _Mark(FrozenStruct):
     case: int = 0
 
 
-def render(decision: Decision, links: Links) -> Document:
-    """One command on each line."""
-    counts: dict[str, Counter[tuple[object, ...]]] = {
-        "error": Counter(),
-        "warning": Counter(),
-        "notice": Counter(),
-    }
-    # Only the first ten of a level are shown: of the others nothing but their number is kept.
-    firsts: dict[str, list[_Mark]] = {level: [] for level in counts}
-    shown: dict[str, set[object]] = {level: set() for level in counts}
-    left: dict[str, dict[object, str]] = {level: {} for level in counts}
-    for mark in _marks(decision):
-        level = mark.level
-        if mark.key not in counts[level] and len(firsts[level]) < _MOST:
-            firsts[level].append(mark)
-        if any(mark.key == first.key for first in firsts[level]):
-            shown[level].add(mark.case or mark.key)
+class _Level(Struct):
+    """The annotations of one level. Only the first ten are shown: of the others nothing but their number is kept."""
+
+    firsts: dict[tuple[object, ...], _Mark] = {}  # by their keys
+    counts: Counter[object] = field(default_factory=Counter)  # of marks, by those keys
+    shown: set[object] = set()  # cases and notes
+    left: dict[object, str] = {}  # and what each of the others is called
+
+    def add(self, mark: _Mark) -> None:
+        if len(self.firsts) < _MOST:
+            self.firsts.setdefault(mark.key, mark)
+        about = mark.case or mark.key
+        if mark.key in self.firsts:
+            self.counts[mark.key] += 1
+            self.shown.add(about)
         else:
-            left[level][mark.case or mark.key] = "more case" if mark.case else "more note"
-        counts[level][mark.key] += 1
-    lines = []
-    for level, marks in firsts.items():
-        hidden = Counter(kind for it, kind in left[level].items() if it not in shown[level])
-        for mark in marks:
-            others = counts[level][mark.key] - 1
+            self.left[about] = "more case" if mark.case else "more note"
+
+    def commands(self, links: Links) -> Iterator[str]:
+        hidden = Counter(kind for it, kind in self.left.items() if it not in self.shown)
+        for number, mark in enumerate(self.firsts.values(), 1):
+            others = self.counts[mark.key] - 1
             more = [f"{many(others, 'more answer')} at this line"] if others else []
-            if mark is marks[-1]:
+            if number == len(self.firsts):
                 more += [many(count, kind) for kind, count in hidden.items()]
             rest = f"\n... and {', and '.join(more)}; see the job summary" if more else ""
-            lines.append(_command(mark, rest, links))
-    return Document(Sink.ANNOTATIONS, lines)
+            yield _command(mark, rest, links)
+
+
+def render(decision: Decision, links: Links) -> Document:
+    """One command on each line."""
+    levels = {level: _Level() for level in ("error", "warning", "notice")}
+    for mark in _marks(decision):
+        levels[mark.level].add(mark)
+    lines = (line for level in levels.values() for line in level.commands(links))
+    return Document(Sink.ANNOTATIONS, list(lines))
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
     for change in decision.changes.found:
-        level, text = (
-            "notice" if change.kind is ChangeKind.CHANGED else "warning",
-            visible(clip(change.text, _TEXT)),
-        )
-        yield _Mark(
-            level,
-            change.origin or NOWHERE,
-            f"the gate: {change.kind.value}",
-            text,
-            (change.origin, change.text),
-        )
+        level = "notice" if change.kind is ChangeKind.CHANGED else "warning"
+        title, text = f"the gate: {change.kind.value}", visible(clip(change.text, _TEXT))
+        key = change.origin, change.text
+        yield _Mark(level, change.origin or NOWHERE, title, text, key)
     # In a run that passes, what could not be told is worth a look and no alarm.
     alarm = (
         "error"
@@ -107,13 +107,8 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
                     yield replace(mark, case=number)
     for note in notes(decision):
         if note.origin and note.origin.file:
-            yield _Mark(
-                "warning",
-                note.origin,
-                "gradegate",
-                visible(clip(note.text, _TEXT)),
-                (note.origin, note.text),
-            )
+            text = visible(clip(note.text, _TEXT))
+            yield _Mark("warning", note.origin, "gradegate", text, (note.origin, note.text))
 
 
 def _of_row(row: Row, finding: Finding, level: str) -> Iterator[_Mark]:
@@ -122,13 +117,15 @@ def _of_row(row: Row, finding: Finding, level: str) -> Iterator[_Mark]:
         yield from (_of_grade(row, grade, grades, level) for grade in grades if not grade.inner)
         return
     why = row.error or "; ".join(remarks(row)) or "The case did not pass."
-    why = f"{'The target gave no answer: ' if row.error else ''}{visible(clip(why, _TEXT))}"
+    why = visible(clip(why, _TEXT))
+    if row.error:
+        why = f"The target gave no answer: {why}"
     title = f"{'failed' if row.has_failed else 'error'}: {name(row)}"
     yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
 
 
 def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _Mark:
-    title = f"{called(grade.assertion, grade.metric)} {said(grade)}: {name(row)}"
+    title = f"{called(grade.assertion)} {said(grade)}: {name(row)}"
     # The other assertions of the case may stand at lines that are not shown.
     facts = (
         ("why", grade.reason, _TEXT),

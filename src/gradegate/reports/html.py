@@ -6,6 +6,7 @@ from itertools import islice
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.charts import choices, filled, histogram, shares, spreads
+from gradegate.reports.format.escape import join_nonempty
 from gradegate.reports.format.page import in_order, why
 from gradegate.reports.view import run_summary as account
 from gradegate.reports.view import wording
@@ -83,7 +84,7 @@ def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
     """What the gate asked, by label: configs with their descriptions, targets, graders."""
     run = decision.run
     files = dict.fromkeys([row.suite for row in run.rows] or run.made.configs)
-    configs = [" – ".join(filter(None, (run.made.titles.get(file), file))) for file in files]
+    configs = [join_nonempty(" – ", run.made.titles.get(file), file) for file in files]
     targets, graders = (
         (row.provider for row in run.rows),
         (model.name for model in run.models if model.grades),

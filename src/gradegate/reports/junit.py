@@ -8,13 +8,13 @@ green and no case says why, a test case "the run" does.
 """
 
 import xml.etree.ElementTree as ET
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from junit_xml import TestCase, TestSuite
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reports.format.escape import one_line, visible
+from gradegate.reports.format.escape import join_nonempty, one_line, visible
 from gradegate.reports.view.case import explain, explain_grade, flaky
 from gradegate.reports.view.findings import Effect, Finding, in_plan_order, unchecked
 from gradegate.reports.view.run_summary import provenance, saved, worth
@@ -22,9 +22,8 @@ from gradegate.reports.view.wording import (
     OUTCOMES,
     called,
     changed,
-    fails,
     name,
-    place,
+    placed,
     recorded,
     remarks,
     said,
@@ -32,7 +31,7 @@ from gradegate.reports.view.wording import (
 )
 from gradegate.results.baseline import standing
 from gradegate.results.gate_changes import GateChanges
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RunResult
 from gradegate.structs import FrozenStruct
@@ -50,8 +49,8 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 _ENDS = {
-    GateOutcome.BLOCKED: Outcome.FAIL,
-    GateOutcome.INCONCLUSIVE: Outcome.ERROR,
+    GateOutcome.BLOCKED: FAIL,
+    GateOutcome.INCONCLUSIVE: ERROR,
     GateOutcome.NOT_RUN: None,
 }
 
@@ -71,8 +70,8 @@ class _Told(FrozenStruct):
     def outcome(self) -> Outcome:
         """FAIL for what blocks alone; a case of which nothing counts stops nothing, whatever could not be told of it."""
         if self.finding.effect is Effect.BLOCKS:
-            return Outcome.FAIL
-        return Outcome.ERROR if not self.green and self._undecided else Outcome.PASS
+            return FAIL
+        return ERROR if not self.green and self._undecided else PASS
 
     @property
     def _undecided(self) -> bool:
@@ -97,15 +96,13 @@ def _parts(decision: Decision) -> Iterator[str]:
     green = decision.outcome not in _ENDS
     rows = [_Told(finding, green) for _, finding in in_plan_order(decision)]
     # The package builds each test case; a tree of the whole run would take kilobytes for every case.
-    suites: dict[_Key, list[_Told]] = {}
+    suites = defaultdict(list)
     for told in rows:
-        suites.setdefault((told.row.suite, told.row.prompt_label, told.row.provider), []).append(
-            told
-        )
+        suites[told.row.suite, told.row.prompt_label, told.row.provider].append(told)
     several = len({file for file, _, _ in suites}) > 1
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     # Where no case says that the check fails, a case of its own does.
-    alone = not green and all(told.outcome is Outcome.PASS for told in rows)
+    alone = not green and all(told.outcome is PASS for told in rows)
     title = one_line(", ".join(subjects(decision)), 300) or "gradegate"
     yield _opening(
         "testsuites", {"name": title, **_totals(rows, decision.outcome if alone else None)}
@@ -114,31 +111,25 @@ def _parts(decision: Decision) -> Iterator[str]:
     if alone:  # readers that know only test cases must not take the run for one that passed
         outcome, reason = _ENDS[decision.outcome], one_line(decision.reason, 500)
         case = TestCase("the run", "gradegate")
-        (
-            case.add_failure_info
-            if outcome is Outcome.FAIL
-            else case.add_error_info
-            if outcome
-            else case.add_skipped_info
-        )(reason)
-        yield from _suite(
-            "gradegate",
-            _totals((), decision.outcome) | {"skipped": str(int(outcome is None))},
-            said,
-            [_xml(case, ())],
-        )
+        if outcome is FAIL:
+            case.add_failure_info(reason)
+        elif outcome:
+            case.add_error_info(reason)
+        else:
+            case.add_skipped_info(reason)
+        totals = _totals((), decision.outcome) | {"skipped": str(int(outcome is None))}
+        yield from _suite("gradegate", totals, said, [_xml(case, ())])
         said = []
-    derived: dict[_Key, list[tuple[str, str]]] = {}
+    derived = defaultdict(list)
     for metric in run.derived:
-        pairs = derived.setdefault((metric.suite, metric.prompt_label, metric.provider), [])
-        pairs.append((f"derived {one_line(metric.name, 100)}", worth(metric)))
+        pair = f"derived {one_line(metric.name, 100)}", worth(metric)
+        derived[metric.suite, metric.prompt_label, metric.provider].append(pair)
     for key, members in suites.items():
         file, prompt, provider = (one_line(text, 120) for text in key)
-        title = " | ".join(
-            filter(None, (file if several else "", prompt or "prompt", provider or "provider"))
-        )
+        suite = file if several else ""
+        title = join_nonempty(" | ", suite, prompt or "prompt", provider or "provider")
         totals = _totals(members) | {"skipped": str(sum(bool(told.skipped) for told in members))}
-        yield from _suite(title, totals, [*said, *derived.get(key, ())], _cases(title, members))
+        yield from _suite(title, totals, said + derived[key], _cases(title, members))
         said = []
     yield "</testsuites>\n"
 
@@ -158,15 +149,15 @@ def _cases(title: str, rows: list[_Told]) -> Iterator[str]:
     for told in rows:
         text = name(told.row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
-        yield _xml(
-            _case(told, title, f"{text} #{seen[text]}" if seen[text] > 1 else text), _about(told)
-        )
+        number = f" #{seen[text]}" if seen[text] > 1 else ""
+        yield _xml(_case(told, title, text + number), _about(told))
 
 
 def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
     """Of which commit and config it is, what it saved and notes, which answers were recorded, what the pull request does to its gate."""
     yield from provenance(run.made)
-    yield from [("started", one_line(run.made.started, 40))] if run.made.started else []
+    if run.made.started:
+        yield "started", one_line(run.made.started, 40)
     if said := recorded(run.made):
         yield "recorded", said
     for text in dict.fromkeys([note.text for note in run.notes][:_MOST_CHANGES]):
@@ -178,8 +169,7 @@ def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
     if changes.found:
         yield "gate", changed(changes)
     for change in changes.found[:_MOST_CHANGES]:
-        text = ": ".join(filter(None, (place(change.origin), one_line(change.text, 500))))
-        yield f"gate {change.kind.value}", text
+        yield f"gate {change.kind.value}", placed(change.origin, change.text, 500)
     if len(changes.found) > _MOST_CHANGES:
         yield "gate", f"{len(changes.found) - _MOST_CHANGES:,} more in results.json"
 
@@ -200,8 +190,8 @@ def _totals(rows: Iterable[_Told], alone: GateOutcome | None = None) -> dict[str
         seconds += _seconds(told.row)
     return {
         "tests": str(counts.total()),
-        "failures": str(counts[Outcome.FAIL]),
-        "errors": str(counts[Outcome.ERROR]),
+        "failures": str(counts[FAIL]),
+        "errors": str(counts[ERROR]),
         "time": f"{seconds:.3f}",
     }
 
@@ -220,41 +210,30 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
         [grade for grade in listed if grade.outcome is outcome]
         for listed in (told.finding.decisive, grades)
     ]
-    chief = [] if outcome is Outcome.PASS else alike[0] or alike[1]
+    chief = [] if outcome is PASS else alike[0] or alike[1]
     if told.skipped:
         case.add_skipped_info(told.skipped)
-    elif outcome is not Outcome.PASS:
-        kinds = (
-            "target"
-            if row.error
-            else " ".join(dict.fromkeys(called(grade.assertion) for grade in chief)) or "case"
-        )
+    elif outcome is not PASS:
+        kinds = " ".join(dict.fromkeys(called(grade.assertion) for grade in chief))
+        kinds = "target" if row.error else kinds or "case"
         # Many readers show only the message: it names each assertion, and shares its room among the reasons.
         room = max(_LEAST, _MESSAGE // max(1, len(chief)))
         reasons = []
         for grade in chief:
             once = f" {said(grade)}" if grade.unconfirmed else ""
-            label = called(grade.assertion, grade.metric) + once
-            reasons.append(f"{label}: {one_line(grade.reason, room)}")
+            reasons.append(f"{called(grade.assertion)}{once}: {one_line(grade.reason, room)}")
         why = [f"no answer: {row.error}"] if row.error else [*remarks(row), *reasons]
-        add = case.add_failure_info if outcome is Outcome.FAIL else case.add_error_info
-        add(
-            "; ".join(one_line(text, _MESSAGE) for text in why) or OUTCOMES[outcome],
-            _inert(explain(row, chief, _TEXT)),
-            kinds,
-        )
+        add = case.add_failure_info if outcome is FAIL else case.add_error_info
+        message = "; ".join(one_line(text, _MESSAGE) for text in why) or OUTCOMES[outcome]
+        add(message, _inert(explain(row, chief, _TEXT)), kinds)
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
-    about = remarks(row) if outcome is Outcome.PASS else []
-    advises = (
-        told.finding.effect is not Effect.NONE and not told.skipped and outcome is Outcome.PASS
-    )
-    advice = ["ADVISORY: it does not pass, but does not block"] if advises else []
-    case.stdout = (
-        _inert(
-            "\n".join([*advice, *about, *(explain_grade(row, grade, _TEXT) for grade in beside)])
-        )
-        or None
-    )
+    about = []
+    if outcome is PASS:
+        if told.finding.effect is not Effect.NONE and not told.skipped:
+            about.append("ADVISORY: it does not pass, but does not block")
+        about += remarks(row)
+    about += (explain_grade(row, grade, _TEXT) for grade in beside)
+    case.stdout = _inert("\n".join(about)) or None
     return case
 
 
@@ -269,13 +248,11 @@ def _about(told: _Told) -> Iterator[tuple[str, str]]:
     votes = [grade for grade in row.grades if grade.votes]
     if votes:
         yield "asks", str(sum(len(grade.votes) for grade in votes))
-        yield "fails", str(sum(map(fails, votes)))
+        yield "fails", str(sum(grade.failing_votes for grade in votes))
     if row.verdict:
-        yield from (
-            ("runs", str(row.runs)),
-            ("passes", str(row.passed)),
-            ("needed", str(row.needed)),
-        )
+        yield "runs", str(row.runs)
+        yield "passes", str(row.passed)
+        yield "needed", str(row.needed)
     if any(grade.status for grade in row.grades):
         yield "status", standing(row)
 

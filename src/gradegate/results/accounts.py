@@ -1,12 +1,11 @@
 """The account of a run: how it was made, which models were called, and figures for budget, cache, re-asks and base. Frozen values."""
 
 import hashlib
-from collections.abc import Mapping
 from typing import Annotated
 
 from gradegate.core.policy import NOISE
 from gradegate.core.usage import Increase
-from gradegate.structs import FrozenStruct, Readable
+from gradegate.structs import FrozenStruct, NamedTexts, Readable
 
 
 class Made(FrozenStruct):
@@ -15,14 +14,12 @@ class Made(FrozenStruct):
     tool: Annotated[str, "The version of gradegate."] = ""
     commit: Annotated[str, "What was checked out; empty where that is not known."] = ""
     started: Annotated[str, "UTC, ISO 8601."] = ""
-    configs: Annotated[Mapping[str, str], "SHA-256 of each config, by its file."] = {}
+    configs: Annotated[NamedTexts, "SHA-256 of each config, by its file."] = {}
     answers: Annotated[
-        Mapping[str, str],
+        NamedTexts,
         "SHA-256 of each file with recorded answers, by its name; empty where targets were asked.",
     ] = {}
-    titles: Annotated[
-        Mapping[str, str], "The description of each config that has one, by its file."
-    ] = {}
+    titles: Annotated[NamedTexts, "The description of each config that has one, by its file."] = {}
     options: Annotated[
         tuple[str, ...], "With a config, arguments of `gradegate run` that ask the same."
     ] = ()

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, name_some
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.grades import Counterpart, Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
 from gradegate.results.rows import Row, parts
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
@@ -16,7 +16,7 @@ STALE = 14  # days after which a baseline is too old to go unsaid
 OK, FIXED, PRE_EXISTING = "ok", "fixed", "pre-existing"
 NEW_FAILURE, UNSTEADY, UNDECIDED = "new-failure", "unsteady", "undecided"
 # What a failure is that passed on the base, by what the base's answer came to when it was graded again.
-_AGAIN = {Outcome.PASS: NEW_FAILURE, Outcome.FAIL: UNSTEADY, Outcome.ERROR: UNDECIDED}
+_AGAIN = {PASS: NEW_FAILURE, FAIL: UNSTEADY, ERROR: UNDECIDED}
 OPEN = ""  # failed once, and nobody needed to know whether it stands
 WORST = (
     NEW_FAILURE,
@@ -51,13 +51,13 @@ def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
     by_mean = row.has_failed and (
         row.threshold is not None or not any(grade.has_failed for grade in own)
     )
-    if by_mean and row.base is not Outcome.FAIL and failing <= {PRE_EXISTING, NEW_FAILURE}:
+    if by_mean and row.base is not FAIL and failing <= {PRE_EXISTING, NEW_FAILURE}:
         return NEW_FAILURE  # what fails may be old, and that the whole fails is new
     if failing:
         return next(status for status in WORST if status in failing)
     if by_mean:
         return PRE_EXISTING
-    fixed = row.threshold is not None and row.base is Outcome.FAIL
+    fixed = row.threshold is not None and row.base is FAIL
     return FIXED if fixed or any(grade.status == FIXED for grade in chosen) else OK
 
 
@@ -68,12 +68,12 @@ def together(rows: Sequence[Row]) -> list[Row]:
     """
     if not rows[0].run or rows[0].verdict is None:
         return [*rows]
-    first, failed = rows[0], rows[0].verdict is Outcome.FAIL
+    first, failed = rows[0], rows[0].verdict is FAIL
     grades = []
     for grade, *others in zip(*(row.grades for row in rows), strict=False):
         outcomes = [it.outcome for it in (grade, *others)]
-        unless = Outcome.FAIL if failed and Outcome.FAIL in outcomes else Outcome.ERROR
-        outcome = Outcome.PASS if outcomes.count(Outcome.PASS) >= first.needed else unless
+        unless = FAIL if failed and FAIL in outcomes else ERROR
+        outcome = PASS if outcomes.count(PASS) >= first.needed else unless
         grades.append(replace(grade, outcome=outcome, votes=()))
     return [replace(first, outcome=rows[0].verdict, grades=tuple(grades))]
 
@@ -108,11 +108,7 @@ def beside(row: Row, base: Row | None) -> Row:
     said = {}
     for grade in base.grades:
         first = grade.votes[0].outcome if grade.votes else grade.outcome
-        counterpart = (
-            Counterpart(Outcome.ERROR, Outcome.ERROR)
-            if empty
-            else Counterpart(grade.outcome, first)
-        )
+        counterpart = Counterpart(ERROR, ERROR) if empty else Counterpart(grade.outcome, first)
         said[grade.assertion.key] = grade.assertion.definition, counterpart
     found = ((grade, *said.get(grade.assertion.key, (b"", None))) for grade in row.grades)
     grades = tuple(
@@ -134,16 +130,16 @@ def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
 
     ``settled``: a failure stands, because it was confirmed or cannot be asked again.
     """
-    base = grade.base.outcome if grade.base else Outcome.ERROR
+    base = grade.base.outcome if grade.base else ERROR
     if grade.has_error:
         return UNDECIDED
     if grade.has_passed:
-        return FIXED if base is Outcome.FAIL else OK
-    if base is Outcome.FAIL:
+        return FIXED if base is FAIL else OK
+    if base is FAIL:
         return PRE_EXISTING
     if not settled:
         return OPEN
-    return NEW_FAILURE if base is Outcome.ERROR else _AGAIN[again] if again else OPEN
+    return NEW_FAILURE if base is ERROR else _AGAIN[again] if again else OPEN
 
 
 def stated(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Row:
@@ -187,7 +183,7 @@ def report(
     return BaselineReport(
         commit=baseline.commit,
         age_days=age(baseline.started, now),
-        compared=sum(row.base in (Outcome.PASS, Outcome.FAIL) for row in counted),
+        compared=sum(row.base in (PASS, FAIL) for row in counted),
         new_failures=kinds[NEW_FAILURE],
         pre_existing=kinds[PRE_EXISTING],
         fixed=kinds[FIXED],
@@ -224,11 +220,7 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     odd = 0
     for row in baseline.answers:  # whether a case is not what its assertions come to
         outcomes = {grade.outcome for grade in row.grades if grade.counts}
-        odd += (
-            bool(outcomes)
-            and row.threshold is None
-            and (row.has_failed) != (Outcome.FAIL in outcomes)
-        )
+        odd += bool(outcomes) and row.threshold is None and (row.has_failed) != (FAIL in outcomes)
     if odd:
         what = "contradicts its" if odd == 1 else "contradict their"
         yield f"{many(odd, 'case')} of the baseline {what} own assertions: the assertions are used"
@@ -237,6 +229,5 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
 
 
 def _listed(names: Iterable[str]) -> str:
-    ordered = sorted(names)
-    more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
-    return ", ".join(f"`{excerpt(name, 80)}`" for name in ordered[:3]) + more or "none"
+    shown = [f"`{excerpt(name, 80)}`" for name in sorted(names)]
+    return name_some(shown[:3], len(shown)) or "none"

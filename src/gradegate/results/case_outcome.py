@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from gradegate.core.numbers import reached, scores, weighted_mean
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 
 
 def strangeness(grade: Grade) -> str:
@@ -38,21 +38,21 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
     mean = mean_score(deciding)
     score = None if mean is None else float(mean)
     outcomes = [grade.outcome for grade in deciding]
-    errored = Outcome.ERROR if Outcome.ERROR in outcomes else Outcome.PASS
+    errored = ERROR if ERROR in outcomes else PASS
     if threshold is not None and any(grade.assertion.weight for grade in deciding):
         if strange := next(filter(None, map(strangeness, deciding)), ""):
-            return Conclusion(Outcome.ERROR, score, strange)
+            return Conclusion(ERROR, score, strange)
         best = mean_score(deciding, errors_score=1.0)
         if best is not None and not reached(best, threshold):
             shown, least = scores(float(best if mean is None else mean), threshold)
             at_most = (
                 f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give"
             )
-            at_most = "" if errored is Outcome.PASS else at_most
+            at_most = "" if errored is PASS else at_most
             why = f"the weighted mean {shown} is below the threshold {least} of the {of}{at_most}"
-            return Conclusion(Outcome.FAIL, score, why)
+            return Conclusion(FAIL, score, why)
         return Conclusion(errored, score)
-    return Conclusion(Outcome.FAIL if Outcome.FAIL in outcomes else errored, score)
+    return Conclusion(FAIL if FAIL in outcomes else errored, score)
 
 
 def mean_score(grades: Sequence[Grade], errors_score: float | None = None) -> Fraction | None:

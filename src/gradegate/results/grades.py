@@ -19,6 +19,9 @@ class Outcome(enum.Enum):
     ERROR = "error"  # no verdict: never a pass, never a quality failure
 
 
+PASS, FAIL, ERROR = Outcome
+
+
 class WithOutcome:
     """What came to an outcome: a grade, a case or a rule."""
 
@@ -28,17 +31,17 @@ class WithOutcome:
     @property
     def has_passed(self) -> bool:
         """Whether it is a PASS."""
-        return self.outcome is Outcome.PASS
+        return self.outcome is PASS
 
     @property
     def has_failed(self) -> bool:
         """Whether it is a FAIL: an ERROR is none."""
-        return self.outcome is Outcome.FAIL
+        return self.outcome is FAIL
 
     @property
     def has_error(self) -> bool:
         """Whether it is an ERROR."""
-        return self.outcome is Outcome.ERROR
+        return self.outcome is ERROR
 
 
 class Verdict(FrozenStruct):
@@ -138,6 +141,11 @@ class Grade(WithOutcome, FrozenStruct):
     quarantine: Annotated[
         str, "The day until which it only advises, as the test is flaky; empty where it counts."
     ] = ""
+
+    @property
+    def failing_votes(self) -> int:
+        """How many asks failed."""
+        return sum(vote.has_failed for vote in self.votes)
 
     @property
     def counts(self) -> bool:

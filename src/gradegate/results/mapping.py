@@ -20,10 +20,12 @@ from gradegate.files.documents import encodable
 from gradegate.results.grades import Outcome
 from gradegate.structs import FrozenStruct, names
 
+Convert = Callable[[Any], Any]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
 Reader = tuple[
-    str, Callable[[Any], Any], Callable[[Any], Any]
+    str, Convert, Convert
 ]  # the name of an attribute, how its key is got, what is made of that
 SELF = ""
 # Of a key, by that of its field; ``keys_of`` adds the shapes.
@@ -31,7 +33,7 @@ _TYPES: dict[Any, Any] = {
     Outcome: Literal["pass", "fail", "error"],
     bytes: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")],
 }
-_WRITE: dict[type, Callable[[Any], Any]] = {}  # what makes an object of a value, by shape
+_WRITE: dict[type, Convert] = {}  # what makes an object of a value, by shape
 _UNIONS = (Union, types.UnionType)
 _LARGE = (
     10**300
@@ -56,12 +58,9 @@ def plain(value: Any, depth: int = 40) -> Any:
         return {encodable(str(key)): plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, Iterable):
         return [plain(item, depth - 1) for item in value]
-    fields = names(value)
-    return (
-        {name: plain(getattr(value, name), depth - 1) for name in fields}
-        if fields
-        else encodable(str(value))
-    )
+    if fields := names(value):
+        return {name: plain(getattr(value, name), depth - 1) for name in fields}
+    return encodable(str(value))
 
 
 def finite(number: float | None) -> float | None:
@@ -73,8 +72,8 @@ class At(FrozenStruct):
     """Where the value has what a key holds: attributes with dots between them, ``SELF`` for the value itself."""
 
     path: str | None  # None: it is handed in
-    write: Callable[[Any], Any] | None = None  # makes the key's content of it
-    read: Callable[[Any], Any] | None = None  # turns that back
+    write: Convert | None = None  # makes the key's content of it
+    read: Convert | None = None  # turns that back
     into: str | None = SELF  # another attribute that is read; None: it is not read
 
 
@@ -123,38 +122,28 @@ def keys_of(
 
     def complete(shape: type[P]) -> type[P]:
         own = _hints(shape)
-        passed = {*without.split(), *own, inside}.union(
-            filter(None, (_at(key, hint).path for key, hint in own.items()))
-        )
-        for part, before in (
-            (kind, ""),
-            *([(get_type_hints(kind)[inside], f"{inside}.")] if inside else ()),
-        ):
+        passed = {*without.split(), *own, inside, *(_at(*item).path for item in own.items())}
+        parts = [(kind, "")]
+        if inside:
+            parts.append((get_type_hints(kind)[inside], f"{inside}."))
+        for part, before in parts:
             hints = get_type_hints(part, include_extras=True)
             for field in structs.fields(part):
                 if passed.isdisjoint((field.name, before + field.name)):
                     hint = hints[field.name]
                     about = get_args(hint)[1] if get_origin(hint) is Annotated else None
-                    default = (
-                        ...
-                        if field.name not in later.split()
-                        else {}
-                        if field.default is NODEFAULT
-                        else field.default
-                    )
-                    made, written = (
-                        _key_type(hint),
-                        bytes.hex if hint is bytes or bytes in get_args(hint) else None,
-                    )
-                    at = At(before + field.name, written)
-                    shape.__annotations__[field.name] = (
-                        Annotated[made, at] if before or written else made
-                    )  # few: it is slow
+                    default: Any = ...
+                    if field.name in later.split():
+                        default = {} if field.default is NODEFAULT else field.default
+                    made = _key_type(hint)
+                    write = bytes.hex if hint is bytes or bytes in get_args(hint) else None
+                    if before or write:  # few: it is slow
+                        made = Annotated[made, At(before + field.name, write)]
+                    shape.__annotations__[field.name] = made
                     setattr(shape, field.name, Field(default, description=about))
         _TYPES[kind] = shape
-        _WRITE[shape] = (
-            lru_cache(maxsize=256)(partial(line, shape)) if alike else partial(line, shape)
-        )
+        write_line = partial(line, shape)
+        _WRITE[shape] = lru_cache(maxsize=256)(write_line) if alike else write_line
         return shape
 
     return complete
@@ -172,12 +161,11 @@ def _key_type(hint: Any) -> Any:
 
 
 def _at(key: str, hint: Any) -> At:
-    found = (
-        [extra for extra in get_args(hint)[1:] if isinstance(extra, At)]
-        if get_origin(hint) is Annotated
-        else []
-    )
-    return found[0] if found else At(key)
+    if get_origin(hint) is Annotated:
+        for extra in get_args(hint)[1:]:
+            if isinstance(extra, At):
+                return extra
+    return At(key)
 
 
 def line(shape: type, value: Any, **given: Any) -> dict[str, Any]:
@@ -193,7 +181,7 @@ def line(shape: type, value: Any, **given: Any) -> dict[str, Any]:
 @cache
 def _writers(
     shape: type,
-) -> tuple[Iterable[str], Callable[[Any], Any], list[tuple[str, Callable[[Any], Any], bool]]]:
+) -> tuple[Iterable[str], Convert, list[tuple[str, Convert, bool]]]:
     """The keys of a shape, what gets all that they hold at once, and what is made of some: of that, or of the whole value."""
     hints = _hints(shape)
     places = {key: at for key, hint in hints.items() if (at := _at(key, hint)).path is not None}
@@ -208,19 +196,16 @@ def _writers(
     )
 
 
-def _getter(path: str) -> Callable[[Any], Any]:
+def _getter(path: str) -> Convert:
     return attrgetter(path) if path else lambda value: value
 
 
-def _dump(hint: Any) -> Callable[[Any], Any] | None:
+def _dump(hint: Any) -> Convert | None:
     """How a value is written where that type is expected, None for what JSON takes as it is."""
     if get_origin(hint) is Annotated:
         return _dump(get_args(hint)[0])
-    kind = next(
-        kind
-        for kind in (get_args(hint) if get_origin(hint) in _UNIONS else [hint])
-        if kind is not types.NoneType
-    )
+    kinds = get_args(hint) if get_origin(hint) in _UNIONS else [hint]
+    kind = next(kind for kind in kinds if kind is not types.NoneType)
     if isinstance(kind, type) and issubclass(kind, Part | BaseModel):
         write = _WRITE.get(kind) or partial(line, kind)
         return lambda value: None if value is None else write(value)
@@ -228,11 +213,9 @@ def _dump(hint: Any) -> Callable[[Any], Any] | None:
         return lambda values: [item(value) for value in values]
     if get_origin(kind) is dict:
         return plain
-    return (
-        (lambda number: (number if math.isfinite(number) else 0.0) or 0.0)
-        if hint is float
-        else None
-    )
+    if hint is float:
+        return lambda number: (number if math.isfinite(number) else 0.0) or 0.0
+    return None
 
 
 _TO_JSON = json.Encoder(enc_hook=str)  # a text of another kind, such as one that is no template
@@ -267,7 +250,7 @@ def _readers(kind: type, shape: type) -> tuple[Reader, ...]:
     return tuple(_fields_read(kind, dict(_leaves(shape, "")), ""))
 
 
-def _leaves(shape: type, above: str) -> Iterator[tuple[str, tuple[Callable[[Any], Any], At]]]:
+def _leaves(shape: type, above: str) -> Iterator[tuple[str, tuple[Convert, At]]]:
     """The keys of a shape by the attributes that they are read into; objects that stand for the value itself are opened."""
     for key, hint in _hints(shape).items():
         at = _at(key, hint)
@@ -280,7 +263,7 @@ def _leaves(shape: type, above: str) -> Iterator[tuple[str, tuple[Callable[[Any]
 
 
 def _fields_read(
-    kind: type, leaves: Mapping[str, tuple[Callable[[Any], Any], At]], above: str
+    kind: type, leaves: Mapping[str, tuple[Convert, At]], above: str
 ) -> Iterator[Reader]:
     hints = get_type_hints(kind)
     for name in names(kind):
@@ -300,7 +283,7 @@ def _made(kind: Any, readers: Iterable[Reader], said: BaseModel | Part) -> Any:
     return kind(**{name: load(get(said)) for name, get, load in readers})
 
 
-def _load(hint: Any) -> Callable[[Any], Any]:
+def _load(hint: Any) -> Convert:
     """How what is read becomes a value of that type."""
     if get_origin(hint) in _UNIONS:
         load = next(_load(kind) for kind in get_args(hint) if kind is not types.NoneType)

@@ -22,11 +22,11 @@ from gradegate.files.plain_files import UnusableError, regular
 from gradegate.results.accounts import Made
 from gradegate.results.baseline import Baseline, together
 from gradegate.results.history import GradeRecord, PastRun, Records
-from gradegate.results.mapping import model_of, value, written
+from gradegate.results.mapping import Sha256, model_of, value, written
 from gradegate.results.rows import Row, runs_of
 from gradegate.results.run_result import Decision
 from gradegate.results.shape import VERSION, CaseLine, Head, Results, Version
-from gradegate.structs import replace
+from gradegate.structs import NamedTexts, replace
 
 # The version of gradegate that wrote a file, whatever else stands in it.
 _WRITER = re.compile(rb'"tool": ?"([0-9A-Za-z.+-]{1,40})"')
@@ -37,7 +37,7 @@ _HEAD_END, _LAST = (
 )  # how the first line of results.json ends, and what the last one is
 
 
-def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
+def reread_file(path: Path) -> tuple[Decision, NamedTexts]:
     """The decision that a results.json holds, and the links of its head. Raises ConfigError when it is not one."""
     try:
         with regular(path, MAX_BASELINE, links=True) as file:
@@ -48,7 +48,7 @@ def reread_file(path: Path) -> tuple[Decision, Mapping[str, str]]:
     return reread(content, str(path))
 
 
-def reread(content: bytes, name: str) -> tuple[Decision, Mapping[str, str]]:
+def reread(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
     """The same of its content; ``name`` is for messages."""
     try:
         results = model_of(Results).model_validate_json(content)
@@ -66,7 +66,7 @@ def reread(content: bytes, name: str) -> tuple[Decision, Mapping[str, str]]:
 class _Answer(CaseLine):
     """A case of the base: without a key, there is nothing that it could be compared by."""
 
-    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    key: Sha256
 
 
 class _Base(Head):
@@ -142,14 +142,14 @@ class _Line(BaseModel, strict=True, extra="forbid", frozen=True, defer_build=Tru
     """A line of the history: a grade. Nothing in it is a text of an answer or a reason."""
 
     v: Version
-    grade: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    grade: Sha256
     name: Annotated[str, Field(max_length=1000)]
     runs: list[_Run]
 
 
 def read_history(path: Path) -> Records:
     """The grades of a file by their identities. Raises UnusableError for a file that is not whole, or of another version."""
-    found: dict[str, GradeRecord] = {}
+    found = {}
     try:
         with regular(path, MAX_HISTORY) as file:
             for number, content in enumerate(file, 1):
@@ -171,14 +171,4 @@ def read_history(path: Path) -> Records:
 def history_lines(records: Mapping[str, GradeRecord]) -> Iterator[str]:
     """The lines of a file."""
     for grade, record in records.items():
-        yield (
-            written(
-                {
-                    "v": VERSION,
-                    "grade": grade,
-                    "name": record.name,
-                    "runs": list(map(asdict, record.runs)),
-                }
-            )
-            + "\n"
-        )
+        yield written({"v": VERSION, "grade": grade, **asdict(record)}) + "\n"

@@ -200,7 +200,7 @@ def open_in_case(row: Row, open_: Collection[int]) -> list[int]:
         return []
     if row.threshold is not None:
         return sorted(open_)
-    places: list[int] = []
+    places = []
     for position, grade in enumerate(row.grades):
         if grade.counts and grade.has_failed:
             found = open_in_grade(row.grades, position, open_)

@@ -3,7 +3,7 @@
 A ``CaseLine`` is also what the parts of a run in shards hold.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import asdict
@@ -21,7 +21,7 @@ from gradegate.results.history import HistoryReport
 from gradegate.results.mapping import SELF, At, Part, finite, keys_of, line, plain, value
 from gradegate.results.rows import Row, runs_of
 from gradegate.results.run_result import RuleResult
-from gradegate.structs import names
+from gradegate.structs import NamedTexts, names
 
 
 def _is_whole(version: Any) -> Any:
@@ -173,7 +173,7 @@ def _patterns(select: Select) -> Iterator[tuple[str, str]]:
     yield from ((f"{_METADATA}{key}", text) for key, text in select.metadata)
 
 
-def _select(said: Mapping[str, str]) -> Select:
+def _select(said: NamedTexts) -> Select:
     """What this version knows of patterns."""
     known = {name: said[name] for name in names(Select) if name in said and name != "metadata"}
     metadata = ((key, text) for key, text in said.items() if key.startswith(_METADATA))

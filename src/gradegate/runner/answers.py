@@ -1,6 +1,7 @@
 """Gets what is graded: a recorded answer or conversation as it is, or one that is had with the target now."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -26,7 +27,7 @@ from gradegate.providers.cache.call import Question
 from gradegate.recordings.parsing.fields import answering, calls, unasked
 from gradegate.recordings.parsing.recorded_answer import Answer
 from gradegate.runner import transforms
-from gradegate.structs import JsonObject, Struct, replace
+from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 from gradegate.templating import chat_prompt as chat
 
 _OWN = (
@@ -123,7 +124,7 @@ class Memory(Struct):
     stored: dict[str, str] = {}
     spent: Usage = NO_USAGE  # on the last answer, also where it came to nothing
 
-    def known(self, job: Job) -> Mapping[str, str] | None:
+    def known(self, job: Job) -> NamedTexts | None:
         """The stored answers that a job uses, as far as they are there; None where it uses none."""
         return (
             {name: self.stored[name] for name in job.recall.names if name in self.stored}
@@ -154,11 +155,11 @@ def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[
 
     Repetitions are conversations of their own.
     """
-    groups: dict[object, list[tuple[int, int]]] = {}
+    groups = defaultdict(list)
     for index, repeat in places:
         job = jobs[index]
         key = (index, repeat) if job.talk is None else (job.of_base, *job.talk, repeat)
-        groups.setdefault(key, []).append((index, repeat))
+        groups[key].append((index, repeat))
     return list(groups.values())
 
 
@@ -266,9 +267,9 @@ def _held(job: Job, memory: Memory) -> Transcript:
     lead = [
         it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)
     ]
-    turns: list[Turn] = []
+    turns = []
     usage = NO_USAGE
-    metadata: JsonObject = {}
+    metadata = {}
     for turn in job.case.turns:
         turns.append(turn)
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)

@@ -63,7 +63,7 @@ def plan_base(settings: Settings) -> Base:
     suites, problems = found.suites, found.problems
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
-    planned: list[GateSnapshot] = []
+    planned = []
     if suites:
         try:
             made = plan(suites, there, build_client(there, suites))
@@ -92,7 +92,7 @@ def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
     """The plan with what it is compared with: the results and votes of earlier runs, or the jobs of the base. Raises ConfigError."""
     planned = replace(planned, on_default_branch=settings.on_default_branch)
     if not settings.baseline:
-        beside = any(rule.beside_base for policy in planned.policies for rule in policy.rules)
+        beside = any(rule.beside_base for rule in planned.rules)
         return replace(planned, notes=(*planned.notes, NO_BASELINE)) if beside else planned
     missing = () if settings.again else without_baseline(planned.policies)
     planned = replace(planned, notes=(*planned.notes, *missing))

@@ -24,7 +24,7 @@ from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.scheduler import Answer, Pursue, Scheduler
 from gradegate.runner.rounds import Asked, Place, Rounds, by_job
-from gradegate.structs import FrozenStruct, Readable, replace
+from gradegate.structs import FrozenStruct, NamedTexts, Readable, replace
 
 
 class Account(Readable):
@@ -85,12 +85,11 @@ class Gathered(FrozenStruct):
             (index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)
         }
         beside, histories = Beside.of(plan, askable, fresh), Histories(plan)
-        asks = ((place, asked) for place, asked in answers.items() if place not in base)
-        own = (
-            Answer(asked.job or plan.jobs[place[0]], asked.row, place, asked.transcript)
-            for place, asked in asks
-        )
-        scheduler = Scheduler(askable, own, histories, beside, pursue, rounds)
+        scheduler = Scheduler(askable, histories, beside, pursue, rounds)
+        for place, asked in answers.items():
+            if place not in base:
+                job = asked.job or plan.jobs[place[0]]
+                scheduler.add(Answer(job, asked.row, place, asked.transcript))
         return cls(plan, scheduler, histories, [*chain(*others.values())])
 
     def result(self, why: str, account: Account) -> RunResult:
@@ -149,7 +148,7 @@ class Gathered(FrozenStruct):
         )
 
 
-def nothing_asked(commit: str, digests: Mapping[str, str], notes: Iterable[str]) -> RunResult:
+def nothing_asked(commit: str, digests: NamedTexts, notes: Iterable[str]) -> RunResult:
     """A run in which nothing is asked, so that it has no cases."""
     made = Made(__version__, commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)
     return RunResult((), notes=tuple(map(Note, notes)), made=made)

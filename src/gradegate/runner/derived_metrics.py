@@ -1,5 +1,6 @@
 """Computes derived metrics from the scores of all cases."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gradegate.core.suite import DerivedSpec
@@ -16,10 +17,10 @@ def derived(
 
     Each sees those before it; what one cannot be over is left out for all of them.
     """
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    groups = defaultdict(list)
     for row in rows if specs else ():
         if row.suite in specs:
-            groups.setdefault((row.suite, row.provider, row.prompt_label), []).append(row)
+            groups[row.suite, row.provider, row.prompt_label].append(row)
     formulas = {
         suite: {spec.name: of_metric(spec.value) for spec in specs[suite]}
         for suite in dict.fromkeys(suite for suite, _, _ in groups)

@@ -4,13 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gradegate.assertions.grading.bound import Binding, Bound
-from gradegate.core.conversation import exchanges as complete
-from gradegate.core.numbers import dollars, many
+from gradegate.core.conversation import exchanges
+from gradegate.core.numbers import dollars, many, name_some
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.gate.reasks.stopping import MOST_ASKS
-from gradegate.gate.statistics import (
-    expected_reasks,
-)
+from gradegate.gate.statistics import expected_reasks
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.runner.reasks.eligible import Askable, mode_of
@@ -58,14 +56,10 @@ def estimate(plan: Plan) -> Estimate:
         of_failure = {id(bound) for _, bound in askable.of(job)}
         grades[job.suite] += len(of_failure) * job.repeats
         known = (histories.of((index, repeat)) for repeat in range(job.repeats))
-        with_history += Counter(
-            {
-                job.suite: sum(
-                    histories.may_decide(job, own) for ids in known for own in ids.values()
-                )
-            }
+        with_history[job.suite] += sum(
+            histories.may_decide(job, own) for ids in known for own in ids.values()
         )
-        for bound in (bound for binding in job.assertions for bound in binding.bounds):
+        for bound in job.bounds:
             calls, cost = _grading(bound, len(job.text), unpriced, _exchanges(job))
             grader, fewest_grader = grader + calls * job.repeats, fewest_grader + calls * job.fewest
             first += cost * job.repeats
@@ -86,11 +80,10 @@ def estimate(plan: Plan) -> Estimate:
     )
     most += with_history.total() * (MOST_ASKS - 1)
     each = again / askable.grades if askable.grades else 0.0
-    usd, most_usd = (
-        (None, None)
-        if unpriced
-        else (first + each * expected, first + each * most + sum(cost for _, cost in spare))
-    )
+    usd = most_usd = None
+    if not unpriced:
+        usd = first + each * expected
+        most_usd = first + each * most + sum(cost for _, cost in spare)
     models = tuple(name for name, model in unpriced.items() if model.names_model)
     silent = tuple(name for name, model in unpriced.items() if not model.names_model)
     fewest = (fewest_target, fewest_grader)
@@ -128,26 +121,27 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
             why.append(f"{_names(found.silent)} does not say what an answer costs")
         yield f"cost: {'; '.join(why)}"
     else:
-        most = (
-            f"; {_about(found.most_usd)} with all possible re-asks"
-            if found.most_usd > found.usd
-            else ""
-        )
-        yield f"cost: about {_about(found.usd)}{most}"
+        cost = f"cost: about {_about(found.usd)}"
+        if found.most_usd > found.usd:
+            cost += f"; {_about(found.most_usd)} with all possible re-asks"
+        yield cost
     if limits == NO_LIMITS:
         return
-    calls_most = [] if limits.calls is None else [many(limits.calls, "call")]
-    usd = [] if limits.usd is None else [dollars(limits.usd)]
-    seconds = [] if limits.seconds is None else [f"{limits.seconds:g} s"]
     planned = found.target + found.grader
-    beyond = f"; {planned:,} calls are planned, so the last ones would not run"
-    is_beyond = limits.calls is not None and planned > limits.calls
-    yield f"budget: at most {', '.join((*calls_most, *usd, *seconds))}{beyond if is_beyond else ''}"
+    parts, beyond = [], ""
+    if limits.calls is not None:
+        parts.append(many(limits.calls, "call"))
+        if planned > limits.calls:
+            beyond = f"; {planned:,} calls are planned, so the last ones would not run"
+    if limits.usd is not None:
+        parts.append(dollars(limits.usd))
+    if limits.seconds is not None:
+        parts.append(f"{limits.seconds:g} s")
+    yield f"budget: at most {', '.join(parts)}{beyond}"
 
 
 def _names(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:NAMED])
-    return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
+    return name_some(names[:NAMED], len(names))
 
 
 def target_calls(job: Job) -> int:
@@ -172,7 +166,7 @@ def answer_calls(job: Job) -> int:
 def _exchanges(job: Job) -> int:
     """Of a conversation that is recorded, its exchanges; of one that is held, a reply to each message."""
     turns = job.case.turns
-    return max(1, len(complete(turns)) if job.case.recorded else len(turns))
+    return max(1, len(exchanges(turns)) if job.case.recorded else len(turns))
 
 
 def _grading(

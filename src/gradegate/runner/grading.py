@@ -48,7 +48,7 @@ class Occasions:
         """Where a job's target is asked; the base's answers, which a run asks for beside its own, are always fresh."""
         if self._replies is None or self._jobs[index].of_base:
             return None
-        bounds = [bound for binding in self._jobs[index].assertions for bound in binding.bounds]
+        bounds = self._jobs[index].bounds
         numbered = _numbered(repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
         names = {id(bound): name for bound, name in zip(bounds, numbered, strict=True)}
         return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)

@@ -1,6 +1,6 @@
 """What the rules of a plan cannot see: how often noise alone makes a run miss a rule, and how often it notices broken cases."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
@@ -43,65 +43,47 @@ class _Planned(FrozenStruct):
 
 def with_powers(plan: Plan) -> Plan:
     """The plan with the figures of each rule; a rule that cannot block, or rests on something else than counts, has none."""
-    askable = Askable(plan)
-    histories, fails = (
-        Histories(plan),
-        cache(lambda prior: factor_chances(prior, broken=False).fails),
-    )
-    places = [
-        (index, repeat)
-        for index, job in enumerate(plan.jobs)
-        if not job.of_base
-        for repeat in range(1 if job.needs else job.repeats)
-    ]
-    answers: dict[str, list[_Planned]] = {}
-    for index, repeat in places:
-        job, ids = plan.jobs[index], histories.of((index, repeat))
-        base = plan.baseline.paired[index, repeat] if plan.baseline else None
-        known: dict[int, float | None] = {}
-        for at, bound in askable.of(job):
-            past = histories.records.get(ids[at]) if at in ids else None
-            # A history counts if the grader is still the model of its newest run.
-            prior = (
-                histories.prior(job, at, ids[at], past.runs[-1].model)
-                if past and past.runs
-                else None
-            )
-            known[id(bound)] = fails(prior) if prior else None
-        answers.setdefault(job.suite, []).append(_Planned(job, repeat, base, known))
-    rules = (rule for policy in plan.policies for rule in policy.rules)
+    askable, histories = Askable(plan), Histories(plan)
+    chance_to_fail = cache(lambda prior: factor_chances(prior, broken=False).fails)
+    answers = defaultdict(list)
+    of_base = []  # what the base says, as far as it was graded
+    for index, job in enumerate(plan.jobs):
+        if job.of_base:
+            continue
+        for repeat in range(1 if job.needs else job.repeats):
+            base = plan.baseline.paired[index, repeat] if plan.baseline else None
+            if base and not base.has_error:
+                of_base.append(base)
+            known: dict[int, float | None] = {}
+            identities = histories.of((index, repeat))
+            for position, bound in askable.of(job):
+                known[id(bound)] = None
+                identity = identities.get(position, "")
+                past = histories.records.get(identity)
+                # A history counts if the grader is still the model of its newest run.
+                if past and past.runs:
+                    prior = histories.prior(job, position, identity, past.runs[-1].model)
+                    if prior:
+                        known[id(bound)] = chance_to_fail(prior)
+            answers[job.suite].append(_Planned(job, repeat, base, known))
     # The share of runs that fail on the base; of a case without runs, its answer is one.
-    graded = [
-        it.base
-        for several in answers.values()
-        for it in several
-        if it.base and not it.base.has_error
-    ]
-    failed = sum(row.runs - row.passed if row.runs else row.has_failed for row in graded)
-    share = failed / sum(row.runs or 1 for row in graded) if graded else _FAILING_RUNS
+    failed = sum(row.runs - row.passed if row.runs else row.has_failed for row in of_base)
+    share = failed / sum(row.runs or 1 for row in of_base) if of_base else _FAILING_RUNS
     figures = []
-    for rule in rules:
-        judges = rule.blocking and rule.judges
-        found = (
-            [_power(part, askable, answers.get(rule.suite, []), share) for part in parts_of(rule)]
-            if judges
-            else []
-        )
+    for rule in plan.rules:
+        powers = []
+        if rule.blocking and rule.judges:
+            powers = [_power(it, askable, answers[rule.suite], share) for it in parts_of(rule)]
         # Of a rule that looks at the run and at the base, the figures of whichever leaves less room.
-        figures.append(
-            min(
-                (it for it in found if it.slack is not None),
-                key=lambda it: it.slack or 0,
-                default=NO_POWER,
-            )
-        )
+        told = (power for power in powers if power.slack is not None)
+        figures.append(min(told, key=lambda power: power.slack or 0, default=NO_POWER))
     notes = (*plan.notes, *_repeated(plan, share), *_losing(plan, answers))
     return replace(plan, powers=tuple(figures), notes=notes)
 
 
 def _losing(plan: Plan, answers: Mapping[str, Sequence[_Planned]]) -> Iterator[Note]:
     """Name each comparison by which a rule is missed in every run: all outputs of a test but one lose."""
-    for rule in (rule for policy in plan.policies for rule in policy.rules):
+    for rule in plan.rules:
         least = 1.0 if rule.every_case else rule.min_pass_rate
         if not rule.blocking or least is None:
             continue
@@ -133,15 +115,12 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
             for rule in policy.rules
             if rule.blocking and (rule.every_case or rule.is_default or rule.min_pass_rate == 1)
         ]
-        jobs = [
-            job
-            for job in plan.jobs
-            if not (job.of_base or job.needs) and 1 < job.repeats <= MOST_RUNS
-        ]
         looked_at = (
             job.repeats
-            for job in jobs
-            if any(rule.suite == job.suite and any(selected(rule, job)) for rule in strict)
+            for job in plan.jobs
+            if not (job.of_base or job.needs)
+            and 1 < job.repeats <= MOST_RUNS
+            and any(rule.suite == job.suite and any(selected(rule, job)) for rule in strict)
         )
         for times, cases in Counter(looked_at).items():
             passes = times // 2 + 1
@@ -190,16 +169,12 @@ def _power(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share
             fails and rule.beside_base
         )
     least = 1.0 if rule.every_case else rule.min_pass_rate
-    most = (
-        rule.max_new_failures
-        if rule.beside_base
-        else None
-        if least is None
-        else room(cases.total(), least)
-    )
-    groups = [(count, share) for share, count in unchanged.items()] if used else ()
+    most = rule.max_new_failures
+    if not rule.beside_base:
+        most = None if least is None else room(cases.total(), least)
     if most is None or not cases:
         return NO_POWER
+    groups = [(count, share) for share, count in unchanged.items()] if used else ()
     return replace(power(cases, most, failing, rule.beside_base, groups), by_runs=by_runs)
 
 

@@ -1,6 +1,6 @@
 """What every step of a run begins with: settings to suites, suites to a plan, and what hides its secrets. No call is made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,8 +21,7 @@ from gradegate.reports.view.run_summary import unseen
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.runner.baseline_folder import folder_to_read, why_not_kept
-from gradegate.runner.calibration.drift import label_mistakes as mistakes
-from gradegate.runner.calibration.drift import with_labels
+from gradegate.runner.calibration.drift import label_mistakes, with_labels
 from gradegate.runner.comparison import (
     changes_of,
     check_weakening,
@@ -36,7 +35,7 @@ from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import begin
 from gradegate.security.redaction import Hide, redactor
 from gradegate.security.secrets import sounds_secret
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 T = TypeVar("T")
 Choose = Callable[[list[Located]], list[Located]]
@@ -90,7 +89,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
     programs.begin(settings)
     base = read_base(settings)  # first, so that one plan at a time is in memory
     begin()
-    suites: list[Located] = []
+    suites = []
     try:
         suites += load(settings)
         chosen, apart = (
@@ -101,7 +100,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         try:
             own, answers = planned_with_answers(chosen, settings, client)
         except ConfigError as e:
-            raise ConfigError(*e.mistakes, *([] if apart else mistakes(chosen))) from e
+            raise ConfigError(*e.mistakes, *([] if apart else label_mistakes(chosen))) from e
         check_weakening(settings, own.policies)
         planned = with_baseline(told(own, settings, chosen), settings, client)
         notes = (*(notes_of_base(base) if base else ()), *why_not_kept(settings))
@@ -138,7 +137,7 @@ def prepare(settings: Settings, choose: Choose = list) -> Prepared:
         raise concealed_mistakes(named, redactor(values)) from None
 
 
-def with_near_variable(mistake: Mistake, variables: Mapping[str, str]) -> Mistake:
+def with_near_variable(mistake: Mistake, variables: NamedTexts) -> Mistake:
     """The mistake with the variable that was set in place of the missing one, if its name is nearly the same."""
     others = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
     wrong = near(mistake.missing, others) if mistake.missing else ""

@@ -9,7 +9,7 @@ from gradegate.http.budget import Budget
 from gradegate.planning.groups import groups
 from gradegate.planning.plan import Job, Plan, selected
 from gradegate.results.rows import Row
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, NamedTexts
 
 Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
 
@@ -22,7 +22,7 @@ class Asked(FrozenStruct):
         None  # kept only of answers that will be compared or asked again
     )
     job: Job | None = None  # with the stored answers that it used
-    known: Mapping[str, str] | None = None  # these stored answers
+    known: NamedTexts | None = None  # these stored answers
 
 
 Take = Callable[
@@ -36,11 +36,10 @@ class Rounds:
     def __init__(self, plan: Plan, take: Take) -> None:
         self.take = take
         self.jobs = plan.jobs
-        rules = [rule for policy in plan.policies for rule in policy.rules]
         with_runs = [(index, job) for index, job in enumerate(plan.jobs) if job.needs]
         # Of each job whose runs are counted together, the rules that look at it: others want no runs of it.
         self._rules = {
-            index: [it for it in rules if it.suite == job.suite and any(selected(it, job))]
+            index: [it for it in plan.rules if it.suite == job.suite and any(selected(it, job))]
             for index, job in with_runs
         }
         self._groups = groups(plan.jobs, sides=False) if with_runs else []
@@ -49,15 +48,8 @@ class Rounds:
         """All answers of a plan, in its order, or those to the jobs of these indexes; of further runs, those that decide."""
         wanted = range(len(self.jobs)) if only is None else sorted(only)
         if not self._groups:
-            return {
-                **self.take(
-                    [
-                        (index, repeat)
-                        for index in wanted
-                        for repeat in range(self.jobs[index].repeats)
-                    ]
-                )
-            }
+            answers = ((index, it) for index in wanted for it in range(self.jobs[index].repeats))
+            return dict(self.take([*answers]))
         found: dict[Place, Asked] = {}
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in wanted}
         while places := self.next(rows):
@@ -84,12 +76,11 @@ class Rounds:
         job = self.jobs[index]
         if job.needs is None or job.given is not None:
             # A missing run before another is there: it is an error, as a live one would be.
-            answers = (
-                max((n for n, it in enumerate(job.given, 1) if it), default=0)
-                if job.needs and job.given
-                else job.repeats
-            )
-            return 0 if rows else max(1, answers)
+            if rows:
+                return 0
+            if not (job.needs and job.given):
+                return max(1, job.repeats)
+            return max((number for number, it in enumerate(job.given, 1) if it), default=1)
         return next_runs(self._rules[index], rows, job.needs)
 
     def passes(self, index: int, rows: Sequence[Row]) -> bool:

@@ -41,20 +41,17 @@ def graded(
     )  # not where a cache or a file gave the answer
     took = Took(usage.known_cost, usage.seconds) if measured else None
     grades = tuple(grades)
-    found = {
-        "output": answer.output,
-        "usage": usage,
-        "took": took,
-        "turns": turns,
-        "metadata": answer.metadata,
-        "grades": grades,
-    }
     return _row(
         job,
         repeat,
         answer.prompt,
         identity(planned or job, repeat),
-        **found,
+        output=answer.output,
+        usage=usage,
+        took=took,
+        turns=turns,
+        metadata=answer.metadata,
+        grades=grades,
         **conclude_case(grades, job.case.threshold)._asdict(),
     )
 
@@ -97,15 +94,17 @@ def failed(job: Job, repeat: int, error: Exception) -> Row:
 def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
-    withheld = trouble not in (Trouble.STOPPED, *NO_ANSWER)
-    found = {
-        "outcome": Outcome.ERROR,
-        "error": why,
-        "grades": grades,
-        "undone": trouble is Trouble.STOPPED,
-        "withheld": withheld,
-    }
-    return _row(job, repeat, job.text, identity(job, repeat), **found)
+    return _row(
+        job,
+        repeat,
+        job.text,
+        identity(job, repeat),
+        outcome=Outcome.ERROR,
+        error=why,
+        grades=grades,
+        undone=trouble is Trouble.STOPPED,
+        withheld=trouble not in (Trouble.STOPPED, *NO_ANSWER),
+    )
 
 
 def cut_off(job: Job, row: Row, why: str, spent: Usage) -> Row:
@@ -124,7 +123,7 @@ def unanswered(job: Job, row: Row, why: str) -> Row:
     grades = tuple(
         grade for binding in job.assertions for grade in missing(binding, why, Trouble.STOPPED)
     )
-    blank = replace(
+    return replace(
         row,
         prompt=job.text,
         output=None,
@@ -134,8 +133,11 @@ def unanswered(job: Job, row: Row, why: str) -> Row:
         reason="",
         usage=NO_USAGE,
         took=None,
+        outcome=Outcome.ERROR,
+        error=why,
+        grades=grades,
+        undone=True,
     )
-    return replace(blank, outcome=Outcome.ERROR, error=why, grades=grades, undone=True)
 
 
 def ungraded(job: Job, row: Row, why: str, which: Callable[[Binding], bool]) -> Row:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -87,12 +87,12 @@ class Run:
         self._label_usages: list[Usage] = []
         self._gathered: Gathered | None = None
         self._started, self._clock = datetime.now(UTC), time.monotonic()
-        groups: dict[tuple[str, int, int], list[Place]] = {}
+        groups = defaultdict(list)
         for index, job in enumerate(plan.jobs):
             for repeat in (
                 range(job.repeats) if any(binding.compares for binding in job.assertions) else ()
             ):
-                groups.setdefault((job.suite, job.number, repeat), []).append((index, repeat))
+                groups[job.suite, job.number, repeat].append((index, repeat))
         self._groups = list(groups.values())  # of answers that are to be compared with one another
         # The first answer of each comparison that was made.
         self._compared = {group[0] for group in self._groups if group[0] in earlier.answers}
@@ -134,7 +134,7 @@ class Run:
         self._labels = [LabelAsk("", label, None, undone=True) for _, label in jobs]
         if any(self._missing_keys_of(grading_models(job)) for job, _ in jobs):
             return
-        asks: list[LabelAsk] = []
+        asks = []
 
         def ask(labelled: tuple[Job, bool]) -> None:
             job, label = labelled

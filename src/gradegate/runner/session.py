@@ -47,7 +47,7 @@ from gradegate.runner.run import Run, Watch
 from gradegate.sandbox import repository_code as programs
 from gradegate.security.redaction import Hide
 from gradegate.security.secrets import sealing
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 T = TypeVar("T")
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
@@ -220,7 +220,7 @@ def unasked(
     outcome: GateOutcome,
     reason: str,
     settings: Settings,
-    digests: Mapping[str, str] = NOTHING,
+    digests: NamedTexts = NOTHING,
     notes: Iterable[str] = (),
 ) -> Decision:
     """A decision about a run in which nothing is asked, so that it has no cases."""

@@ -40,9 +40,8 @@ class Account:
     total: float
     each: float
     lock: threading.Lock = field(default_factory=threading.Lock)
-    runaways: Counter[Any] = field(
-        default_factory=Counter
-    )  # how often each exceeded a limit, for who looks at it
+    # How often each exceeded a limit, for who looks at it
+    runaways: Counter[Any] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.left = self.total
@@ -61,9 +60,8 @@ class Account:
 
 
 GENERAL = Account("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
-SCRIPTS = Account(
-    "scripts", SCRIPT_TOTAL, SCRIPT_EACH
-)  # of their own: a runaway snippet costs no template its time
+# Of their own: a runaway snippet costs no template its time
+SCRIPTS = Account("scripts", SCRIPT_TOTAL, SCRIPT_EACH)
 
 
 @dataclass
@@ -77,8 +75,10 @@ class _Desk:
     def ask(self, module: str, request: bytes, account: Account) -> Any:
         with self.lock:
             account.check()
-            worker, self.worker = self.worker, None
-            started, done = time.monotonic(), False
+            worker = self.worker
+            self.worker = None
+            started = time.monotonic()
+            done = False
             try:
                 self.modules |= {module}
                 if worker and module not in worker.modules:
@@ -86,9 +86,8 @@ class _Desk:
                     worker = None
                 worker = worker or Sandbox(self.modules)
                 said = json.loads(worker.ask(request))
-                done = (
-                    "value" in said or "refused" in said
-                )  # after the rest its memory is not to be trusted
+                # After the rest its memory is not to be trusted
+                done = "value" in said or "refused" in said
                 return said
             finally:  # also when a signal comes in between: its answer must not be taken for that to the next request
                 if done:
@@ -100,7 +99,8 @@ class _Desk:
                 )
 
     def end(self) -> None:
-        worker, self.worker = self.worker, None
+        worker = self.worker
+        self.worker = None
         if worker is not None:
             worker.end()
 

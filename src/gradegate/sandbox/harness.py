@@ -21,15 +21,13 @@ import threading
 import traceback
 from typing import Any, BinaryIO
 
-REQUESTS, ANSWERS = 3, 4
+REQUESTS = 3
+ANSWERS = 4
 MOST = 16 * 1024 * 1024  # bytes of an answer
 LINES, LONGEST = 12, 2000  # of a traceback: its last lines, and characters
 _ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours a terminal
-_NO_FAULT = (
-    ImportError,
-    MemoryError,
-    RecursionError,
-)  # of code that cannot be loaded, or at a limit, whatever it is called with
+# Of code that cannot be loaded, or at a limit, whatever it is called with
+_NO_FAULT = (ImportError, MemoryError, RecursionError)
 _modules: dict[str, Any] = {}
 _called: list[Any] = []  # the function that the request called, once it does
 
@@ -103,7 +101,8 @@ def _plain(value: Any) -> Any:
 
 def _call(request: dict[str, Any]) -> Any:
     """A function of a file, imported once; ``{"path", "function", "args"}``."""
-    path, name = request["path"], request["function"]
+    path = request["path"]
+    name = request["function"]
     if path not in _modules:
         folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
         if folder not in sys.path:
@@ -155,7 +154,7 @@ def _inline(request: dict[str, Any]) -> Any:
         body = "\n".join(indent + line for line in code.split("\n"))
     else:
         body = f"    return {code}"
-    names: dict[str, Any] = {"json": json, "__name__": "assertion"}
+    names = {"json": json, "__name__": "assertion"}
     exec(compile(f"def main(output, context):\n{body}\n", "<assertion>", "exec"), names)  # noqa: S102 - what it is for
     return _ran(names["main"], request["args"])
 
@@ -183,7 +182,8 @@ def _command(request: dict[str, Any]) -> str:
         raise Said(f"`{argv[0]}` writes more than {MOST >> 20} MiB")
     code = process.wait()
     reader.join(1.0)  # a program that it left behind may hold the pipe
-    text, said = _shown(output), _shown(b"".join(errors))
+    text = _shown(output)
+    said = _shown(b"".join(errors))
     if code or (said and not text):
         last = "\n".join(said.splitlines()[-LINES:])
         raise Said(f"`{argv[0]}` ended with {code}" + (f": {last}" if last else ""))

@@ -60,7 +60,8 @@ def _kept(child: int, tail: int) -> dict[str, Any]:
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    printed, watched = b"", [0, tail, wake]
+    printed = b""
+    watched = [0, tail, wake]
     while True:
         status = _reap(child)[0]
         if status is not None:
@@ -141,9 +142,8 @@ def _end(child: int, uid: int) -> None:
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
         if uid:
-            _as_user(
-                uid, lambda: os.kill(-1, signal.SIGKILL)
-            )  # all at once: none of them can be faster
+            # All at once: none of them can be faster
+            _as_user(uid, lambda: os.kill(-1, signal.SIGKILL))
         for process in _descendants() if LINUX else ():
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
@@ -168,13 +168,12 @@ def _clear(remove: Callable[..., None]) -> None:
     """Remove what this user left where everybody may write, as far as that is quickly done."""
     signal.alarm(CLEARED)  # and this process ends
     for folder in SHARED:
-        entries: list[os.DirEntry[str]] = []
+        entries = []
         with contextlib.suppress(OSError):
             entries = list(os.scandir(folder))
         for entry in entries:
-            with contextlib.suppress(
-                OSError, RecursionError
-            ):  # of another, gone meanwhile, or too deep
+            # Of another, gone meanwhile, or too deep
+            with contextlib.suppress(OSError, RecursionError):
                 if entry.stat(follow_symlinks=False).st_uid == os.getuid():
                     remove(entry.path, ignore_errors=True)
                     os.unlink(entry.path)  # noqa: PTH108 - as the text that it is
@@ -188,7 +187,8 @@ def _descendants() -> list[int]:
             state, parent = file.read().rpartition(b")")[2].split()[:2]
             if state != b"Z":
                 children.setdefault(int(parent), []).append(int(name))
-    found, waiting = list[int](), [os.getpid()]
+    found = list[int]()
+    waiting = [os.getpid()]
     while waiting:
         below = children.get(waiting.pop(), [])
         found += below

@@ -30,16 +30,14 @@ class Leave:
     python: str = ""
     node: str = ""
     named: frozenset[str] = frozenset()
-    env: Mapping[str, str] = field(
-        default_factory=dict, repr=False
-    )  # what it sees beside the variables of its provider
+    # What it sees beside the variables of its provider
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = TIMEOUT  # that one call may take
     calls: int = 1  # workers that one file may have at once
     cwd: Path = Path()
     root: Path = Path()
-    runners: tuple[
-        str, ...
-    ] = ()  # files of the runner, and folders that hold such, which it must not reach where it runs apart
+    # Files of the runner, and folders that hold such, which it must not reach where it runs apart
+    runners: tuple[str, ...] = ()
 
 
 NO_LEAVE = Leave()
@@ -93,10 +91,9 @@ def objection(environment: Environment) -> str:
     return ""
 
 
-FIRST, USERS = (
-    61184,
-    4336,
-)  # user ids that no system gives to people; a container has at least 65,536
+# The first of the user ids, and how many there are. No system gives them to people; a container has at least 65,536.
+FIRST = 61184
+USERS = 4336
 MOST_ENTRIES = 1_000_000  # of the workspace
 _OWN = 0o700  # nobody else reads or writes
 _SOCKETS = (
@@ -142,7 +139,8 @@ class Seclusion:
         for path in inside:
             self._close(path)
         # Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone.
-        seen, waiting = 0, [self.leave.root]
+        seen = 0
+        waiting = [self.leave.root]
         while waiting:
             try:
                 entries = list(os.scandir(waiting.pop()))

@@ -24,9 +24,8 @@ _REFERENCE = re.compile(
 _LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
-_PARTS = re.compile(
-    r"""[^\s"']+|"([^"]*)"|'([^']*)'"""
-)  # as promptfoo takes a command apart, which is no shell
+# As promptfoo takes a command apart, which is no shell
+_PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")
 
 
 class File(FrozenStruct):
@@ -86,12 +85,14 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
-    digest, words = hashlib.sha256(), set[str]()
-    seen, waiting = {path}, [path]
-    while (
-        waiting
-    ):  # with the modules beside it or the config that it imports, and those that these import
-        content, here = workspace.read(str(waiting[0]), folder, origin), waiting.pop(0).parent
+    digest = hashlib.sha256()
+    words = set[str]()
+    seen = {path}
+    waiting = [path]
+    # With the modules beside it or the config that it imports, and those that these import
+    while waiting:
+        content = workspace.read(str(waiting[0]), folder, origin)
+        here = waiting.pop(0).parent
         digest.update(hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
         words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))
@@ -177,12 +178,12 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
             continue
         path = (here / written).resolve()
         endings = (path.with_name(f"{path.name}{ending}") for ending in _MODULES)
-        others = (
-            path.with_suffix(ending) for ending in _MODULES
-        )  # TypeScript names what will be made of it
+        # TypeScript names what will be made of it
+        others = (path.with_suffix(ending) for ending in _MODULES)
+        # Whose `main` is a path, too
         below = (
             path / name for name in ("package.json", *(f"index{ending}" for ending in _MODULES))
-        )  # whose `main` is a path, too
+        )
         named = (path, *endings, *others) if path.name else ()
         yield from (
             it for it in dict.fromkeys((*named, *below)) if it.suffix in _MODULES and it.is_file()

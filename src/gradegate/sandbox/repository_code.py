@@ -44,9 +44,8 @@ class Failed(ValueError):
 
     def __init__(self, message: str, *, raised: bool = False) -> None:
         super().__init__(message)
-        self.raised = (
-            raised  # what it was called with made it raise, or return what is no plain data
-        )
+        # What it was called with made it raise, or return what is no plain data
+        self.raised = raised
 
     @property
     def line(self) -> str:
@@ -69,15 +68,13 @@ class _Desk(Struct):
     leave: Leave = NO_LEAVE
     seclusion: Seclusion | None = None
     waiting: dict[Place, list[Worker]] = field(default_factory=lambda: defaultdict(list))
-    started: Counter[Place] = field(
-        default_factory=Counter
-    )  # how many workers there are, those that are busy among them
+    # How many workers there are, those that are busy among them
+    started: Counter[Place] = field(default_factory=Counter)
     busy: set[Worker] = set()
     ended: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
-    starts: dict[
-        tuple[Path, Path], tuple[str, ...]
-    ] = {}  # files of JavaScript, with what starts them
+    # Files of JavaScript, with what starts them
+    starts: dict[tuple[Path, Path], tuple[str, ...]] = {}
 
     def take(self, place: Place, most: int) -> Worker:
         """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""
@@ -131,7 +128,8 @@ class _Desk(Struct):
         env["PYTHONPATH"] = os.pathsep.join(
             filter(None, (str(place.folder), env.get("PYTHONPATH", "")))
         )
-        start, harness = place.node, "harness.js"
+        start = place.node
+        harness = "harness.js"
         if not start:  # the interpreter that is named, else that of PATH, else our own
             named = place.python or self.leave.python
             names = (str(place.folder / named), named) if named else ("python3", "python")
@@ -144,7 +142,8 @@ class _Desk(Struct):
                 python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
             elif python and not self.leave.apart:  # where it may be run as we are
                 python = _executable(python, env["PATH"])
-            start, harness = (python or sys.executable, "-c"), "harness.py"
+            start = (python or sys.executable, "-c")
+            harness = "harness.py"
         if not self.leave.apart:
             return Post(start, harness, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
         if self.seclusion is None:
@@ -233,7 +232,7 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
     ``options`` are those of ``ask``, and ``python`` and ``env`` of the place. ``more`` is what the harness of JavaScript
     is told besides. Raises Failed.
     """
-    file: File = program.file
+    file = program.file
     place = Place(
         file.folder,
         role,
@@ -259,7 +258,9 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node or bun read it.
     Raises ConfigError where nothing here runs the file.
     """
-    leave, key, name = _DESK.leave, (file.path, file.folder), file.path.name
+    leave = _DESK.leave
+    key = (file.path, file.folder)
+    name = file.path.name
     if file.is_python or key in _DESK.starts:
         return _DESK.starts.get(key, ())
     typed = file.path.suffix.lower() in _TYPED
@@ -319,7 +320,7 @@ def ask(place: Place, request: JsonObject, seconds: float | None = None, workers
         worker = desk.take(place, workers or desk.leave.calls)
     except (Died, Impossible) as e:
         raise Failed(str(e)) from e
-    answer: dict[str, Any] | None = None
+    answer: JsonObject | None = None
     try:
         answer = worker.ask(dict(request), min(seconds or desk.leave.seconds, desk.leave.seconds))
     except (Died, RecursionError) as e:

@@ -8,12 +8,14 @@ import sys
 
 LINUX = sys.platform == "linux"
 DUMPABLE = 4  # of prctl(2), as the next ones
-_NO_NEW_PRIVS, _DROP, _AMBIENT, _CLEAR_ALL = 38, 24, 47, 4
+_NO_NEW_PRIVS = 38
+_DROP = 24
+_AMBIENT = 47
+_CLEAR_ALL = 4
 _CAPABILITIES = 64  # more than there are
 _VERSION_3 = 0x20080522  # of capset(2)
-NOBODY_ELSE = (
-    65533  # a user id that no system gives to anybody, and no program of a repository either
-)
+# A user id that no system gives to anybody, and no program of a repository either
+NOBODY_ELSE = 65533
 
 
 def prctl(option: int, argument: int) -> None:
@@ -31,9 +33,8 @@ def give_up(user: int) -> None:
     """Become a user (0: stay who we are) without groups and capabilities, who gains none by what it starts. Raises OSError."""
     if user:
         for capability in range(_CAPABILITIES):
-            prctl(
-                _DROP, capability
-            )  # where it is not allowed, the change of the user takes them all the same
+            # Where it is not allowed, the change of the user takes them all the same
+            prctl(_DROP, capability)
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
@@ -63,9 +64,8 @@ def wall_in() -> None:
     try:
         give_up(0 if os.geteuid() else NOBODY_ELSE)
     except PermissionError:
-        give_up(
-            0
-        )  # root of a container that may not change its user: without capabilities, it is an ordinary user
+        # Root of a container that may not change its user: without capabilities, it is an ordinary user
+        give_up(0)
     try:
         os.close(os.open(f"/proc/{os.getppid()}/environ", os.O_RDONLY))
     except OSError:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from gradegate.files.limits import MEMORY, SECONDS
 from gradegate.sandbox.rights import limit, wall_in
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 _LONGEST = 2000  # characters of what is said of a failure
 
@@ -27,7 +28,8 @@ def serve(modules: str) -> None:
         for name in (module, *getattr(importlib.import_module(module), "NEEDS", ())):
             importlib.import_module(name)
     time.tzset()  # while the file can be read
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    requests = sys.stdin.buffer
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     limit("RLIMIT_AS", MEMORY)
     try:
@@ -74,5 +76,5 @@ def answer(request: bytes) -> bytes:
     return _encoded(said, started)
 
 
-def _encoded(said: dict[str, Any], started: float) -> bytes:
+def _encoded(said: JsonObject, started: float) -> bytes:
     return json.dumps({**said, "seconds": time.process_time() - started}).encode()

@@ -12,12 +12,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
 from gradegate.sandbox.rights import hide
 from gradegate.security.redaction import ending
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 
 class Died(ValueError):
@@ -66,10 +65,9 @@ _BOOT = (
 )
 KEEPER_SECONDS = 20.0  # until a keeper has begun or ended
 _FRAME = re.compile(r"\s*\d+: 0x|-{5}")  # of the stack that a node without memory prints of itself
-LAST_LINES, LAST_CHARACTERS = (
-    6,
-    1000,
-)  # of what a process printed that ended by itself; fewer than a keeper keeps
+# Of what a process printed that ended by itself; fewer than a keeper keeps
+LAST_LINES = 6
+LAST_CHARACTERS = 1000
 # What a user of its own may take; off the Action the limits are those of whoever runs it.
 LIMITS = {
     "RLIMIT_DATA": 4096 * MIB,  # bytes of memory of one process
@@ -83,9 +81,8 @@ LIMITS = {
 class Post(FrozenStruct):
     """Where a worker works."""
 
-    start: tuple[
-        str, ...
-    ]  # an interpreter with its options, which takes the harness as its last argument
+    # An interpreter with its options, which takes the harness as its last argument
+    start: tuple[str, ...]
     harness: str
     folder: Path
     env: dict[str, str]  # what it sees of the environment
@@ -144,7 +141,7 @@ class Worker:
             self._keeper.stdin.write(json.dumps(task).encode() + b"\n")
             self._keeper.stdin.flush()
 
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def ask(self, request: JsonObject, seconds: float) -> JsonObject:
         """The answer to a request. Raises Died, after which the worker can only be ended."""
         content = json.dumps(request, default=str, ensure_ascii=False).encode(
             "utf-8", "backslashreplace"
@@ -208,10 +205,8 @@ class Worker:
 
 _SERVE = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.sandbox.sandbox_worker import serve; serve(modules)"
 _NO_START = "the process to evaluate it in does not start"
-_LIBRARIES = (
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-)  # without them some builds of Python do not start
+# Without them some builds of Python do not start
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class Sandbox:

@@ -133,11 +133,9 @@ class Egress:
             variable for variable in self.variables if variable.lower().endswith("_proxy")
         }
         held = (bound_by(self.variables.get(variable, "")) for variable in variables)
-        return (
-            ""
-            if host and host.name in {named.name for named in (*self.hosts, *held) if named}
-            else PRIVATE
-        )
+        if host and host.name in {named.name for named in (*self.hosts, *held) if named}:
+            return ""
+        return PRIVATE
 
     def reaches(self, url: str) -> str:
         """The same for the host of an address, by its name alone."""

@@ -23,7 +23,7 @@ def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) ->
             cure,
         )
     merged = dict(environ)
-    mistakes: list[Mistake] = []
+    mistakes = []
     for path in paths:
         try:
             with (cwd / path).open("rb") as file:
@@ -50,8 +50,8 @@ def variables_of(text: str, file: str) -> dict[str, str]:
     """The variables of a file, read as python-dotenv does. Raises ConfigError with every line that is none."""
     from dotenv.parser import parse_stream
 
-    variables: dict[str, str] = {}
-    mistakes: list[Mistake] = []
+    variables = {}
+    mistakes = []
     for line in parse_stream(StringIO(text)):
         at = Origin(file, line.original.line)
         if line.value and line.value.startswith("`"):

@@ -17,7 +17,10 @@ from gradegate.structs import replace
 PLAIN = frozenset({"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"})
 
 # As what a provider sends a value: its credential, a header, the name of its model, anything else.
-FIELD, HEADER, MODEL, TEXT = "field", "header", "model", "text"
+FIELD = "field"
+HEADER = "header"
+MODEL = "model"
+TEXT = "text"
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 # Started by somebody who may write or by the clock, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
 # branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.
@@ -142,10 +145,8 @@ class Environment:
         """Whether the event's pull request comes from another repository; None where the event does not say."""
         try:
             pull = self._payload()["pull_request"]
-            base, head = (
-                pull["base"]["repo"]["full_name"],
-                (pull["head"]["repo"] or {}).get("full_name"),
-            )
+            base = pull["base"]["repo"]["full_name"]
+            head = (pull["head"]["repo"] or {}).get("full_name")
         except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
             return None
         if not isinstance(base, str) or not isinstance(head, str | None):

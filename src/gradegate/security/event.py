@@ -52,9 +52,8 @@ class Event:
     label: str = ""  # that was set, where the action is "labeled"
     author: Person = Person()  # who opened the pull request
     sender: Person = Person()  # who did what the event is about
-    updated: datetime | None = (
-        None  # when GitHub last changed the pull request before the event: never before its head
-    )
+    # When GitHub last changed the pull request before the event: never before its head
+    updated: datetime | None = None
     stage: Stage | None = None
     problem: str = ""  # why the event file could not be read
 
@@ -129,8 +128,10 @@ class _Payload(BaseModel):
 
 def read_event(environ: Mapping[str, str]) -> Event:
     """The event that the runner describes; a file that cannot be read becomes ``problem`` and never an exception."""
-    name, sha = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_SHA", "")
-    repository, actor = environ.get("GITHUB_REPOSITORY", ""), environ.get("GITHUB_ACTOR", "")
+    name = environ.get("GITHUB_EVENT_NAME", "")
+    sha = environ.get("GITHUB_SHA", "")
+    repository = environ.get("GITHUB_REPOSITORY", "")
+    actor = environ.get("GITHUB_ACTOR", "")
     payload, problem = _payload(environ.get("GITHUB_EVENT_PATH", ""))
     if pull := payload.pull_request:
         return Event(

@@ -64,7 +64,8 @@ def host_at(url: str) -> Host | None:
     """
     try:
         parts = urlsplit(url)
-        port, name = parts.port, _normal((parts.hostname or "").removesuffix("."))
+        port = parts.port
+        name = _normal((parts.hostname or "").removesuffix("."))
     except ValueError:
         return None
     if parts.scheme not in _PORTS or "\\" in url or not (_NAME.fullmatch(name) or _literal(name)):
@@ -129,9 +130,8 @@ def refused(name: str, address: Address | None = None) -> bool:
         return True
     address = address or literal(plain)
     spelt = {_unwrapped(address)} if address else set()
-    if isinstance(
-        address, ipaddress.IPv6Address
-    ):  # however it carries one of version 4: there are many ways
+    # However it carries one of version 4: there are many ways
+    if isinstance(address, ipaddress.IPv6Address):
         spelt.add(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     return any(it in _METADATA or it.is_link_local for it in spelt)
 
@@ -162,11 +162,9 @@ def _literal(name: str) -> Address | None:
     except ValueError:
         pass
     try:  # what connecting takes for an address, too: 2130706433, 0x7f.1, 0177.0.0.1
-        return (
-            ipaddress.ip_address(socket.inet_aton(name))
-            if re.fullmatch(r"[0-9a-fx.]+", name)
-            else None
-        )
+        if re.fullmatch(r"[0-9a-fx.]+", name):
+            return ipaddress.ip_address(socket.inet_aton(name))
+        return None
     except (OSError, ValueError):
         return None
 

@@ -25,11 +25,10 @@ _LEAST_WORD = 4  # shorter still is a placeholder: hiding "k" would garble every
 _LEAST_LINE = 12  # of a secret that has several lines, each of this length is one
 _LEAST_BONES = 12  # letters and digits; of fewer, other words might have as many in that order
 _LEAST_CUT, _LEAST_END = 6, 8  # characters of a secret that ends at a cut, or at the end of a text
-_PROBE, _STEP, _WHOLE = (
-    12,
-    8,
-    24,
-)  # parts of a secret of twelve letters and digits, from every eighth on; of a shorter one two thirds
+# A secret of 24 letters and digits has parts of twelve, from every eighth on; a shorter one has parts of two thirds
+_PROBE = 12
+_STEP = 8
+_WHOLE = 24
 _PLACEHOLDERS = frozenset("test none null dummy empty fake ollama local unused true false".split())
 _MOST_PARTS = 32
 _INVISIBLE = (
@@ -101,10 +100,10 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
 
     def hide(text: str) -> str:
         for sought in (traces, _traces):
-            parts, end = [], 0
-            for first, last in (
-                sorted(sought.spans(text)) if sought.forms else ()
-            ):  # those that overlap go as one
+            parts = []
+            end = 0
+            # Those that overlap go as one
+            for first, last in sorted(sought.spans(text)) if sought.forms else ():
                 if first >= end:
                     parts += [text[end:first], HIDDEN]
                 end = max(end, last)
@@ -158,7 +157,8 @@ class Traces(FrozenStruct):
         hits = [*_spans(text, self.forms), *self._traced(text, 0), *self._cuts(text)]
         plain = text
         for depth in range(1, _ROUNDS + 1 if _SUSPECT.search(text) else 0):
-            before, plain = plain, _plain(plain)
+            before = plain
+            plain = _plain(plain)
             if plain == before:
                 break
             if self._shows(plain):
@@ -170,7 +170,8 @@ class Traces(FrozenStruct):
         for _ in range(_ROUNDS + 1 if self.forms or self.bones else 0):
             if self._shows(text):
                 return True
-            before, text = text, _plain(text)
+            before = text
+            text = _plain(text)
             if text == before:
                 break
         return False
@@ -187,9 +188,8 @@ class Traces(FrozenStruct):
         """Where secrets stand in a text whose escapes are undone so many times; by their bones alone when it is as it is."""
         if not depth and not self._in(_bones(text)):
             return
-        places: list[Span] = [
-            (place, place + 1) for place in range(len(text))
-        ]  # where each character came from
+        # Where each character came from
+        places = [(place, place + 1) for place in range(len(text))]
         for _ in range(depth):
             pieces = list(_pieces(text))
             text = "".join(piece for piece, *_ in pieces)
@@ -201,10 +201,9 @@ class Traces(FrozenStruct):
         yield from (
             (places[first][0], places[last - 1][1]) for first, last in _spans(text, self.forms)
         )
-        parts, places_of_bytes = (
-            [],
-            list[Span](),
-        )  # the bones of each character, and for each byte where it came from
+        # The bones of each character, and for each byte where it came from
+        parts = []
+        places_of_bytes = list[Span]()
         for character, place in zip(text, places, strict=True):
             parts.append(_bones(character))
             places_of_bytes += [place] * len(parts[-1])
@@ -212,10 +211,10 @@ class Traces(FrozenStruct):
         hits = list(_spans(bones, self.bones))
         for part, whole in self.parts.items():  # as far as a part of a secret goes on to both sides
             for first, last in _spans(bones, (part,)):
-                at = (
-                    whole.index(part) - first
-                )  # where the bones of the text would stand in those of the secret
-                start, end = max(0, -at), min(len(bones), len(whole) - at)
+                # Where the bones of the text would stand in those of the secret
+                at = whole.index(part) - first
+                start = max(0, -at)
+                end = min(len(bones), len(whole) - at)
                 begin = next(
                     (it + 1 for it in reversed(range(start, first)) if bones[it] != whole[it + at]),
                     start,

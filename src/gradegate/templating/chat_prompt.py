@@ -7,7 +7,7 @@ from typing import Any
 
 from gradegate.core.conversation import Message
 from gradegate.errors import ConfigError
-from gradegate.files import documents as document
+from gradegate.files import documents
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
@@ -20,7 +20,7 @@ TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
-def structure(text: str) -> list[Any] | dict[str, Any] | None:
+def structure(text: str) -> list[Any] | JsonObject | None:
     """The JSON of a prompt, or the messages of its ``- role:`` YAML; None for any other text."""
     start = text.lstrip().removeprefix("\ufeff").lstrip()  # a byte order mark is no part of it
     try:
@@ -28,7 +28,7 @@ def structure(text: str) -> list[Any] | dict[str, Any] | None:
             parsed = json.loads(start)
             return parsed if isinstance(parsed, list | dict) else None
         listed = (
-            document.read(text.encode("utf-8", "replace"), "chat")
+            documents.read(text.encode("utf-8", "replace"), "chat")
             if start.startswith("- role:")
             else None
         )
@@ -108,9 +108,11 @@ def _message(item: Any, understood: bool) -> Message:
         return Message(role, "", written=written)
     if not isinstance(content, Sequence) or not all(isinstance(part, Mapping) for part in content):
         raise ValueError("has a message whose `content` is neither a text nor a list of parts")
-    texts, images = [], []
+    texts = []
+    images = []
     for part in content:
-        image, text = image_of(part), text_of(part)
+        image = image_of(part)
+        text = text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if understood and text is None and not image:
             raise ValueError(
@@ -129,27 +131,24 @@ def _message(item: Any, understood: bool) -> Message:
 
 def text_of(part: JsonObject) -> str | None:
     """The text of a part that is one; Bedrock's Converse names no type."""
-    return (
-        part["text"]
-        if part.get("type", "text") in TEXTS and isinstance(part.get("text"), str)
-        else None
-    )
+    text = part.get("text")
+    return text if part.get("type", "text") in TEXTS and isinstance(text, str) else None
 
 
 def image_of(part: JsonObject) -> str:
     """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's and Bedrock's ``image``."""
-    kind, image, source = part.get("type"), part.get("image_url"), part.get("source")
+    kind = part.get("type")
+    image = part.get("image_url")
+    source = part.get("source")
     if kind is None and isinstance(part.get("image"), Mapping):
         # Of Bedrock's Converse: {"format", "source": {"bytes": base64}}, whose bytes promptfoo takes as a data URI, too.
         source = part["image"].get("source")
         content = source.get("bytes") if isinstance(source, Mapping) else None
         if not isinstance(content, str):
             return ""
-        return (
-            content
-            if content.startswith("data:")
-            else f"data:image/{part['image'].get('format') or 'png'};base64,{content}"
-        )
+        if content.startswith("data:"):
+            return content
+        return f"data:image/{part['image'].get('format') or 'png'};base64,{content}"
     if kind in ("image_url", "input_image"):
         url = image.get("url") if isinstance(image, Mapping) else image
         return url if isinstance(url, str) else ""

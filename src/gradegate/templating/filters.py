@@ -8,9 +8,10 @@ from functools import cmp_to_key
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.templating import printing as js
+from gradegate.templating import printing
 from gradegate.templating.printing import (
     UNDEFINED,
+    is_js_number,
     is_nothing,
     is_true,
     member,
@@ -36,9 +37,11 @@ def _items(value: Any) -> Any:
     """What has a length and positions: a list or a text; of any other value nothing. Raises TypeError for null."""
     if is_nothing(value):
         raise TypeError("the filter is for lists")
-    return (
-        units(value) if isinstance(value, str) else value if isinstance(value, list | tuple) else []
-    )
+    if isinstance(value, str):
+        return units(value)
+    if isinstance(value, list | tuple):
+        return value
+    return []
 
 
 def _list(value: Any) -> list[Any]:
@@ -56,8 +59,8 @@ def _size(value: Any, otherwise: int) -> int:
 def _sum(values: Any, attribute: Any = None, start: Any = 0) -> Any:
     total: Any = 0
     for item in _list(values):
-        total = js.add(total, member(item, attribute) if is_true(attribute) else item)
-    return js.add(start, total)
+        total = printing.add(total, member(item, attribute) if is_true(attribute) else item)
+    return printing.add(start, total)
 
 
 def _join(values: Any, by: Any = "", attribute: Any = None) -> str:
@@ -81,8 +84,8 @@ def _sort(
     def compared(left: Any, right: Any) -> int:
         order = (
             -1
-            if js.SIGNS["<"](key(left), key(right))
-            else int(js.SIGNS[">"](key(left), key(right)))
+            if printing.SIGNS["<"](key(left), key(right))
+            else int(printing.SIGNS[">"](key(left), key(right)))
         )
         return -order if is_true(reverse) else order
 
@@ -103,10 +106,7 @@ def _indent(value: Any, width: Any = 4, first: Any = False) -> str:
 
 
 def _replace(value: Any, old: Any, new: Any = UNDEFINED, most: Any = UNDEFINED) -> Any:
-    texts = [
-        to_string(it) if isinstance(it, int | float) and not isinstance(it, bool) else it
-        for it in (value, old)
-    ]
+    texts = [to_string(it) if is_js_number(it) else it for it in (value, old)]
     if not all(isinstance(text, str) for text in texts):
         return value
     by = to_string(new)
@@ -117,12 +117,13 @@ def _replace(value: Any, old: Any, new: Any = UNDEFINED, most: Any = UNDEFINED) 
 
 def _trim(value: Any) -> str:
     if isinstance(value, str):
-        return value.strip(js.SPACE)
+        return value.strip(printing.SPACE)
     raise TypeError("the filter is for texts; `~ ''` makes one of a value")
 
 
 def _truncate(value: Any, size: Any = 255, cut_words: Any = False, end: Any = None) -> str:
-    text, most = units(_text(value)), _size(size, 255)
+    text = units(_text(value))
+    most = _size(size, 255)
     if len(text) <= most:
         return whole(text)
     if not is_true(cut_words):
@@ -180,7 +181,9 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "capitalize": _capitalize,
     "d": _default,
     "default": _default,
-    "dump": lambda value, spaces=None: value if value is UNDEFINED else js.dump(value, spaces),
+    "dump": lambda value, spaces=None: (
+        value if value is UNDEFINED else printing.dump(value, spaces)
+    ),
     "first": lambda value: member(_items(value), 0),
     "float": _leading(float, r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))"),
     "indent": _indent,
@@ -214,7 +217,7 @@ TESTS: Mapping[str, Callable[[Any], bool]] = {
     "mapping": lambda value: isinstance(value, Mapping),
     "none": lambda value: value is None,
     "null": lambda value: value is None,
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "number": is_js_number,
     "string": lambda value: isinstance(value, str),
     "undefined": lambda value: value is UNDEFINED,
 }

@@ -37,9 +37,8 @@ _WORDS = _CONDITIONS.union(
     "arguments async break case catch class const continue debugger default export extends false finally function get import let null of "
     "set static super switch this true try var".split(),
 )
-_NAME_WORDS = frozenset(
-    "async await get let of set static yield".split()
-)  # words that can be names
+# Words that can be names
+_NAME_WORDS = frozenset("async await get let of set static yield".split())
 _RESERVED = _WORDS.difference(  # words with which no expression of a derived metric makes sense
     _NAME_WORDS, "arguments const false in instanceof null return true typeof void".split()
 )
@@ -63,23 +62,26 @@ class Token(NamedTuple):
 @lru_cache(maxsize=1)  # a program is looked at for one thing after another
 def tokens(code: str) -> tuple[Token, ...]:
     """All words and signs of a program, which is supposed to be right; of one that is not, something."""
-    found: list[Token] = []
-    place, depth, before = 0, 0, ""
-    opened: list[str] = []  # what stands before each open bracket
+    found = []
+    place = 0
+    depth = 0
+    before = ""
+    opened = []  # what stands before each open bracket
     patternless = 0  # up to where a slash begins no pattern: one that does not end in its line is looked for once
-    templates: list[
-        int
-    ] = []  # the depths at which the `}` of a template literal goes on with its text
+    # The depths at which the `}` of a template literal goes on with its text
+    templates: list[int] = []
     while skipped := _SKIPPED.match(code, place) or place < len(code):
         place = place if skipped is True else skipped.end()
         if place >= len(code):
             break
-        start, sign = place, code[place]
+        start = place
+        sign = code[place]
         resumed = sign == "}" and bool(templates) and templates[-1] == depth
         if sign == "`" or resumed:
             part = _PART.match(code, place + 1)
             assert part
-            place, text = part.end(), "''"
+            place = part.end()
+            text = "''"
             if resumed:
                 templates.pop()
                 depth -= 1
@@ -98,7 +100,8 @@ def tokens(code: str) -> tuple[Token, ...]:
             assert match
             if begins and match[0] == "/":
                 patternless = code.find("\n", place) % (len(code) + 1)
-            place, text = match.end(), match[0]
+            place = match.end()
+            text = match[0]
             if sign in "\"'" or (sign == "/" and len(text) > 1):
                 text = "''"
             depth -= text in (")", "]", "}")
@@ -168,7 +171,8 @@ def misread(
     formula_words = _words("formula words")
     compared = set[int]()  # the depths at which a comparison has begun
     for number, token in enumerate(program):
-        text, after = token.text, _text(program, number + 1)
+        text = token.text
+        after = _text(program, number + 1)
         calls = after == "(" and _NAME.fullmatch(text) is not None
         if _is_member(program, number):
             if calls and _text(program, number - 2) == "Math" and text not in math_names:
@@ -220,10 +224,12 @@ def score_names(
     ``global_names`` are those of the engine: one of them that is called or looked into is no variable.
     """
     program = tokens(code)
-    variables, members = set[str](), set[str]()
+    variables = set[str]()
+    members = set[str]()
     reads_any = False
     for number, token in enumerate(program):
-        name, after = token.text, _text(program, number + 1)
+        name = token.text
+        after = _text(program, number + 1)
         is_word = name in _WORDS and name not in _NAME_WORDS
         if not _NAME.fullmatch(name) or is_word or _is_member(program, number):
             continue
@@ -242,7 +248,8 @@ def score_names(
 
 def _member_name(code: str, program: Sequence[Token], number: int) -> str | None:
     """The name in ``.name`` or ``["name"]`` at this token; None if there is another text."""
-    sign, after = _text(program, number), _text(program, number + 1)
+    sign = _text(program, number)
+    after = _text(program, number + 1)
     if sign in (".", "?.") and _NAME.fullmatch(after):
         return after
     if sign == "[" and after == "''" and _text(program, number + 2) == "]":
@@ -274,7 +281,8 @@ def reads(code: str, name: str, whole: str = "") -> bool:
 def _by_name(found: Sequence[Token], number: int) -> bool:
     """Whether ``.name``, ``?.name`` or ``["name"]`` stands there."""
     number += _text(found, number) == "?." and _text(found, number + 1) == "["
-    sign, after = _text(found, number), _text(found, number + 1)
+    sign = _text(found, number)
+    after = _text(found, number + 1)
     return sign in (".", "?.") or (
         sign == "[" and after == "''" and _text(found, number + 2) == "]"
     )
@@ -322,11 +330,10 @@ def _languages(found: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
         if not cure or token.text in own or place not in brackets:
             continue
         end, arguments = brackets[place]
-        while _text(found, end - 1) == "undefined" and _text(found, end - 2) in (
-            "(",
-            ",",
-        ):  # the last of them are no arguments
-            end, arguments = end - 2, arguments - 1
+        # The last of them are no arguments
+        while _text(found, end - 1) == "undefined" and _text(found, end - 2) in ("(", ","):
+            end = end - 2
+            arguments = arguments - 1
         if arguments > most:
             yield (
                 number,
@@ -344,7 +351,8 @@ def _free(found: Sequence[Token]) -> dict[str, int]:
         place - 1 for place, (end, _) in _brackets(found).items() if _text(found, end + 1) == "{"
     }
     for number, token in enumerate(found):
-        name, after = token.text, _text(found, number + 1)
+        name = token.text
+        after = _text(found, number + 1)
         if (
             not _NAME.fullmatch(name)
             or name in _WORDS
@@ -364,7 +372,7 @@ def _free(found: Sequence[Token]) -> dict[str, int]:
 
 def _brackets(found: Sequence[Token]) -> dict[int, tuple[int, int]]:
     """Of each round bracket that opens: where it closes, and how many arguments stand in it."""
-    opened: list[list[int]] = []
+    opened = []
     brackets = {}
     for number, token in enumerate(found):
         if token.text in ("(", "[", "{"):
@@ -438,7 +446,9 @@ def module_body(code: str) -> str:
     ]
     if not exports:
         return code
-    parts, names, done = ['"use strict"; '], dict[str, str](), 0
+    parts = ['"use strict"; ']
+    names = dict[str, str]()
+    done = 0
     for number in exports:
         end, put, exported = _export(found, number)
         parts += [code[done : found[number].place], put]
@@ -468,7 +478,8 @@ def _export(found: Sequence[Token], number: int) -> tuple[int, str, dict[str, st
     while place < len(found) and found[place].text != "}":
         local = name = found[place].text
         if place + 2 < len(found) and found[place + 1].text == "as":
-            name, place = found[place + 2].text, place + 2
+            name = found[place + 2].text
+            place = place + 2
         names[name] = local
         place += 1
         place += place < len(found) and found[place].text == ","

@@ -67,7 +67,8 @@ def _leads_away(specification: Any, resource: Any) -> str:
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable
 
-    left, seen = [(resource, REGISTRY.resolver_with_root(resource))], set()
+    left = [(resource, REGISTRY.resolver_with_root(resource))]
+    seen = set()
     while left:
         resource, resolver = left.pop()
         if id(resource.contents) in seen or not isinstance(resource.contents, Mapping):
@@ -90,7 +91,8 @@ def _checks_nothing(validator: Any, resource: Any, schema: str) -> str:
     """What is said of the first key that no draft, or only another one, knows: whatever the answer, it would conform."""
     from jsonschema import Draft202012Validator
 
-    keywords, left = _keywords(validator.META_SCHEMA), [resource]
+    keywords = _keywords(validator.META_SCHEMA)
+    left = [resource]
     while left:
         resource = left.pop()
         keys = resource.contents if isinstance(resource.contents, Mapping) else ()
@@ -139,7 +141,9 @@ def problem(schema: str, value: Any) -> str:
 
 def _said(error: Any) -> str:
     """What a value lacks or has too much, else the value and what is asked for: the library's own sentence is Python's."""
-    keyword, asked, value = error.validator, error.validator_value, error.instance
+    keyword = error.validator
+    asked = error.validator_value
+    value = error.instance
     if keyword == "required" and isinstance(value, dict):
         lacking = ", ".join(f"`{excerpt(str(name), 60)}`" for name in asked if name not in value)
         return f"{error.json_path} lacks {lacking}"

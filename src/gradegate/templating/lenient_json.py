@@ -74,7 +74,8 @@ def rewritten(text: str) -> str:
             raise ValueError("a text is not closed")
         if token[4] and parts and parts[last] == ":" and (bare := _bare_text(text, position)):
             parts.append(json.dumps(bare))
-            last, position = len(parts) - 1, position + len(bare)
+            last = len(parts) - 1
+            position = position + len(bare)
             continue
         position = token.end()
         double, single, sign, word = token.groups()

@@ -94,7 +94,9 @@ def straight(tree: nodes.Template) -> tuple[tuple[str, bool], ...]:
 
 def generate(tree: nodes.Template, variables: Variables, into: str = "") -> str:
     """The text of a template; ``into`` "json" or "url", out of whose places no value breaks. Raises TemplateError, also for too much."""
-    parts, length, place = [], 0, _PLACES[into]()
+    parts = []
+    length = 0
+    place = _PLACES[into]()
     try:
         for text, own in _Filling(variables, into).texts(tree.body):
             part = place(text, own)
@@ -109,9 +111,8 @@ def generate(tree: nodes.Template, variables: Variables, into: str = "") -> str:
     return "".join(parts)
 
 
-Part = tuple[
-    str, bool | None
-]  # with whether the template itself has it, or a value is it; None: it cannot be told what of it is whose
+# With whether the template itself has it, or a value is it; None: it cannot be told what of it is whose
+Part = tuple[str, bool | None]
 
 
 class _Made(str):
@@ -181,7 +182,8 @@ class _Filling:
     """One template with its variables. A loop has a scope; ``set`` changes the nearest name that is set around it."""
 
     def __init__(self, variables: Variables, into: str) -> None:
-        self._variables, self._into = variables, into
+        self._variables = variables
+        self._into = into
         self._scopes: list[dict[str, Any]] = [{}]
         if into == "url" and "env" in variables:
             self._scopes[0]["env"] = {
@@ -244,13 +246,11 @@ class _Filling:
                 )
             case nodes.Const():
                 own = self._into and isinstance(node.value, str)
-                return (
-                    _made([(node.value, True)])
-                    if own
-                    else number(node.value)
-                    if type(node.value) in (int, float)
-                    else node.value
-                )
+                if own:
+                    return _made([(node.value, True)])
+                if type(node.value) in (int, float):
+                    return number(node.value)
+                return node.value
             case nodes.Getattr():
                 return member(value(node.node), node.attr)
             case nodes.Getitem():
@@ -321,18 +321,14 @@ class _Filling:
 def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
     """What each round of a loop gives its names: items and signs, or of objects keys and values, of lists their items."""
     if names == 1:
-        return (
-            ((member(value, at),) for at in range(member(value, "length")))
-            if isinstance(value, str | list | tuple)
-            else ()
-        )
+        if isinstance(value, str | list | tuple):
+            return ((member(value, at),) for at in range(member(value, "length")))
+        return ()
     if isinstance(value, Mapping):
         return ((key, item, *[UNDEFINED] * (names - 2)) for key, item in value.items())
-    return (
-        (tuple(member(item, at) for at in range(names)) for item in value)
-        if isinstance(value, list | tuple)
-        else ()
-    )
+    if isinstance(value, list | tuple):
+        return (tuple(member(item, at) for at in range(names)) for item in value)
+    return ()
 
 
 _parsed = lru_cache(maxsize=256)(parse)  # of the worker
@@ -355,11 +351,11 @@ def asked(source: str) -> tuple[list[str], ...]:
 
 def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
     """The variables that it asks for, those of them that it nowhere tests or defaults, the same of ``env``, and those in comments alone."""
-    names, outside = set[str](), set[str]()
+    names = set[str]()
+    outside = set[str]()
     _look(tree.body, set(), names)
-    first = next(
-        tree.find_all(nodes.TemplateData), None
-    )  # a chat is filled in value by value: a comment of one ends with it
+    # A chat is filled in value by value: a comment of one ends with it
+    first = next(tree.find_all(nodes.TemplateData), None)
     _look(
         tree.body,
         set(),
@@ -367,11 +363,12 @@ def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
         comments=first is not None and first.data.lstrip().startswith(("[", "{", "- role:")),
     )
     # What the template tests or gives a default for.
-    guards: list[Any] = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
+    guards = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
     guards += tree.find_all((nodes.Or, nodes.And, nodes.Test))
     guards += (node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d"))
     tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}
-    shown, spared = set(_env_names(tree)), {name for guard in guards for name in _env_names(guard)}
+    shown = set(_env_names(tree))
+    spared = {name for guard in guards for name in _env_names(guard)}
     return tuple(map(sorted, (names, names - tested, shown, shown - spared, names - outside)))
 
 

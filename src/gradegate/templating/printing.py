@@ -15,9 +15,8 @@ SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
 )
 _HALF = re.compile(r"[\ud800-\udfff]")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_EXPONENT = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+'
-)  # a text of JSON, or a number that Python writes with one
+# A text of JSON, or a number that Python writes with one
+_EXPONENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*e[+-]\d+')
 _BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
 
@@ -61,6 +60,11 @@ def is_true(value: Any) -> bool:
     return bool(value) and value is not UNDEFINED and value == value  # noqa: PLR0124 - NaN does not equal itself
 
 
+def is_js_number(value: Any) -> bool:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def to_string(value: Any) -> str:
     """A value as JavaScript makes a text of it: ``null`` and ``undefined`` by name."""
     if isinstance(value, str):
@@ -70,11 +74,9 @@ def to_string(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return (
-            str(value)
-            if isinstance(value, int) and abs(value) <= SAFE_INTEGER
-            else _number(number(value))
-        )
+        if isinstance(value, int) and abs(value) <= SAFE_INTEGER:
+            return str(value)
+        return _number(number(value))
     if isinstance(value, list | tuple):
         return ",".join(map(show, value))
     if isinstance(value, Printed):
@@ -141,13 +143,12 @@ def dump(value: Any, indent: float | str | None = None) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_js_number(value):
         given = number(value)
         if isinstance(given, int) or not math.isfinite(given):
             return given if isinstance(given, int) else None
-        return (
-            int(Decimal(repr(given))) if given.is_integer() and abs(given) < 1e21 else given
-        )  # without an exponent
+        # Without an exponent
+        return int(Decimal(repr(given))) if given.is_integer() and abs(given) < 1e21 else given
     if isinstance(value, Mapping):
         return {key: _jsonable(item) for key, item in value.items() if item is not UNDEFINED}
     if isinstance(value, list | tuple):
@@ -186,14 +187,17 @@ def member(value: Any, key: Any) -> Any:
         if name.isdecimal() and name.isascii() and len(name) < 10 and str(int(name)) == name
         else len(items)
     )
-    return (
-        UNDEFINED if at >= len(items) else whole(items[at]) if isinstance(items, str) else items[at]
-    )
+    if at >= len(items):
+        return UNDEFINED
+    if isinstance(items, str):
+        return whole(items[at])
+    return items[at]
 
 
 def add(left: Any, right: Any) -> Any:
     """``+``: texts are put together, and so is what stands beside a text."""
-    left, right = _primitive(left), _primitive(right)
+    left = _primitive(left)
+    right = _primitive(right)
     if isinstance(left, str) or isinstance(right, str):
         return to_string(left) + to_string(right)
     return number(to_number(left) + to_number(right))
@@ -229,28 +233,27 @@ def contains(key: Any, container: Any) -> bool:
 
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
     """Two texts, else both as numbers: what is compared."""
-    left, right = _primitive(left), _primitive(right)
-    return (
-        (left, right)
-        if isinstance(left, str) and isinstance(right, str)
-        else (to_number(left), to_number(right))
-    )
+    left = _primitive(left)
+    right = _primitive(right)
+    if isinstance(left, str) and isinstance(right, str):
+        return (left, right)
+    return (to_number(left), to_number(right))
 
 
 def _divide(left: Any, right: Any) -> float:
-    above, below = to_number(left), to_number(right)
+    above = to_number(left)
+    below = to_number(right)
     if below:
         return number(above / below)
-    return (
-        math.nan
-        if not above or math.isnan(above)
-        else math.copysign(math.inf, above) * math.copysign(1.0, below)
-    )
+    if not above or math.isnan(above):
+        return math.nan
+    return math.copysign(math.inf, above) * math.copysign(1.0, below)
 
 
 def _remainder(left: Any, right: Any) -> float:
     """It has the sign of what is divided."""
-    above, below = to_number(left), to_number(right)
+    above = to_number(left)
+    below = to_number(right)
     return number(math.fmod(above, below)) if below and math.isfinite(above) else math.nan
 
 

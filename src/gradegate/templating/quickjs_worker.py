@@ -14,6 +14,7 @@ import quickjs
 
 from gradegate.files.limits import MAX_CHARACTERS, MIB, SCRIPT_MEMORY, SCRIPT_SECONDS, SCRIPT_STACK
 from gradegate.security.redaction import excerpt
+from gradegate.structs import JsonObject
 
 _PLACE = re.compile(r":(\d+):\d+\)?\s*$", re.MULTILINE)
 _BEFORE = 2  # lines that the engine puts before the body of a function
@@ -26,10 +27,9 @@ def _source(name: str) -> str:
     return " ".join(line.partition("// ")[0].strip() for line in source.splitlines()).rstrip("; ")
 
 
-_PRELUDE, _CHECK = (
-    _source("prelude.js"),
-    _source("check.js"),
-)  # read before the worker gives up its rights
+# Read before the worker gives up its rights
+_PRELUDE = _source("prelude.js")
+_CHECK = _source("check.js")
 
 
 def _context(source: str) -> tuple[Any, Any]:
@@ -41,7 +41,7 @@ def _context(source: str) -> tuple[Any, Any]:
     return context, context.eval(source)
 
 
-def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[str, Any]:
+def run(body: str, parameters: list[str] | None, name: str, given: str) -> JsonObject:
     """What a function with this body gives for the arguments in ``given`` (JSON); without parameters it is a module.
 
     ``type`` is JavaScript's, "null", "pending", "thrown" or "unreadable"; ``text`` is JSON, or what was thrown at ``line`` (0: unknown).
@@ -69,7 +69,7 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> dict[
     return {**said, "line": line_in(said.get("stack", ""))}
 
 
-def check(body: str, parameters: list[str]) -> dict[str, Any]:
+def check(body: str, parameters: list[str]) -> JsonObject:
     """What there is to say of a function's body without running it: "thrown", "returns" or "returns nothing"."""
     try:
         _, look = _context(_CHECK)
@@ -94,7 +94,7 @@ def line_in(stack: str) -> int:
     return next((line for line in lines if line > 0), 0)
 
 
-def _beyond(words: str, stack: str = "") -> dict[str, Any]:
+def _beyond(words: str, stack: str = "") -> JsonObject:
     """Of a limit that was hit, whatever the snippet made of it: ``words`` are the engine's, with the stack behind them or beside."""
     words, _, behind = words.partition("\n")
     exceeded = words != "nested"  # which is cheap, and may be an answer's doing alone
@@ -107,7 +107,7 @@ def _beyond(words: str, stack: str = "") -> dict[str, Any]:
     return _failed(words, stack or behind, exceeded=exceeded)
 
 
-def _failed(words: str, stack: str, *, exceeded: bool = False) -> dict[str, Any]:
+def _failed(words: str, stack: str, *, exceeded: bool = False) -> JsonObject:
     return {
         "type": "thrown",
         "name": "",

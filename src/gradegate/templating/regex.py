@@ -74,11 +74,9 @@ def check(pattern: str) -> None:
 
 def search(pattern: str, text: str, javascript: bool = False) -> bool:
     """Whether the pattern, of JavaScript without flags, matches somewhere."""
-    return (
-        bool(evaluate(f"{_HERE}:matches", pattern, text))
-        if javascript
-        else found_in(pattern, [text])[0]
-    )
+    if javascript:
+        return bool(evaluate(f"{_HERE}:matches", pattern, text))
+    return found_in(pattern, [text])[0]
 
 
 def found_in(pattern: str, texts: Sequence[str]) -> list[bool]:

@@ -13,11 +13,11 @@ from typing import Any
 
 from gradegate.core.provider_spec import Code
 from gradegate.files.limits import MAX_SCRIPT, SCRIPT_RUNAWAYS
-from gradegate.sandbox import repository_code as pool
+from gradegate.sandbox import repository_code
 from gradegate.sandbox.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
 from gradegate.sandbox.program import Program, quoted
 from gradegate.structs import FrozenStruct, JsonObject
-from gradegate.templating import javascript as snippet
+from gradegate.templating import javascript
 
 _HERE = "gradegate.templating.quickjs_worker"
 _TOO_DEEP = "Maximum call stack size exceeded"  # the engine's words for a limit that code can run into by itself
@@ -35,7 +35,9 @@ class ScriptError(ValueError):
 
     def __init__(self, what: str, line: int = 0, cure: str = "correct it") -> None:
         super().__init__(f"{what} (line {line})" if line else what)
-        self.what, self.line, self.cure = what, line, cure
+        self.what = what
+        self.line = line
+        self.cure = cure
 
 
 class Fault(ScriptError):
@@ -126,8 +128,8 @@ class Function(FrozenStruct):
     def call(self, *arguments: Any) -> Returned:
         """Raises ScriptError for what raises, takes too long or is no plain data: Fault where the arguments made it so."""
         try:  # what makes another answer of an answer is part of judging it
-            value = pool.call(self.program, list(arguments), "gate", self.default)
-        except pool.Failed as e:
+            value = repository_code.call(self.program, list(arguments), "gate", self.default)
+        except repository_code.Failed as e:
             raise (Fault if e.raised else ScriptError)(str(e)) from e
         return Returned(value, "nothing" if value is None else type(value).__name__)
 
@@ -137,11 +139,9 @@ class Function(FrozenStruct):
 
 def of_assertion(code: Code) -> Script | Function:
     """The ``value`` of a ``javascript`` assertion."""
-    return (
-        Function(code, "get_assert")
-        if isinstance(code, Program)
-        else _script(code, ("output", "context"), snippet.assertion_body)
-    )
+    if isinstance(code, Program):
+        return Function(code, "get_assert")
+    return _script(code, ("output", "context"), javascript.assertion_body)
 
 
 def of_transform(code: Code, parameter: str = "output") -> Script | Function:
@@ -159,7 +159,7 @@ def of_response(code: Code) -> Script:
     return _script(
         code,
         names,
-        lambda text: f"return {_WITH_OUTPUT}({snippet.value_expression(text, names)});",
+        lambda text: f"return {_WITH_OUTPUT}({javascript.value_expression(text, names)});",
         may_be_function=True,
         is_expression=True,
     )
@@ -171,9 +171,9 @@ def of_request(code: Code) -> Script:
     return _script(
         code,
         names,
-        lambda text: snippet.request_body(text, names),
+        lambda text: javascript.request_body(text, names),
         may_be_function=True,
-        is_expression=isinstance(code, str) and not snippet.has_return(code),
+        is_expression=isinstance(code, str) and not javascript.has_return(code),
     )
 
 
@@ -183,28 +183,28 @@ def of_function(code: Code, *parameters: str) -> Script:
     return _script(
         code,
         parameters,
-        lambda text: f"return {snippet.in_brackets(text)}{call}",
+        lambda text: f"return {javascript.in_brackets(text)}{call}",
         may_be_function=True,
     )
 
 
 def of_metric(code: Code) -> Formula:
     """The ``value`` of a derived metric: an expression over metrics, or a function of ``namedScores`` and ``evalStep``."""
-    if not isinstance(code, str) or snippet.is_function(code):
-        return Formula(of_function(code, snippet.SCORES, "evalStep"), None, None)
+    if not isinstance(code, str) or javascript.is_function(code):
+        return Formula(of_function(code, javascript.SCORES, "evalStep"), None, None)
     if not code.strip():
         raise ScriptError(
             "it is empty", cure="write an expression such as `hits / (hits + misses)`"
         )
     _check_size(code)
-    _refuse(snippet.refused(code))
-    _refuse(snippet.misread(code, _globals(), _members_of_math()))
-    variables, members = snippet.score_names(code, _globals())
-    parameters = (snippet.SCORES, *sorted(variables))
+    _refuse(javascript.refused(code))
+    _refuse(javascript.misread(code, _globals(), _members_of_math()))
+    variables, members = javascript.score_names(code, _globals())
+    parameters = (javascript.SCORES, *sorted(variables))
     script = _script(
         code,
         parameters,
-        lambda text: f"return {snippet.in_brackets(text)};",
+        lambda text: f"return {javascript.in_brackets(text)};",
         is_expression=True,
     )
     return Formula(script, parameters[1:], None if members is None else variables | members)
@@ -220,19 +220,17 @@ def shown(value: Any) -> Any:
     return f"file://{name} (SHA-256 {sha256(value['code'].encode('utf-8', 'surrogatepass')).hexdigest()[:32]})"
 
 
-def lacks(code: str) -> snippet.Refusal | None:
+def lacks(code: str) -> javascript.Refusal | None:
     """What a file of JavaScript uses and the engine does not have; of one that cannot be read something else is said later."""
-    if len(code) > MAX_SCRIPT or (found := snippet.refused(code)):
-        return (
-            found
-            if len(code) <= MAX_SCRIPT
-            else (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
-        )
+    if len(code) > MAX_SCRIPT or (found := javascript.refused(code)):
+        if len(code) <= MAX_SCRIPT:
+            return found
+        return (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
     try:
-        _parsed(snippet.module_body(code), _MODULE, code)
+        _parsed(javascript.module_body(code), _MODULE, code)
     except ValueError:
         return None
-    return snippet.unknown(code, _globals().union(_MODULE))
+    return javascript.unknown(code, _globals().union(_MODULE))
 
 
 def mentions(code: Code, *names: str) -> bool:
@@ -246,12 +244,10 @@ def reads(code: Code, name: str, *, python: bool = False) -> bool:
     if isinstance(code, Program):
         return name in code.words
     if not isinstance(code, str):
-        return name in code["code"] and snippet.reads(code["code"], name)
-    return (
-        name in quoted(code)
-        if python
-        else mentions(code) or ("context" in code and snippet.reads(code, name, whole="context"))
-    )
+        return name in code["code"] and javascript.reads(code["code"], name)
+    if python:
+        return name in quoted(code)
+    return mentions(code) or ("context" in code and javascript.reads(code, name, whole="context"))
 
 
 def _script(
@@ -269,41 +265,40 @@ def _script(
     if not code.strip():
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
-    if not may_be_function and snippet.is_arrow(code):
+    if not may_be_function and javascript.is_arrow(code):
         raise Vain(
             "it is a function that is never called", cure="write its body alone, without `=>`"
         )
     script = Script(rule(code), parameters)
     _check(script.body, parameters, code)
-    if (
-        is_expression
-    ):  # whose own brackets must be balanced: `a) + (b` is an expression only in ours
-        _parsed(f"return {snippet.in_brackets(code, '[', ']')};", parameters, code)
+    # Whose own brackets must be balanced: `a) + (b` is an expression only in ours
+    if is_expression:
+        _parsed(f"return {javascript.in_brackets(code, '[', ']')};", parameters, code)
     return script
 
 
 @lru_cache(maxsize=256)
 def _module(code: str, function: str, file: str) -> Script:
     _check_size(code)
-    _refuse(snippet.refused(code))
+    _refuse(javascript.refused(code))
     try:
-        script = Script(snippet.module_body(code), None, function, file)
+        script = Script(javascript.module_body(code), None, function, file)
     except ValueError as e:
         raise ScriptError(str(e)) from e
     _parsed(script.body, _MODULE, code)
-    _refuse(snippet.unknown(code, _globals().union(_MODULE)))
+    _refuse(javascript.unknown(code, _globals().union(_MODULE)))
     return script
 
 
 @lru_cache(maxsize=4096)
 def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
-    _refuse(snippet.refused(code))
+    _refuse(javascript.refused(code))
     if _parsed(text, parameters, code) == "returns nothing":
         cure = "add `return` before the value: a text of several lines is a function's body"
         if "\n" not in code.strip():
             cure = "end it with the value, such as `const n = output.length; n > 3`"
         raise Vain("it returns nothing, whatever the answer is", cure=cure)
-    _refuse(snippet.unknown(code, _globals().union(parameters)))
+    _refuse(javascript.unknown(code, _globals().union(parameters)))
 
 
 def _looked_at(function: str, *arguments: Any) -> Any:
@@ -319,11 +314,12 @@ def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
     said = _looked_at("check", text, parameters)
     if said["type"] != "thrown":
         return str(said["type"])
-    cure, kind = "correct it", ScriptError
-    if snippet.TYPES.search(code):
+    cure = "correct it"
+    kind = ScriptError
+    if javascript.TYPES.search(code):
         cure = "it looks like TypeScript: remove the types"
     elif "\n" not in code.strip() and any(
-        token.text == "return" and not token.depth for token in snippet.tokens(code)
+        token.text == "return" and not token.depth for token in javascript.tokens(code)
     ):
         cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
         kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
@@ -345,7 +341,7 @@ def _members_of_math() -> frozenset[str]:
     return frozenset(_looked_at("names", "Math"))
 
 
-def _refuse(found: snippet.Refusal | None) -> None:
+def _refuse(found: javascript.Refusal | None) -> None:
     if found:
         raise ScriptError(*found)
 
@@ -370,10 +366,11 @@ def _json(arguments: Any) -> str:
 
 
 def _value(said: Any) -> Any:
-    kind, text, name = said["type"], said.get("text", ""), said.get("name", "")
-    own = (
-        said.get("called") and name != "ReferenceError" and text != _TOO_DEEP
-    )  # nothing is said of a call where a limit was hit
+    kind = said["type"]
+    text = said.get("text", "")
+    name = said.get("name", "")
+    # Nothing is said of a call where a limit was hit
+    own = said.get("called") and name != "ReferenceError" and text != _TOO_DEEP
     problem = Fault if own else ScriptError
     if kind == "thrown":
         words = (

@@ -18,8 +18,7 @@ from gradegate.core.provider_spec import Verbatim
 from gradegate.files.limits import MAX_CHARACTERS, MAX_SOURCE, MAX_TOKENS
 from gradegate.sandbox.evaluate import Charged, Exceeded, Refused, Spent, evaluate
 from gradegate.structs import JsonObject
-from gradegate.templating import chat_prompt as chat
-from gradegate.templating import nunjucks as engine
+from gradegate.templating import chat_prompt, nunjucks
 from gradegate.templating.nunjucks import TemplateError
 from gradegate.templating.printing import UNDEFINED, printed, prints_json, show
 
@@ -40,12 +39,10 @@ class _Read:
     env_needs: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset()  # what stands in comments of HTML alone
     fill: _Fill | None = field(default=None, kw_only=True)
-    straight: tuple[tuple[str, bool], ...] = field(
-        default=(), kw_only=True
-    )  # of texts and names (True) alone, where it is made of these
-    wrong: str = field(
-        default="", kw_only=True
-    )  # why it cannot be read; kept, because to find out may have taken seconds
+    # Of texts and names (True) alone, where it is made of these
+    straight: tuple[tuple[str, bool], ...] = field(default=(), kw_only=True)
+    # Why it cannot be read; kept, because to find out may have taken seconds
+    wrong: str = field(default="", kw_only=True)
 
 
 def is_template(text: str) -> bool:
@@ -60,9 +57,8 @@ def render(source: str, variables: Variables, ours: bool = False, into: str = ""
     """
     if not is_template(source):
         return source
-    read = _read(
-        source, ours
-    )  # one that is part of gradegate is filled in here, as its loops are known to end
+    # One that is part of gradegate is filled in here, as its loops are known to end
+    read = _read(source, ours)
     if read.straight and not into:
         parts = [
             variables.get(text, UNDEFINED) if is_name else text for text, is_name in read.straight
@@ -95,16 +91,16 @@ def _read(source: str, ours: bool = False) -> _Read:
 
 
 def _looked_at(source: str, ours: bool) -> _Read:
-    fill, straight, asked = None, tuple[tuple[str, bool], ...](), list[Iterable[str]]()
+    fill = None
+    straight = tuple[tuple[str, bool], ...]()
+    asked = list[Iterable[str]]()
     try:
         with Charged():
-            tree = None if engine.has_more_tokens(source, MAX_TOKENS) else engine.parse(source)
+            tree = None if nunjucks.has_more_tokens(source, MAX_TOKENS) else nunjucks.parse(source)
             if tree is not None and (ours or is_plain(tree)):
-                asked, fill, straight = (
-                    [*engine.asked_by(tree)],
-                    partial(engine.generate, tree),
-                    engine.straight(tree),
-                )
+                asked = [*nunjucks.asked_by(tree)]
+                fill = partial(nunjucks.generate, tree)
+                straight = nunjucks.straight(tree)
         asked = asked or evaluate("gradegate.templating.nunjucks:asked", source)
     except Spent as e:
         raise TemplateError(str(e)) from e
@@ -121,15 +117,18 @@ _read_long = lru_cache(maxsize=64)(_looked_at)
 
 def render_values(value: Any, variables: Variables) -> Any:
     """Fill every string in a nested value. Raises TemplateError."""
-    return _filled(value, partial(render, variables=variables))
+    return change_texts(value, partial(render, variables=variables))
 
 
-def _filled(value: Any, fill: Callable[[str], str]) -> Any:
+def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
+    """A nested value with every string in it changed."""
     if isinstance(value, str):
-        return fill(value)
+        return change(value)
     if isinstance(value, Mapping):
-        return {key: _filled(item, fill) for key, item in value.items()}
-    return [_filled(item, fill) for item in value] if isinstance(value, list | tuple) else value
+        return {key: change_texts(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [change_texts(item, change) for item in value]
+    return value
 
 
 def uses(source: str, ours: bool = False) -> frozenset[str]:
@@ -163,7 +162,7 @@ def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
     """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
-    return _filled(
+    return change_texts(
         value, lambda text: render(text, {"env": env}) if uses(text) <= {"env"} else text
     )
 
@@ -243,7 +242,8 @@ def fill(source: str, variables: Variables) -> str:
 
 
 # Of prompts, which are the same few for all cases.
-_structure, is_unchanged = lru_cache(maxsize=64)(chat.structure), lru_cache(maxsize=64)(stays)
+_structure = lru_cache(maxsize=64)(chat_prompt.structure)
+is_unchanged = lru_cache(maxsize=64)(stays)
 
 
 def unknown(value: Any, variables: Variables) -> frozenset[str]:
@@ -285,4 +285,4 @@ def asked_by(text: str) -> list[str]:
     if len(text) > _FEW:
         return list(evaluate("gradegate.templating.nunjucks:mentioned", text))
     with Charged():
-        return engine.mentioned(text)
+        return nunjucks.mentioned(text)

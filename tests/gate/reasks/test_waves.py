@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.policy import CaseRuns, Rule, Runs
-from gradegate.gate.reasks.needs import Opened, Tally, Waves, missed, settled, width
+from gradegate.gate.reasks import needs
+from gradegate.gate.reasks.needs import Opened, Tally, missed, settled, width
 from gradegate.gate.rules import apply
 from gradegate.results.baseline import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
 from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome, Vote
@@ -18,6 +19,10 @@ from support.each import each
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
 VECTORS = json.loads((CONFORMANCE / "decisions.json").read_text())["settled"]
 UNCONFIRMED = json.loads((CONFORMANCE / "history.json").read_text())["unconfirmed"]
+
+
+def Waves(rules, rows, compared=False):  # noqa: N802
+    return needs.Waves(rules, rows if isinstance(rows, dict) else dict(enumerate(rows)), compared)
 
 
 def tally(passed, failed, open_):

@@ -8,7 +8,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import NoVerdict, Scoring, Transcript, Verdict
+from gradegate.assertions.grading.evaluator import (
+    NoVerdict,
+    Scoring,
+    Transcript,
+    Verdict,
+    pass_or_fail,
+)
 from gradegate.core.conversation import IS_DATA, RAW
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
@@ -25,12 +31,14 @@ def verdict(value: Any, nothing: str = "it returns nothing: add `return`") -> Ve
     if value is None:
         raise NoVerdict(nothing)
     if isinstance(value, bool):
-        return Verdict(float(value), value, f"returned {str(value).lower()}")
+        return pass_or_fail(value, f"returned {str(value).lower()}")
     if isinstance(value, int | float):
         return Verdict(_finite(value, "the number"), None, f"returned {value:g}")
     if not isinstance(value, Mapping):
         raise NoVerdict(f"it returned {kind(value)}, and a verdict is {WANTED}")
-    passed, score, reason = value.get("pass"), value.get("score"), value.get("reason")
+    passed = value.get("pass")
+    score = value.get("score")
+    reason = value.get("reason")
     is_score = isinstance(score, int | float) and not isinstance(score, bool)
     fits = {"pass": isinstance(passed, bool), "score": is_score, "reason": isinstance(reason, str)}
     wrong = [name for name in fits if not fits[name]]
@@ -76,12 +84,10 @@ def kind(value: Any) -> str:
     return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
 
 
-def _evidence(value: JsonObject) -> dict[str, Any]:
-    parts, scores, evidence = (
-        value.get("componentResults"),
-        value.get("namedScores"),
-        dict[str, Any](),
-    )
+def _evidence(value: JsonObject) -> JsonObject:
+    parts = value.get("componentResults")
+    scores = value.get("namedScores")
+    evidence = dict[str, Any]()
     if parts is not None:
         if not isinstance(parts, list | tuple):
             raise NoVerdict("it returned an object whose `componentResults` is not a list")
@@ -91,9 +97,13 @@ def _evidence(value: JsonObject) -> dict[str, Any]:
                 raise NoVerdict(
                     "it returned an object whose `componentResults` contains something that is not a result"
                 )
-            found = verdict({"reason": "", **part})
+            part_verdict = verdict({"reason": "", **part})
             evidence["components"].append(
-                {"pass": found.passed, "score": found.score, "reason": found.reason}
+                {
+                    "pass": part_verdict.passed,
+                    "score": part_verdict.score,
+                    "reason": part_verdict.reason,
+                }
             )
     if scores is not None:
         if not isinstance(scores, Mapping):
@@ -120,7 +130,7 @@ def _finite(number: float, what: str) -> float:
     return score
 
 
-def _camel(value: JsonObject) -> dict[str, Any]:
+def _camel(value: JsonObject) -> JsonObject:
     mapped = {
         _SNAKE.get(name, name) if _SNAKE.get(name) not in value else name: item
         for name, item in value.items()
@@ -133,12 +143,13 @@ def _camel(value: JsonObject) -> dict[str, Any]:
     return mapped
 
 
-def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> dict[str, Any]:
+def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> JsonObject:
     """``prompt``, ``vars``, ``test``, ``provider``, ``providerResponse``, ``metadata`` and, where there is one, ``config``.
 
     ``test`` is what the test says of itself: description, metadata, threshold.
     """
-    usage, metadata = transcript.usage, told(transcript.metadata)
+    usage = transcript.usage
+    metadata = told(transcript.metadata)
     response = {
         "output": transcript.answer,
         "metadata": metadata,
@@ -163,6 +174,6 @@ def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> d
     }
 
 
-def told(metadata: JsonObject) -> dict[str, Any]:
+def told(metadata: JsonObject) -> JsonObject:
     """What the target returned beside the answer, without what gradegate notes there."""
     return {name: value for name, value in metadata.items() if name not in (IS_DATA, RAW)}

@@ -3,31 +3,31 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
 from gradegate.core.numbers import exact, reached, scores
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
-from gradegate.results.case_outcome import (
-    conclude_case,
-)
+from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome, Verdict
 from gradegate.structs import replace
 
 
 def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     """Apply threshold and ``not-`` to a verdict. Raises NoVerdict when nothing in it decides."""
-    negated, scoring = bound.asserted.negated and not verdict.broken, bound.grader.scoring
+    negated = bound.asserted.negated and not verdict.broken
+    scoring = bound.grader.scoring
     if negated and verdict.reverse is not None:
         verdict = verdict.reverse
     if not math.isfinite(verdict.score):
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
     limit = bound.limit
     passed = verdict.passed if scoring.decides else _passed(bound, verdict, limit)
-    score, reasons = verdict.score, []
+    score = verdict.score
+    reasons = []
     if negated:
-        passed, score = not passed, _reversed(score)
+        passed = not passed
+        score = _reversed(score)
     if not passed and negated:
         reasons.append(f"must not be true, but is ({bound.asserted.type})")
     elif not passed and verdict.passed is not False and limit is not None and not scoring.decides:
@@ -67,7 +67,7 @@ def _reversed(score: float) -> float:
 
 def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
     """The grade of an assertion that could not be judged. ``not-`` does not touch it."""
-    evidence: dict[str, Any] = {}
+    evidence = {}
     if isinstance(cause, NoVerdict) and cause.replies:
         evidence["replies"] = list(cause.replies)
     plain = isinstance(cause, str | NoVerdict | ProviderError)
@@ -78,15 +78,14 @@ def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
 
 def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
     """An ERROR that knows whether a provider's trouble is behind it."""
-    undone, unheard = trouble is Trouble.STOPPED, trouble in NO_ANSWER
-    setup, withheld = (
-        trouble in (Trouble.SETUP, Trouble.WITHHELD),
-        trouble is not None and not (undone or unheard),
-    )
+    undone = trouble is Trouble.STOPPED
+    unheard = trouble in NO_ANSWER
+    setup = trouble in (Trouble.SETUP, Trouble.WITHHELD)
+    withheld = trouble is not None and not (undone or unheard)
     return replace(grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld)
 
 
-def missing(binding: Binding, why: str, trouble: Trouble | None = None) -> list[Grade]:
+def missing(binding: Binding, why: str, trouble: Trouble | None) -> list[Grade]:
     """The grades of an assertion without an answer, as ``unjudged``; ``trouble`` is that of the target."""
     first, *members = unjudged(binding, why)
     return [
@@ -122,10 +121,8 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
         outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
         score = None if score is None else _reversed(score)
     errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
-    undone, unheard = (
-        any(grade.undone for grade in errors),
-        bool(errors) and all(grade.unheard for grade in errors),
-    )
+    undone = any(grade.undone for grade in errors)
+    unheard = bool(errors) and all(grade.unheard for grade in errors)
     withheld = not unheard and any(grade.unheard or grade.withheld for grade in errors)
     return Grade(
         binding.asserted,

@@ -6,7 +6,7 @@ What every grader names is imported from here.
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
 
@@ -85,31 +85,32 @@ class Asks(FrozenStruct):
     sees: bool = False
     questions: int = 1  # to the text model, where they are not steps
     tools: bool = False  # it judges calls by the functions that the target was given, unless its option `tools` names some
-    own_context: bool = (
-        False  # of its texts, none may be what the answer itself says that it was given
-    )
+    # Of its texts, none may be what the answer itself says that it was given
+    own_context: bool = False
     compares: bool = False  # of the model for embeddings a comparison of two texts will do
-    skips_shared_prompt: bool = (
-        False  # a test's one-prompt ``rubricPrompt`` is meant for its other graders
-    )
+    # A test's one-prompt ``rubricPrompt`` is meant for its other graders
+    skips_shared_prompt: bool = False
+
+
+ASKS_TEXT = Asks(("text",))
 
 
 class Written(FrozenStruct):
     """How configs write an assertion, where that is not the common way."""
 
-    value_or_prompt: bool = (
-        False  # judges nothing without a value, unless rubricPrompt says what to judge
-    )
-    lifted: bool = (
-        False  # `threshold`, `model` and `strict_mode` may be in `config`, as DeepEval has them
-    )
-    csv_threshold: float | None = (
-        None  # in a cell of a CSV file that names none, as promptfoo has it
-    )
+    # Judges nothing without a value, unless rubricPrompt says what to judge
+    value_or_prompt: bool = False
+    # `threshold`, `model` and `strict_mode` may be in `config`, as DeepEval has them
+    lifted: bool = False
+    # In a cell of a CSV file that names none, as promptfoo has it
+    csv_threshold: float | None = None
     keeps_blanks: bool = False  # the value of a CSV cell is not stripped, as promptfoo has it
     runs_code: bool = False  # its value is code of the repository, which runs only by leave
     empty_value: bool = False  # an empty value may be meant, where the config writes one
     own_config: bool = False  # `config` is for code of the repository: it is given whole, and so is what the test says of itself
+
+
+WRITTEN_AS_SCORE = Written(csv_threshold=0.75)  # the threshold of most scores in promptfoo
 
 
 class Grader:
@@ -170,10 +171,15 @@ class Grader:
         raise NotImplementedError
 
 
+def pass_or_fail(passed: bool, reason: str, **evidence: Any) -> Verdict:
+    """The verdict of a grader that decides by itself, without a score between 0 and 1."""
+    return Verdict(float(passed), passed, reason, evidence)
+
+
 def verdicts_on(count: int, best: int, reason: str, evidence: JsonObject) -> Sequence[Verdict]:
     """One for each of so many outputs: the ``best`` passes, the others fail; -1 for none."""
     return [
-        Verdict(float(number == best), number == best, reason, {**evidence, "this output": number})
+        pass_or_fail(number == best, reason, **evidence, **{"this output": number})
         for number in range(count)
     ]
 

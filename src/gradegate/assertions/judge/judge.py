@@ -16,7 +16,7 @@ from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
-from gradegate.core.conversation import Message, Reply, Request
+from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
@@ -25,14 +25,12 @@ from gradegate.providers.api.chat_api import REFUSALS
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import Occasion, Question, apart, at, occasion
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
+from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import TemplateError, printed
 
 T = TypeVar("T")
-FINISHED = (
-    "",
-    "stop",
-)  # the finish reasons of a reply that is whole; whoever names none has not cut it
+# The finish reasons of a reply that is whole; whoever names none has not cut it
+FINISHED = ("", "stop")
 CUT = "length"  # of one that was cut off at its limit of tokens
 # A form that the user wrote on the grader: what it asks for was asked for.
 OWN_FORMS = (
@@ -110,7 +108,7 @@ class Judge(Struct, frozen=True):
 
     models: Mapping[str, Provider] = {}
     rubric: Rubric = field(default_factory=Rubric)
-    vars: Mapping[str, Any] = {}
+    vars: Variables = {}
     account: Account = field(default_factory=Account)
     grader_retries: int = 1
     language: str = ""
@@ -124,7 +122,7 @@ class Judge(Struct, frozen=True):
         form: Form[T],
         *,
         step: str = "",
-        options: Mapping[str, Any] | None = None,
+        options: JsonObject | None = None,
         images: tuple[str, ...] = (),
         **variables: Any,
     ) -> T:
@@ -203,19 +201,19 @@ class Judge(Struct, frozen=True):
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
-        with Question(self.models["embedding"]) as asked:
-            vectors, usage = self.models["embedding"].embed(texts)
+        model = self.models["embedding"]
+        with Question(model) as asked:
+            vectors, usage = model.embed(texts)
         self.account.add(asked.booked(usage))
-        name = self.models["embedding"].name
         if len(vectors) != len(texts):
             raise ProviderError(
-                f"{name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
+                f"{model.name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
                 Trouble.MALFORMED,
             )
         if len({len(vector) for vector in vectors}) > 1:
             lengths = ", ".join(str(len(vector)) for vector in vectors)
             raise ProviderError(
-                f"{name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED
+                f"{model.name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED
             )
         asked.keep()
         return vectors
@@ -251,7 +249,7 @@ class Judge(Struct, frozen=True):
             return replies_of.constrained(reply.text, form)
         provider = self.models["text"]
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
-        config: Mapping[str, Any] = provider.spec.config if provider.spec else {}
+        config = provider.spec.config if provider.spec else {}
         own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
         neutral = (
             replies_of.NEUTRAL
@@ -263,7 +261,7 @@ class Judge(Struct, frozen=True):
             reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form)))
         )
 
-    def messages(self, prompt: str, step: str, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+    def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         """A prompt with its variables filled in. Raises NoVerdict."""
         written = self.rubric.steps.get(step)
         own_vars = {name: printed(value) for name, value in self.vars.items()}
@@ -281,9 +279,8 @@ class Judge(Struct, frozen=True):
 
     def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
         provider = self.models["text"]
-        with Question(
-            provider, afresh=again
-        ) as asked:  # what was asked before is never answered from the cache
+        # What was asked before is never answered from the cache
+        with Question(provider, afresh=again) as asked:
             reply = provider.complete(request)
         spent = asked.booked(reply.usage)
         self.account.add(

@@ -33,9 +33,8 @@ class LastLine(FrozenStruct):
     among: str = ""
     count: int = 1
     meanings: Mapping[str, str] = {}  # of words that mean the same as others
-    options: Mapping[
-        str, str
-    ] = {}  # words by the lines of the user's prompt that offer them, as `option_lines` finds them
+    # Words by the lines of the user's prompt that offer them, as `option_lines` finds them
+    options: Mapping[str, str] = {}
 
     def read(self, text: str) -> tuple[JsonObject, bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
@@ -182,11 +181,9 @@ class LastLine(FrozenStruct):
             return float(number[1]) if number and fits else None
         if self.among:
             words = _BETWEEN.split(value.lower()) if label else []
-            return (
-                words
-                if len(words) == self.count and all(word in self.words for word in words)
-                else None
-            )
+            if len(words) == self.count and all(word in self.words for word in words):
+                return words
+            return None
         return next(
             (word for word in self.words if prose.unwrapped(word).lower() == value.lower()), None
         )
@@ -207,7 +204,7 @@ def as_option(line: str) -> str:
 
 def option_lines(prompts: Iterable[str], words: Sequence[str]) -> dict[str, str]:
     """The lines of prompts that offer one of these words, such as `(A) It is a subset`, each with its word."""
-    options: dict[str, str] = {}
+    options = {}
     for line in (line for prompt in prompts for line in prompt.splitlines()):
         offer = _OPTION.match(as_option(line))
         if offer and offer[1] in words:
@@ -232,7 +229,7 @@ def marked_lines(
     words = "|".join(map(re.escape, marks))
     last = re.compile(rf"[*_]{{0,3}}\[({words})\][*_]{{0,3}}\.?", re.IGNORECASE)
     another = re.compile(rf"\[[^\[\]]*(?:{words})", re.IGNORECASE)
-    pairs: list[tuple[str, str]] = []
+    pairs = []
     for line in _filled(text):
         start = line.rfind("[")
         start = len(line[:start].rstrip("*_")) if start > 0 else 0
@@ -245,7 +242,7 @@ def marked_lines(
         known = prose.ends(sentence) or (
             (is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrapped(sentence))
         )
-        if not any(map(str.isalnum, sentence)) or prose.goes_on(sentence) or not known:
+        if not prose.has_words(sentence) or prose.goes_on(sentence) or not known:
             raise Unreadable(f"the text before the mark does not end: {excerpt(line, 80)!r}")
         pairs.append((prose.unwrapped(sentence), mark[1].lower()))
     return pairs
@@ -254,9 +251,14 @@ def marked_lines(
 def quoted_lines(text: str) -> list[str]:
     """Every line without marks of quotations and lists; whoever asks holds them against the context. Raises Unreadable."""
     lines = [prose.unmarked(line.lstrip("> "))[0] for line in _filled(text)]
-    if any("QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "") for line in lines):
+    if any(map(is_question, lines)):
         raise Unreadable("a line of it is a question")
     return lines
+
+
+def is_question(line: str) -> bool:
+    """Whether a line ends in a question mark, perhaps inside closing signs."""
+    return "QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "")
 
 
 def item_lines(text: str) -> list[str]:
@@ -269,10 +271,10 @@ def item_lines(text: str) -> list[str]:
     return [bare.strip(prose.WRAPPING) for _, bare, _ in lines]
 
 
-def single_line(text: str) -> str:
-    """The one line of a text. Raises Unreadable."""
+def question_line(text: str) -> str:
+    """The question that is the one line of a text. Raises Unreadable."""
     lines = _filled(text)
     line = prose.unmarked(lines[0])[0].strip(prose.WRAPPING)
-    if len(lines) > 1 or not prose.is_plain(text) or not any(map(str.isalnum, line)):
-        raise Unreadable("it is neither an object nor one line")
+    if len(lines) > 1 or not prose.is_plain(text) or not is_question(line):
+        raise Unreadable("it is neither an object nor one line with a question")
     return line

@@ -87,6 +87,11 @@ def seen(text: str) -> str:
     )
 
 
+def has_words(text: str) -> bool:
+    """Whether a text shows a letter or a digit."""
+    return any(map(str.isalnum, seen(text)))
+
+
 def last_sign(text: str) -> str:
     """The last sign of a text before blanks, closing quotes, brackets and emphasis; empty for none."""
     end = len(text)
@@ -115,7 +120,8 @@ def unwrapped(text: str) -> str:
 
 def stripped(text: str) -> str:
     """A text without the blank and invisible signs at its ends."""
-    start, end = beginning(text, 0), len(text)
+    start = beginning(text, 0)
+    end = len(text)
     while start < end and _is_unseen(text[end - 1]):
         end -= 1
     return text[start:end]
@@ -148,9 +154,8 @@ _CLOSED_BY = ("</{}>", "[/{}]", "◁/{}▷", "<|end_of_thought|>")  # by the gro
 _CHANNEL = "<|channel|>"
 _FINAL = re.compile(r"final(?: ?<\|constrain\|>json)?<\|message\|>", re.IGNORECASE)
 _START = "<|start|>assistant"
-_ENDED = re.compile(
-    r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL
-)  # another channel, whole
+# Another channel, whole
+_ENDED = re.compile(r"(?:(?!<\|start\|>).)*<\|end\|>(?:<\|start\|>assistant)?", re.DOTALL)
 _HARMONY_END = ("<|return|>", "<|end|>")
 _END_TOKENS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "</s>")  # of chat templates
 _FENCE = re.compile(r"(`{3,}|~{3,})(?:json|text)?\s*(.*?)\s*\1", re.DOTALL | re.IGNORECASE)

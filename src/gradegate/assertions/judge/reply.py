@@ -19,8 +19,8 @@ from gradegate.assertions.judge.prose import peeled, reasons, unfenced
 from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.documents import TwiceError, unique
 from gradegate.security.redaction import excerpt
-from gradegate.structs import replace
-from gradegate.templating import lenient_json as jsonobjects
+from gradegate.structs import JsonObject, replace
+from gradegate.templating import lenient_json
 
 T = TypeVar("T")
 Way = Literal["constrained", "alone", "apart", "last_line", "lines"]
@@ -33,10 +33,10 @@ _OBJECT_BEGINS = re.compile(
     r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE
 )
 _FENCE_BEGINS = re.compile(r"(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
-_STRICT = json.JSONDecoder(object_pairs_hook=unique, parse_constant=jsonobjects.no_number)
+_STRICT = json.JSONDecoder(object_pairs_hook=unique, parse_constant=lenient_json.no_number)
 _LENIENT = json.JSONDecoder(
     object_pairs_hook=lambda pairs: unique([(key.lower(), it) for key, it in pairs]),
-    parse_constant=jsonobjects.no_number,
+    parse_constant=lenient_json.no_number,
 )
 _TYPES: Mapping[str, Any] = {
     "string": str,
@@ -68,10 +68,10 @@ class Keys(Struct, frozen=True):
     neutral: frozenset[str] = NEUTRAL
     asked: tuple[str, ...] = ()
 
-    def check(self, value: Any, schema: Mapping[str, Any]) -> None:
+    def check(self, value: Any, schema: JsonObject) -> None:
         """Raise Unreadable for a key that is neither of ``schema`` nor neutral, at every depth that the schema has."""
         if isinstance(value, dict):
-            properties: Mapping[str, Any] = schema.get("properties", {})
+            properties = schema.get("properties", {})
             for key, inner in value.items():
                 if key in self.neutral:
                     continue
@@ -153,13 +153,12 @@ def _hold_size(reply: str) -> None:
 
 def _decoded(text: str) -> str:
     """A text as people see it, without the escapes of JSON and HTML: a judge that repeats it may write what they stand for."""
-    text = re.sub(
-        r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text.replace("\\/", "/")
-    )  # no sign has a longer number
+    # No sign has a longer number
+    text = re.sub(r"(?<=&#)[0-9]+(?=[0-9]{8})", "", text.replace("\\/", "/"))
     return prose.seen(html.unescape(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)))
 
 
-def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
+def _keys(schema: JsonObject) -> Iterator[str]:
     """The keys of an object and of the objects in it."""
     for key, inner in schema.get("properties", {}).items():
         yield key
@@ -168,22 +167,18 @@ def _keys(schema: Mapping[str, Any]) -> Iterator[str]:
         yield from _keys(schema["items"])
 
 
-def _in_form(
-    text: str, form: Form[T], beside: Circumstances
-) -> tuple[Mapping[str, Any], Way, bool]:
+def _in_form(text: str, form: Form[T], beside: Circumstances) -> tuple[JsonObject, Way, bool]:
     """The grader's object, the form of the reply, and whether nothing stands beside the verdict. Raises Unreadable."""
     if not text:
         raise Unreadable("it is empty")
-    if (
-        form.texts and text[0] == "[" and _alone(text) is None
-    ):  # in place of the object: the list of texts, or the one text where the schema has one
+    # In place of the object: the list of texts, or the one text where the schema has one
+    if form.texts and text[0] == "[" and _alone(text) is None:
         texts = _lenient(text)
-        is_one = (
-            form.schema["properties"][form.texts]["type"] == "string"
-            and isinstance(texts, list)
-            and len(texts) == 1
-        )
-        return {form.texts: texts[0] if is_one else texts}, "alone", True
+        wants_one = form.schema["properties"][form.texts]["type"] == "string"
+        is_one = isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str)
+        if wants_one and is_one and form.lines:
+            return form.lines(texts[0]), "alone", True
+        return {form.texts: texts}, "alone", True
     value = _alone(text)
     way: Way = "alone" if value is not None else "apart"
     if value is None and (found := _apart(text)):
@@ -241,7 +236,7 @@ def _lenient(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        return _LENIENT.decode(jsonobjects.rewritten(text))
+        return _LENIENT.decode(lenient_json.rewritten(text))
     except (ValueError, RecursionError) as e:
         known = (
             "a key stands twice in its object"
@@ -251,7 +246,7 @@ def _lenient(text: str) -> Any:
         raise Unreadable(known) from None
 
 
-def _check(value: Any, schema: Mapping[str, Any], place: str) -> None:
+def _check(value: Any, schema: JsonObject, place: str) -> None:
     """Raise OffSchema where a value is not of one of our schemas: types, keys, words, and finite numbers."""
     kind = schema["type"]
     of_type = isinstance(value, _TYPES[kind]) and isinstance(value, bool) is (kind == "boolean")

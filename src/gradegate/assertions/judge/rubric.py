@@ -8,10 +8,10 @@ from importlib import resources
 from typing import Any
 
 from gradegate.core.conversation import Message, Variables
-from gradegate.files import documents as document
+from gradegate.files import documents
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 from gradegate.templating.template import TemplateError, is_template, render, render_values, uses
 
 Template = tuple[Message, ...]  # contents and images are templates
@@ -38,7 +38,7 @@ def default(name: str) -> Template:
     """Our prompt of that name, from ``prompts/NAME.yaml``."""
     file = f"{name}.yaml"
     content = resources.files("gradegate.assertions.judge").joinpath("prompts", file).read_bytes()
-    return tuple(Message(item["role"], item["content"]) for item in document.read(content, file))
+    return tuple(Message(item["role"], item["content"]) for item in documents.read(content, file))
 
 
 @cache
@@ -66,10 +66,8 @@ def fill(template: Template, variables: Variables, ours: bool = False) -> tuple[
         )
     filled = []
     for it in template:
-        content, images = (
-            _fill(it.content, variables),
-            tuple(render(image, variables).strip() for image in it.images),
-        )
+        content = _fill(it.content, variables)
+        images = tuple(render(image, variables).strip() for image in it.images)
         wrong = next((image for image in images if not image.lower().startswith(IMAGES)), None)
         if wrong is not None:
             raise TemplateError(
@@ -129,7 +127,7 @@ def _template(written: Any) -> Template:
             wrong = _wrong(written)
         if wrong:
             raise ValueError(f"rubricPrompt looks like chat messages and {wrong}")
-        return chat.parse(written, understood=True) or (Message("user", written),)
+        return chat_prompt.parse(written, understood=True) or (Message("user", written),)
     if (
         isinstance(written, Mapping)
         and isinstance(written.get("content"), str)
@@ -137,9 +135,11 @@ def _template(written: Any) -> Template:
     ):
         return (Message(str(written.get("role") or "user"), written["content"]),)
     listed = [written] if isinstance(written, Mapping) else written
-    messages = chat.messages(listed if chat.is_chat(listed) else written, understood=True)
-    if messages is None and chat.is_chat(listed):
-        raise ValueError(f"rubricPrompt {chat.wrong(listed, understood=True)}")
+    messages = chat_prompt.messages(
+        listed if chat_prompt.is_chat(listed) else written, understood=True
+    )
+    if messages is None and chat_prompt.is_chat(listed):
+        raise ValueError(f"rubricPrompt {chat_prompt.wrong(listed, understood=True)}")
     return messages or (Message("user", json.dumps(written, ensure_ascii=False)),)
 
 
@@ -169,16 +169,14 @@ def _wrong(written: str) -> str:
         value = json.loads(written) if written.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
         value = None
-    return (
-        "is one message: write a list of messages"
-        if chat.is_chat([value])
-        else chat.broken(written, understood=True)
-    )
+    if chat_prompt.is_chat([value]):
+        return "is one message: write a list of messages"
+    return chat_prompt.broken(written, understood=True)
 
 
 def list_of(
     key: str, item: JsonObject, count: int | None = None, each: Sequence[JsonObject] = ()
-) -> dict[str, Any]:
+) -> JsonObject:
     """JSON Schema of an object that holds a list of such items, of exactly ``count`` where that is known.
 
     ``each`` is the schema of every single item, in order, for the servers that take one.
@@ -191,7 +189,7 @@ def list_of(
     return shape(**{key: listed})
 
 
-def shape(**properties: JsonObject) -> dict[str, Any]:
+def shape(**properties: JsonObject) -> JsonObject:
     """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
     return {
         "type": "object",

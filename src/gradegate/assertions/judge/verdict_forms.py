@@ -43,15 +43,18 @@ class Judgement(Likened, Generic[T]):
     reason: str = ""
 
 
+Judgements = tuple[Judgement[str], ...]
+
+
 def single(words: Mapping[str, str] = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:
     """The one verdict of ``{"reason", "verdict"}``, or of a last line."""
     return Form(_schema(words), partial(judgement, words=words), line)
 
 
-def listed(words: Mapping[str, str] = YES_NO, *, count: int) -> Form[tuple[Judgement[str], ...]]:
+def listed(words: Mapping[str, str] = YES_NO, *, count: int) -> Form[Judgements]:
     """Exactly ``count`` verdicts, in order."""
 
-    def read(found: Object) -> tuple[Judgement[str], ...]:
+    def read(found: Object) -> Judgements:
         items = form.table(found, "verdicts")
         if len(items) != count:
             raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
@@ -63,21 +66,18 @@ def listed(words: Mapping[str, str] = YES_NO, *, count: int) -> Form[tuple[Judge
     return Form(list_of("verdicts", _schema(words), count), read)
 
 
-def numbered(words: Mapping[str, str], count: int) -> Form[tuple[Judgement[str], ...]]:
+def numbered(words: Mapping[str, str], count: int) -> Form[Judgements]:
     """One verdict on each of ``count`` parts that the grader was shown under numbers from 1; in the order of the numbers."""
-
-    def read(found: Object) -> tuple[Judgement[str], ...]:
-        return _in_order(found, count, words)
-
+    read = partial(_in_order, count=count, words=words)
     return Form(verdicts_schema(range(1, count + 1), words), read)
 
 
-def _in_order(found: Object, count: int, words: Mapping[str, str]) -> tuple[Judgement[str], ...]:
+def _in_order(found: Object, count: int, words: Mapping[str, str]) -> Judgements:
     by_id = verdicts_by_id(found, range(1, count + 1), words)
     return tuple(by_id[number] for number in range(1, count + 1))
 
 
-def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> dict[str, Any]:
+def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> Object:
     """JSON Schema of one verdict for each of these ids."""
 
     def item(*ids: int) -> Object:
@@ -90,7 +90,7 @@ def verdicts_by_id(
     found: Object, ids: Collection[int], words: Mapping[str, str]
 ) -> Mapping[int, Judgement[str]]:
     """``{"verdicts": [{"id", "reason", "verdict"}]}``, each id exactly once. Raises Unreadable."""
-    by_id: dict[int, Judgement[str]] = {}
+    by_id = {}
     for item in form.table(found, "verdicts"):
         number = form.number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:
@@ -169,11 +169,11 @@ def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
     return Judgement(words[word], form.words(item.get("reason")))
 
 
-def _schema(words: Mapping[str, str]) -> dict[str, Any]:
+def _schema(words: Mapping[str, str]) -> Object:
     return shape(**_properties(words))
 
 
-def _properties(words: Mapping[str, str]) -> dict[str, Any]:
+def _properties(words: Mapping[str, str]) -> Object:
     return {"reason": TEXT, "verdict": {**TEXT, "enum": _asked_for(words)}}
 
 

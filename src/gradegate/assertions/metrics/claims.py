@@ -9,14 +9,13 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, options
-from gradegate.assertions.judge import verdict_forms as verdicts
-from gradegate.assertions.judge.verdict_forms import Judgement
+from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import CountingMetric, clipped, split
 from gradegate.core.field_types import Whole
 from gradegate.structs import replace
 
-_TRUTHS = verdicts.texts("truths")
-_CLAIMS = verdicts.texts("claims")
+_TRUTHS = verdict_forms.texts("truths")
+_CLAIMS = verdict_forms.texts("claims")
 
 
 class ClaimSource(NamedTuple):
@@ -30,7 +29,7 @@ class ClaimSource(NamedTuple):
 class HeldClaims(NamedTuple):
     """Claims with a verdict on each, and the truths that they were held against."""
 
-    pairs: tuple[tuple[str, Judgement[str]], ...]
+    pairs: tuple[tuple[str, verdict_forms.Judgement[str]], ...]
     truths: tuple[str, ...]
 
 
@@ -48,24 +47,23 @@ class FaithfulnessMetric(CountingMetric):
         """The verdicts of claims that do not hold: "idk" holds unless it is penalized."""
         return ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
 
-    def share(self, held: HeldClaims) -> Fraction:
+    def share(self, judged_claims: HeldClaims) -> Fraction:
         """The share of claims that hold, 1 for no claims."""
-        failures = sum(judgement.verdict in self.bad for _, judgement in held.pairs)
-        return 1 - Fraction(failures, len(held.pairs) or 1)
+        failures = sum(judgement.verdict in self.bad for _, judgement in judged_claims.pairs)
+        return 1 - Fraction(failures, len(judged_claims.pairs) or 1)
 
     def asked_together(self, documents: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """The documents in groups whose truths are asked for in one question: a limit holds for each document apart."""
-        return (
-            tuple((document,) for document in documents)
-            if self.truths_extraction_limit
-            else (documents,)
-        )
+        if self.truths_extraction_limit:
+            return tuple((document,) for document in documents)
+        return (documents,)
 
     def ask_truths(self, judge: Judge, documents: tuple[str, ...]) -> tuple[str, ...]:
         """What the documents of one question say, at most as many truths as the limit. No document, no truth, no call."""
         if not documents:
             return ()
-        (texts, images), limit = split(documents), self.truths_extraction_limit
+        texts, images = split(documents)
+        limit = self.truths_extraction_limit
         truths = judge.ask(
             "faithfulness-truths",
             _TRUTHS,
@@ -94,14 +92,14 @@ class FaithfulnessMetric(CountingMetric):
         """One verdict for each claim; no claim, no call."""
         if not claims:
             return HeldClaims((), truths)
-        form = verdicts.listed(verdicts.YES_NO_IDK, count=len(claims))
+        form = verdict_forms.listed(verdict_forms.YES_NO_IDK, count=len(claims))
         judgements = judge.ask(
             "faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths)
         )
         return HeldClaims(tuple(zip(claims, judgements, strict=True)), truths)
 
 
-def described(claim: str, judgement: Judgement[str]) -> str:
+def described(claim: str, judgement: verdict_forms.Judgement[str]) -> str:
     """A claim that does not hold, for a reason: which, and what it is contradicted by."""
     what = "is contradicted" if judgement.verdict == "no" else "cannot be verified"
     return f'"{clipped(claim)}" {what}' + (

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
+    ASKS_TEXT,
+    WRITTEN_AS_SCORE,
     Grader,
     NoVerdict,
     Scoring,
     Transcript,
     Unreadable,
     Verdict,
-    Written,
     options,
 )
 from gradegate.assertions.judge.prose import stripped
@@ -159,8 +159,8 @@ class ContextGrader(Grader):
     """Base of the graders that hold something against the context."""
 
     scoring = Scoring(0.5)
-    asks = Asks(("text",))
-    written = Written(csv_threshold=0.75)
+    asks = ASKS_TEXT
+    written = WRITTEN_AS_SCORE
 
     _: KW_ONLY
     context_transform: ContextTransformOption | None = None
@@ -216,7 +216,7 @@ def resolve(transcript: Transcript, transform: ContextTransform | None) -> Conte
         written = transcript.vars.get("context")
         if written is not None:
             return _texts(written, "the variable `context`")
-        answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+        answers = transcript.answers
         return _texts(
             list(answers[-1].retrieval_context) or None if answers else None,
             "the `retrieval_context` of the answer",

@@ -26,19 +26,17 @@ from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
 from gradegate.assertions.metrics.units import NoClaims, NoUnitsError, verdict_without_units
-from gradegate.core.conversation import Exchange, Image, Numbered, Turn, exchanges
+from gradegate.core.conversation import Exchange, Image, Numbered, Turn, Variables, exchanges
 from gradegate.core.field_types import Number, Whole
 from gradegate.errors import ProviderError
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, replace
+from gradegate.structs import JsonObject, Struct, replace
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 NAMED = 5  # findings that a reason names; the evidence has all
-DOCUMENTS = (
-    "retrieval_context",
-    "context",
-)  # the variables of a test that hold documents, for `texts_of`
+# The variables of a test that hold documents, for `texts_of`
+DOCUMENTS = ("retrieval_context", "context")
 WindowSize = Annotated[Whole, Field(ge=1)]
 
 
@@ -49,10 +47,9 @@ class Measured(Struct, frozen=True):
     summary: str
     findings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    evidence: Mapping[str, Any] = {}
-    steps: tuple[
-        str, ...
-    ] = ()  # what ``verbose_mode`` shows; of a metric that has none, its evidence
+    evidence: JsonObject = {}
+    # What ``verbose_mode`` shows; of a metric that has none, its evidence
+    steps: tuple[str, ...] = ()
     turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
 
 
@@ -94,15 +91,15 @@ class Metric(Grader):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score from 0 to 1, with the reason and the evidence."""
-        seen = _with_documents(transcript, self.context_transform)
+        transcript_with_documents = _with_documents(transcript, self.context_transform)
         texts = [
             text
-            for turn in seen.turns
+            for turn in transcript_with_documents.turns
             for text in (turn.content, *split(turn.retrieval_context)[0])
         ]
         judge = replace(judge, graded="\n".join(texts), one_at_a_time=not self.async_mode)
         try:
-            measured = self.measure(seen, judge)
+            measured = self.measure(transcript_with_documents, judge)
         except NoUnitsError as e:
             return verdict_without_units(str(e), self.no_units)
         perfect = measured.score == 1
@@ -122,13 +119,10 @@ class Metric(Grader):
         if len(measured.findings) > NAMED:
             parts.append(f"and {len(measured.findings) - NAMED} more")
         if self.include_reason == "llm":
-            shown, findings = (
-                f"{float(measured.score):.4g}",
-                list(measured.findings) or [measured.summary],
-            )
-            with suppress(
-                NoVerdict, ProviderError
-            ):  # the verdicts are known, and they give a reason too
+            shown = f"{float(measured.score):.4g}"
+            findings = list(measured.findings) or [measured.summary]
+            # The verdicts are known, and they give a reason too
+            with suppress(NoVerdict, ProviderError):
                 parts = [
                     judge.ask(
                         "metric-reason", _REASON, step="reason", score=shown, findings=findings
@@ -144,7 +138,7 @@ class Metric(Grader):
         )
 
 
-def _read_reason(item: Mapping[str, Any]) -> str:
+def _read_reason(item: JsonObject) -> str:
     reason = form.words(item.get("reason"))
     if not reason:
         raise Unreadable("`reason` is not a text")
@@ -194,7 +188,7 @@ def _with_documents(transcript: Transcript, transform: ContextTransform | None) 
     return replace(transcript, turns=tuple(turns))
 
 
-def texts_of(variables: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+def texts_of(variables: Variables, *names: str) -> tuple[str, ...]:
     """The texts of the first of these variables that has any: a text, or a list of texts, the blank ones left out."""
     for name in names:
         value = variables.get(name)
@@ -230,7 +224,7 @@ def script(turns: Iterable[Numbered]) -> str:
     )
 
 
-def shown(name: str, turns: Sequence[Numbered]) -> dict[str, Any]:
+def shown(name: str, turns: Sequence[Numbered]) -> JsonObject:
     """Turns as the variable ``name`` of a prompt, with their images."""
     return {name: script(turns), "images": images_in(turn for _, turn in turns)}
 
@@ -299,15 +293,16 @@ def of_rows(
     if not rows:
         raise NoUnitsError(nothing)
     wrong = [row for row in rows if row[key] in faults]
-    held, total = len(rows) - len(wrong), len(rows)
-    shown = [
+    right_count = len(rows) - len(wrong)
+    total = len(rows)
+    clipped_rows = [
         {name: clipped(value) if isinstance(value, str) else value for name, value in row.items()}
         for row in wrong
     ]
     return Measured(
-        Fraction(held, total) if score is None else score,
-        summary.format(held, total),
-        tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in shown),
+        Fraction(right_count, total) if score is None else score,
+        summary.format(right_count, total),
+        tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in clipped_rows),
         evidence={name: list(rows)},
         turns=tuple(dict.fromkeys(row["turn"] for row in wrong if "turn" in row)),
     )
@@ -320,7 +315,10 @@ def share_of_yes(
     fault: str,
 ) -> Measured:
     """Yes among all; each judgement comes with the number of its ``part``, such as a turn. ``fault`` is said of each no."""
-    rows = [{part: number, "verdict": it.verdict, "reason": it.reason} for number, it in judgements]
+    rows = [
+        {part: number, "verdict": judgement.verdict, "reason": judgement.reason}
+        for number, judgement in judgements
+    ]
     return of_rows(rows, summary, {"no": fault})
 
 
@@ -337,7 +335,7 @@ class Retrieved(NamedTuple):
 
 def retrieved(transcript: Transcript) -> Retrieved:
     """What was retrieved for the last answer. Raises NoVerdict when that is nothing."""
-    answers = [turn for turn in transcript.turns if turn.role == "assistant"]
+    answers = transcript.answers
     documents, images = split(answers[-1].retrieval_context if answers else ())
     if not documents and not images:  # a conversation may have them among its variables
         documents = texts_of(transcript.vars, *DOCUMENTS)
@@ -345,11 +343,13 @@ def retrieved(transcript: Transcript) -> Retrieved:
         raise NoVerdict(
             "there is no retrieval context; give the variable `retrieval_context` or `context`"
         )
-    named = (transcript.vars.get(name) for name in ("input", "query"))
-    asked = next((turn.content for turn in reversed(transcript.turns) if turn.role == "user"), "")
+    queries = (transcript.vars.get(name) for name in ("input", "query"))
+    last_message = next(
+        (turn.content for turn in reversed(transcript.turns) if turn.role == "user"), ""
+    )
     question = next(
-        (value for value in named if isinstance(value, str) and value.strip()),
-        asked or transcript.prompt,
+        (value for value in queries if isinstance(value, str) and value.strip()),
+        last_message or transcript.prompt,
     )
     return Retrieved(question, documents, images)
 
@@ -361,13 +361,13 @@ class Expecting(Metric):
     value: str = ""
     """The expected answer; without it the variable `expected_output`."""
 
-    def needs(self, variables: Mapping[str, Any]) -> str:
+    def needs(self, variables: Variables) -> str:
         """An expected answer."""
         missing = (
             "there is no expected answer; give it as `value` or as the variable `expected_output`"
         )
         return "" if self.expected(variables) else missing
 
-    def expected(self, variables: Mapping[str, Any]) -> str:
+    def expected(self, variables: Variables) -> str:
         """The expected answer; empty when there is none."""
         return self.value.strip() or str(variables.get("expected_output") or "").strip()

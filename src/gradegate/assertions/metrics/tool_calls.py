@@ -23,11 +23,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # as APIs take names of functions
 _NAMESPACE = "functions."  # in which OpenAI shows its models the functions of the caller
 _BUNDLE = "multi_tool_use.parallel"
 _SHELLS = ("exec_command", "local_shell", "shell")
-_LINES = {
-    "cmd": " ",
-    "command": " ",
-    "commands": "; ",
-}  # arguments of a shell that hold what it runs
+# Arguments of a shell that hold what it runs
+_LINES = {"cmd": " ", "command": " ", "commands": "; "}
 UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or an empty list if no tool was called"
 ENDED = "the answer ended to call a tool, but contains no call"
 
@@ -64,11 +61,11 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     untold = transcript.metadata.get(UNTOLD)
     if untold:
         raise NoVerdict(str(untold))
-    told: list[Any] = [
-        turn.metadata.get(CALLS) for turn in transcript.turns if turn.role == "assistant"
-    ]
-    lists = [item for item in told if isinstance(item, list)] or [
-        it for it in (transcript.metadata.get(CALLS),) if isinstance(it, list)
+    calls_by_answer = [turn.metadata.get(CALLS) for turn in transcript.answers]
+    lists = [item for item in calls_by_answer if isinstance(item, list)] or [
+        metadata_calls
+        for metadata_calls in (transcript.metadata.get(CALLS),)
+        if isinstance(metadata_calls, list)
     ]
     finish = transcript.metadata.get("finish_reason")
     if finish == "tool_calls" and not lists:
@@ -80,16 +77,18 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
         if finish
         else written(transcript.output)
     )
-    return outer and [call for one in outer for call in _opened(one)]
+    return outer and [call for outer_call in outer for call in _opened(outer_call)]
 
 
 def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
     """The turns, those of the assistant with the calls that they tell below their text; where none are told, as they are."""
-    lone = len([turn for turn in transcript.turns if turn.role == "assistant"]) == 1
+    lone = len(transcript.answers) == 1
 
     def shown(turn: Turn) -> Turn:
-        told = turn.metadata.get(CALLS) or (transcript.metadata.get(CALLS) if lone else None)
-        pairs = [named(call) for call in told] if isinstance(told, list) else []
+        calls_of_turn = turn.metadata.get(CALLS) or (
+            transcript.metadata.get(CALLS) if lone else None
+        )
+        pairs = [named(call) for call in calls_of_turn] if isinstance(calls_of_turn, list) else []
         lines = [f"[calls the tool {name} with {text or 'nothing'}]" for name, text in pairs]
         return replace(turn, content="\n".join([turn.content, *lines]).strip()) if lines else turn
 
@@ -137,18 +136,18 @@ def _opened(call: JsonObject) -> Iterator[JsonObject]:
             inside = [
                 uniform(
                     {
-                        "name": it["recipient_name"].removeprefix(_NAMESPACE),
-                        "arguments": it["parameters"],
+                        "name": use["recipient_name"].removeprefix(_NAMESPACE),
+                        "arguments": use["parameters"],
                     }
                 )
-                for it in uses
+                for use in uses
             ]
         except (ValueError, TypeError, KeyError, AttributeError) as e:
             raise NoVerdict(
                 f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read"
             ) from e
-        for one in inside:
-            yield from _opened(one)
+        for inner_call in inside:
+            yield from _opened(inner_call)
 
 
 def arguments(name: str, text: str) -> Any:
@@ -176,25 +175,25 @@ def arguments(name: str, text: str) -> Any:
 
 
 def _step(name: str, text: str) -> Step:
-    given: Any = text
+    value: Any = text
     unread = ""
     try:
-        given = (
-            arguments(name, text) if text.strip() else {}
-        )  # so some vendors write that there are none
+        # So some vendors write that there are none
+        value = arguments(name, text) if text.strip() else {}
     except json.JSONDecodeError as e:
         unread = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
     except NoVerdict as e:
         unread = str(e)
-    shell, line = name.strip().lower() in _SHELLS, ""
+    shell = name.strip().lower() in _SHELLS
+    line = ""
     if shell and unread:
         raise NoVerdict(f"it is not known what was run: {unread}")
-    if shell and isinstance(given, Mapping):
-        key = next((key for key in _LINES if given.get(key) is not None), "")
-        run = given.get(key)
+    if shell and isinstance(value, Mapping):
+        key = next((key for key in _LINES if value.get(key) is not None), "")
+        run = value.get(key)
         if isinstance(run, list):
             run = _LINES[key].join(part for item in run if (part := str(item).strip()))
         line = run.strip() if isinstance(run, str) else ""
     if line:
-        return Step("command", line, (line, name, line.split()[0]), given)
-    return Step("tool", name, (name,), given, unread)
+        return Step("command", line, (line, name, line.split()[0]), value)
+    return Step("tool", name, (name,), value, unread)

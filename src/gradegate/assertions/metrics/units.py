@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from gradegate.assertions.grading.evaluator import NoVerdict, Verdict
+from gradegate.assertions.grading.evaluator import NoVerdict, Verdict, pass_or_fail
 
 NoClaims = Literal["error", "pass", "fail"]
 
@@ -18,5 +18,6 @@ def verdict_without_units(
     """The verdict of a metric that found nothing to count: what its option ``no_claims`` says. Raises NoVerdict for ``error``."""
     if no_claims == "error":
         raise NoVerdict(f"{what}; `no_claims: pass` or `fail` would decide")
-    passed = no_claims == "pass"
-    return Verdict(float(passed), passed, f"{what}; `no_claims: {no_claims}`", evidence or {})
+    return pass_or_fail(
+        no_claims == "pass", f"{what}; `no_claims: {no_claims}`", **(evidence or {})
+    )

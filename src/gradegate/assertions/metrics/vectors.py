@@ -11,7 +11,8 @@ Vector = Sequence[float]
 def cosine(first: Vector, second: Vector) -> float:
     """Cosine similarity, -1 to 1. Raises ProviderError."""
     _check(first, second)
-    first, second = _unit(first), _unit(second)
+    first = _unit(first)
+    second = _unit(second)
     return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(first, second, strict=True))))
 
 

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from gradegate.cli.init.choices import TEMPLATES
+from gradegate.cli.init.choices import TEMPLATES, Choices
 from gradegate.cli.output import complain, here, say
 from gradegate.core.numbers import many
 from gradegate.errors import ConfigError, ProviderError, Trouble
@@ -102,14 +102,10 @@ def run(args: argparse.Namespace) -> int:
 
     asking = ask if sys.stdin.isatty() and sys.stdout.isatty() and not args.yes else None
     try:
-        for line in begin(
-            here(),
-            given,
-            config=not args.only_workflow,
-            workflow=not args.no_workflow,
-            live=args.live,
-            ask=asking,
-        ):
+        choices = Choices(
+            **given, workflow=not args.no_workflow, config=not args.only_workflow, live=args.live
+        )
+        for line in begin(here(), choices, given, asking):
             say(line)
     except ProviderError as e:
         cure = "check the key and the address (a variable such as OPENAI_BASE_URL), use another --grader, or init without --live"

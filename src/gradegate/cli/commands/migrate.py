@@ -15,14 +15,22 @@ from msgspec import Struct
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.cli.init.choices import ACTION
-from gradegate.cli.init.wizard import USES, runner, step_settings, unpassed_keys
+from gradegate.cli.init.wizard import (
+    USES,
+    Steps,
+    each_step,
+    mapping_at,
+    runner,
+    step_settings,
+    unpassed_keys,
+)
 from gradegate.cli.output import here, say
 from gradegate.cli.parser import of_promptfoo
 from gradegate.config.load import DEFAULT_CONFIGS, config_paths
 from gradegate.core.numbers import many
 from gradegate.core.options import SWITCH
 from gradegate.core.settings import RUN_OPTIONS, Settings
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files.edits import Edits, Remarked
 from gradegate.files.git import repository_of
 from gradegate.files.plain_files import Place, replacing
@@ -39,80 +47,65 @@ IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 _PLAIN = re.compile(r"""(?:[\w\s@./:=,+%^~"'*-]|\$\{\{[\w.-]+\}\})+""")
 _BEFORE = re.compile(r"(?:(?:npx|bunx|pnpm dlx|pnpm exec|yarn dlx|yarn)\s+(?:(?:-y|--yes)\s+)?)?")
 _PROMPTFOO = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
-_DEFAULT = "no grader is named, so the key that the job has chooses one, as in promptfoo"
 _SHARE = "PROMPTFOO_PASS_RATE_THRESHOLD"  # per cent, as is the input of the same meaning
 _SHARE_INPUT = "fail-on-threshold"
-_NO_GATE = "`{}` is left out: its config has a gate, is not known here, or is run by another step without it"
 _INPUTS = {
     "min-pass-rate": _SHARE_INPUT,
     "runs": "repeat-min-pass",
 }  # by the key of the gate
 Gate = tuple[str, float | str]  # a key of the gate with its value
-Keys = list[str | int]
 ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
 CONCURRENCY = "max-concurrency"
-_END = "\\ No newline at end of file"
 
 
 def inputs(run: str) -> tuple[dict[str, Any], str]:
     """The inputs that the options of the command come to, and why a step with them would not do the same; empty if it would."""
     text = re.sub(r"\$\{\{\s*([\w.-]+)\s*\}\}", r"${{\1}}", re.sub(r"\\\r?\n", " ", run.strip()))
-    command, begin, why = IS_EVAL.search(text), _BEFORE.match(text), ""
+    command = IS_EVAL.search(text)
     if command is None:
         return {}, "it runs no `promptfoo eval`"
-    if (
-        begin is None
-        or command.start() != begin.end()
-        or "\n" in text
-        or not _PLAIN.fullmatch(text)
-    ):
+    before, arguments, why = text[: command.start()], text[command.end() :], ""
+    if not _BEFORE.fullmatch(before) or "\n" in text or not _PLAIN.fullmatch(text):
         why = "it does more than that one command, or its shell changes it"
-        text = re.split(r"[|&;<>\n]", text[command.start() :])[0]
-        command = IS_EVAL.match(text)
+        arguments = re.split(r"[|&;<>\n]", arguments)[0]
     try:
-        words = shlex.split(text[command.end() if command else 0 :])
+        words = shlex.split(arguments)
     except ValueError:
         return {}, "its quotes do not close"
-    found: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     while words:
         flag, equals, value = words.pop(0).partition("=")
-        passed = next(
-            (count for names, count, _ in of_promptfoo("no_effect") if flag in names), None
-        )
         option = next((option for option in RUN_OPTIONS if flag in option.flags), None)
-        if passed is not None:
-            del words[: 0 if equals else passed]
+        without_effect = [count for names, count, _ in of_promptfoo("no_effect") if flag in names]
+        if without_effect:
+            del words[: 0 if equals else without_effect[0]]
         elif option is None or (
             option.no_input
             and option.kind is not SWITCH
             and option.name != CONCURRENCY  # which goes into the config
         ):
-            return {}, why or next(
-                (
-                    f"`{flag}`: {cure}"
-                    for names, _, cure in of_promptfoo("refused")
-                    if flag in names
-                ),
-                f"`{flag}`: {option.no_input if option else 'not known'}",
-            )
+            reason = option.no_input if option else "not known"
+            for names, _, cure in of_promptfoo("refused"):
+                if flag in names:
+                    reason = cure
+            return {}, why or f"`{flag}`: {reason}"
         elif option.kind is not SWITCH:
-            several = (
-                next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
-                if option.field == "configs"
-                else 1
-            )
-            found[option.name] = [
-                *found.get(option.name, ()),
-                *([value] if equals else words[:several]),
-            ]
-            del words[: 0 if equals else several]
+            values = options.setdefault(option.name, [])
+            if equals:
+                values.append(value)
+            elif option.field != "configs":
+                values += words[:1]
+                del words[:1]
+            else:
+                while words and not words[0].startswith("-"):
+                    values.append(words.pop(0))
         elif not option.no_input:
-            found[option.name] = ["true"]
-    texts = {
-        name: "\n".join(values).replace("${{", "${{ ").replace("}}", " }}")
-        for name, values in found.items()
-    }
-    return {name: int(text) if text.isdecimal() else text for name, text in texts.items()}, why
+            options[option.name] = ["true"]
+    given = {}
+    for name, values in options.items():
+        text = "\n".join(values).replace("${{", "${{ ").replace("}}", " }}")
+        given[name] = int(text) if text.isdecimal() else text
+    return given, why
 
 
 class Migration(Struct):
@@ -126,7 +119,7 @@ class Migration(Struct):
     _graders: dict[Path, Mapping[str, str]] = {}  # by config, what a step that runs it says
     _gates: dict[Path, dict[Gate | None, Origin]] = {}  # what the steps that run a config want
 
-    def opened(self, path: Path) -> Edits:
+    def open_file(self, path: Path) -> Edits:
         """A file that may be changed; one that lies outside is none. Raises ConfigError."""
         workspace = Workspace(self.root)
         place = workspace.locate(path.name, path.parent, Origin(path.name))
@@ -137,69 +130,72 @@ class Migration(Struct):
 
     def workflow(self, path: Path, change: bool) -> None:
         """Each step that runs promptfoo, if it is to be changed. Raises ConfigError for a file that cannot be read."""
-        edits = self.opened(path)
-        for name, job in _at(edits.values, "jobs").items():
-            steps = job.get("steps") if isinstance(job, Mapping) else None
-            for number, step in enumerate(steps if isinstance(steps, list) else ()):
-                place: Keys = ["jobs", name, "steps", number]
-                uses = str(_at([step], 0).get("uses") or "")
-                wanted: Gate | None = None
-                if change and _PROMPTFOO.fullmatch(uses):
-                    wanted = self._uses(edits, place, step)
-                elif change and IS_EVAL.search(str(_at([step], 0).get("run") or "")):
-                    if not self._run(edits, place, step):
-                        continue
-                elif not USES.fullmatch(uses):
+        edits = self.open_file(path)
+        for place, _, step in each_step(edits.values):
+            uses = str(step.get("uses") or "")
+            wanted = None
+            if change and _PROMPTFOO.fullmatch(uses):
+                wanted = self._change_uses(edits, place, step)
+            elif change and IS_EVAL.search(str(step.get("run") or "")):
+                if not self._change_run(edits, place, step):
                     continue
-                self._judge(edits, place, wanted, change)
+            elif not USES.fullmatch(uses):
+                continue
+            self._judge(edits, place, wanted, change)
 
-    def _uses(self, edits: Edits, place: Keys, step: JsonObject) -> Gate | None:
+    def _change_uses(self, edits: Edits, place: Steps, step: JsonObject) -> Gate | None:
         """Change a step that uses promptfoo's action, and give what its config needs in its gate."""
-        given = _at(step, "with")
+        given = mapping_at(step, "with")
         changes = moved(given)
-        self._tell(
-            *((what, edits.origin([*place, "with", key]), cure) for key, what, cure in changes.left)
-        )
-        whole = changes.drop >= given.keys() and not changes.put
-        if not whole:
+        for key, what, cure in changes.left:
+            self._tell(what, edits.origin([*place, "with", key]), cure)
+        drop: list[str] = []
+        put: dict[str, Any] = {"uses": Remarked(ACTION)}
+        if changes.put or given.keys() - changes.drop:
             edits.change([*place, "with"], changes.drop, changes.put, changes.rename)
-        if _at(step, "env") and changes.env:
+        elif given:
+            drop = ["with"]
+        if changes.env and mapping_at(step, "env"):
             edits.change([*place, "env"], put=changes.env)
-        new = {"env": changes.env} if changes.env and not _at(step, "env") else {}
-        edits.change(place, ["with"] if whole and given else (), {"uses": Remarked(ACTION), **new})
+        elif changes.env:
+            put["env"] = changes.env
+        edits.change(place, drop, put)
         return changes.gate
 
-    def _run(self, edits: Edits, place: Keys, step: JsonObject) -> bool:
+    def _change_run(self, edits: Edits, place: Steps, step: JsonObject) -> bool:
         """Change a step that runs the command, if one that uses the Action does the same."""
         given, why = inputs(step["run"])
+        origin = edits.origin([*place, "run"])
         if concurrency := given.pop(CONCURRENCY, None):
             cure = concurrency_in_config(str(concurrency))
-            self._tell((f"`-j {concurrency}` is left out", edits.origin([*place, "run"]), cure))
-        shells = (
-            _at(edits.values, "defaults", "run"),
-            _at(edits.values, *place[:2], "defaults", "run"),
+            self._tell(f"`-j {concurrency}` is left out", origin, cure)
+        for shell in (
+            mapping_at(edits.values, "defaults", "run"),
+            mapping_at(edits.values, *place[:2], "defaults", "run"),
             step,
-        )
-        folders = [it["working-directory"] for it in shells if it.get("working-directory")]
-        given |= {"working-directory": folders[-1]} if folders else {}
+        ):
+            if shell.get("working-directory"):
+                given["working-directory"] = shell["working-directory"]
         if why:
             shown = ", ".join(f"{name}: {value}" for name, value in given.items())
             cure = f"write `uses: {ACTION}`, with its options as inputs{f' ({shown})' if shown else ''}; the exit code is the verdict"
-            self._tell(
-                (f"a step that runs promptfoo stays: {why}", edits.origin([*place, "run"]), cure)
-            )
+            self._tell(f"a step that runs promptfoo stays: {why}", origin, cure)
             return False
-        new = {"uses": Remarked(ACTION), **({"with": given} if given else {})}
-        edits.change(place, {"shell", "working-directory"}, new, {"run": "uses"})
-        for number, later in enumerate(edits.values["jobs"][place[1]]["steps"]):
-            for name in given.get("output", "").split() if number > int(place[3]) else ():
-                if Path(name).name in str(_at([later], 0).get("run") or ""):
+        put: dict[str, Any] = {"uses": Remarked(ACTION)}
+        if given:
+            put["with"] = given
+        edits.change(place, {"shell", "working-directory"}, put, {"run": "uses"})
+        for later_place, _, later in each_step(edits.values):
+            if later_place[1] != place[1] or later_place <= place:
+                continue
+            for name in given.get("output", "").split():
+                if Path(name).name in str(later.get("run") or ""):
                     what = f"this step reads {name}, which has another form now (docs/results.schema.json)"
                     cure = "remove it where it decides: the step of the gate fails by itself"
-                    self._tell((what, edits.origin([*place[:3], number, "run"]), cure))
+                    self._tell(what, edits.origin([*later_place, "run"]), cure)
         return True
 
-    def _judge(self, edits: Edits, place: Keys, wanted: Gate | None, change: bool) -> None:
+    def _judge(self, edits: Edits, place: Steps, wanted: Gate | None, change: bool) -> None:
         """What a step of the Action needs around it: rights, who grades, and a gate."""
         workflow, job, origin = edits.wanted, edits.wanted["jobs"][place[1]], edits.origin(place)
         step = job["steps"][place[3]]
@@ -219,29 +215,29 @@ class Migration(Struct):
         if step == edits.values["jobs"][place[1]]["steps"][place[3]]:
             return
         if wanted and not paths:
-            self._tell(_left_out(wanted, origin))
+            self._tell_gate(wanted, origin)
         where = [*place[:2], "permissions"] if "permissions" in job else ["permissions"]
-        rights = _at(edits.wanted, *where)
+        rights = mapping_at(edits.wanted, *where)
         if rights and action.comment != "off" and "pull-requests" not in rights:
             edits.change(where, put={"pull-requests": "write"})
         elif rights and action.comment != "off" and rights["pull-requests"] != "write":
             what = "the job may not write to pull requests, so no comment is posted"
             cure = "write `pull-requests: write` into `permissions`, or `comment: off` into `with`"
-            self._tell((what, edits.origin(where), cure))
+            self._tell(what, edits.origin(where), cure)
         if "pull_request_target" in str(workflow.get("on")):
-            self._tell((TARGET, edits.origin(["on"]), "write `pull_request`"))
+            self._tell(TARGET, edits.origin(["on"]), "write `pull_request`")
         if run is None:
             cure = "give `grader: ID` if an assertion of theirs asks a model"
-            self._tell(("the configs are known only when the workflow runs", origin, cure))
+            self._tell("the configs are known only when the workflow runs", origin, cure)
 
-    def _tell_variables(self, edits: Edits, place: Keys) -> None:
+    def _tell_variables(self, edits: Edits, place: Steps) -> None:
         """Say which variables at a place decide in promptfoo, and not here."""
-        decides = PROMPTFOO_VARIABLES.keys() & _at(edits.wanted, *place).keys()
-        if "min-pass-rate" in _at(edits.wanted, "gate"):
+        decides = PROMPTFOO_VARIABLES.keys() & mapping_at(edits.wanted, *place).keys()
+        if "min-pass-rate" in mapping_at(edits.wanted, "gate"):
             decides -= {_SHARE}
         for name in sorted(decides):
             where = edits.origin([*place, name])
-            self._tell((f"`{name}` decides nothing here", where, PROMPTFOO_VARIABLES[name]))
+            self._tell(f"`{name}` decides nothing here", where, PROMPTFOO_VARIABLES[name])
 
     def config(self, path: Path) -> None:
         """A config that no step runs, or none that is changed."""
@@ -265,10 +261,11 @@ class Migration(Struct):
         for run, origin in self._runs:
             for path in _configs(run):
                 self._write_grader(path, replace(run, configs=(str(path),)), origin)
-        keys, unplanned = set[str](), False
+        keys = set[str]()
+        unplanned = False
         for run, origin in self._runs:
             try:
-                prepared, missing = prepare_without_keys(self._changed(run))
+                prepared, missing = prepare_without_keys(self._with_changes(run))
             except ConfigError as e:
                 self._tell_mistakes(e.mistakes, origin)
                 unplanned = True
@@ -282,7 +279,7 @@ class Migration(Struct):
         once = f" once you set {' and '.join(absent)}" if absent else ""
         return f"`gradegate validate` passes{once}" if self._runs else ""
 
-    def _changed(self, run: Settings) -> Settings:
+    def _with_changes(self, run: Settings) -> Settings:
         """The run with its configs as they are going to be."""
         texts = {}
         for path, edits in self.files.items():
@@ -296,15 +293,18 @@ class Migration(Struct):
         edits = self._config(path)
         if not grader or edits is None:
             if default:
-                self._tell((_DEFAULT, origin, f"{default}, or give `--grader ID` here"))
+                what = (
+                    "no grader is named, so the key that the job has chooses one, as in promptfoo"
+                )
+                self._tell(what, origin, f"{default}, or give `--grader ID` here")
             return
         default_test = edits.wanted.get("defaultTest", {})
-        options = _at(default_test, "options")
+        options = mapping_at(default_test, "options")
         new = {"provider": grader}
         if not isinstance(default_test, Mapping) or "provider" in options:
             what = f"`defaultTest` names no grader for texts, and {grader} cannot be added"
             cure = f"write `options: {{provider: {{text: {grader}}}}}` there"
-            self._tell((what, edits.origin(["defaultTest"]), cure))
+            self._tell(what, edits.origin(["defaultTest"]), cure)
         elif options:
             edits.change(["defaultTest", "options"], put=new)
         elif "defaultTest" in edits.wanted:
@@ -319,13 +319,17 @@ class Migration(Struct):
         """
         if run.graders:
             return "", ""
-        run = self._changed(run)
+        run = self._with_changes(run)
         try:
             plan = prepare_without_keys(run)[0].plan
         except ConfigError as e:
-            if not self.grader or len(_mistakes(self.grader, run)) >= len(e.mistakes):
-                return "", ""  # a grader mends nothing
-            return self.grader, ""
+            if not self.grader:
+                return "", ""
+            mistakes: list[Mistake] = []
+            with gather_mistakes(mistakes):
+                prepare_without_keys(replace(run, graders={"*": self.grader}))
+            mends = len(mistakes) < len(e.mistakes)
+            return self.grader if mends else "", ""
         default = next(filter(None, (pin_of(model.chosen) for model in plan.models)), "")
         if not default or self.grader:
             return self.grader if default else "", default
@@ -335,12 +339,10 @@ class Migration(Struct):
 
     def _config(self, path: Path) -> Edits | None:
         """The config as it may be changed; None if it is no mapping, which the plan says, or cannot be read."""
-        try:
-            edits = self.opened(path)
-        except ConfigError as e:
-            self.left += e.mistakes
-            return None
-        return edits if isinstance(edits.values, Mapping) else None
+        with gather_mistakes(self.left):
+            edits = self.open_file(path)
+            return edits if isinstance(edits.values, Mapping) else None
+        return None
 
     def _change_keys(self, edits: Edits) -> None:
         """Rename what promptfoo ignores, and write the share of `env` that it reads into the gate."""
@@ -352,8 +354,8 @@ class Migration(Struct):
                 edits.change(place, rename={"value": "threshold"})
                 what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
                 cure = "promptfoo ignores this `value`; check that you want it"
-                self._tell((what, edits.origin([*place, "value"]), cure))
-        share = moved({_SHARE_INPUT: _at(edits.wanted, "env").get(_SHARE)}).gate
+                self._tell(what, edits.origin([*place, "value"]), cure)
+        share = moved({_SHARE_INPUT: mapping_at(edits.wanted, "env").get(_SHARE)}).gate
         if share and "gate" not in edits.wanted:
             edits.change([], put={"gate": dict([share])})
         self._tell_variables(edits, ["env"])
@@ -366,56 +368,36 @@ class Migration(Struct):
             if config is not None and len(wanted) == 1 and "gate" not in config.wanted:
                 config.change([], put={"gate": dict([*keys])})
             else:
-                self._tell(*(_left_out(gate, origin) for gate, origin in keys.items()))
+                for gate, origin in keys.items():
+                    self._tell_gate(gate, origin)
 
-    def _tell(self, *lines: tuple[str, Origin, str]) -> None:
-        self.left += [Mistake(*line) for line in lines]
+    def _tell(self, what: str, origin: Origin, cure: str) -> None:
+        self.left.append(Mistake(what, origin, cure))
+
+    def _tell_gate(self, gate: Gate, origin: Origin) -> None:
+        """Say what could not be written into the gate of a config."""
+        key, value = gate
+        shown = value if isinstance(value, str) else f"{value:.10g}"
+        cure = f"write `gate: {{{key}: {shown}}}` into the config"
+        what = f"`{_INPUTS[key]}` is left out: its config has a gate, is not known here, or is run by another step without it"
+        self._tell(what, origin, cure)
 
     def _tell_mistakes(self, mistakes: Iterable[Mistake], origin: Origin) -> None:
         """Mistakes of a run; ``origin`` is the place of those without one."""
         self.left += [replace(it, origin=it.origin or origin) for it in mistakes]
 
 
-def _left_out(gate: Gate, origin: Origin) -> tuple[str, Origin, str]:
-    """What could not be written into the gate of a config, for ``_tell``."""
-    key, value = gate
-    shown = value if isinstance(value, str) else f"{value:.10g}"
-    return (
-        _NO_GATE.format(_INPUTS[key]),
-        origin,
-        f"write `gate: {{{key}: {shown}}}` into the config",
-    )
-
-
-def _at(value: Any, *keys: str | int) -> JsonObject:
-    """A mapping inside others; an empty one where there is none."""
-    for key in keys:
-        value = (
-            value[key]
-            if isinstance(key, int)
-            else value.get(key)
-            if isinstance(value, Mapping)
-            else None
-        )
-    return value if isinstance(value, Mapping) else {}
-
-
-def _assertions(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[Keys, JsonObject]]:
+def _assertions(
+    value: Any, place: tuple[str | int, ...] = ()
+) -> Iterator[tuple[Steps, JsonObject]]:
     """Everything that stands in a list `assert`."""
-    items = (
-        value.items()
-        if isinstance(value, Mapping)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, item in items:
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    for key, item in value.items() if isinstance(value, Mapping) else ():
         if key == "assert" and isinstance(item, list):
-            yield from (
-                ([*place, key, number], one)
-                for number, one in enumerate(item)
-                if isinstance(one, Mapping)
-            )
+            for number, assertion in enumerate(item):
+                if isinstance(assertion, Mapping):
+                    yield [*place, key, number], assertion
         yield from _assertions(item, (*place, key))
 
 
@@ -423,15 +405,6 @@ def _configs(run: Settings) -> set[Path]:
     with suppress(ConfigError):  # which the plan says
         return {path.resolve() for path in config_paths(run)}
     return set()
-
-
-def _mistakes(grader: str, run: Settings) -> tuple[Mistake, ...]:
-    """The mistakes of a run with that grader."""
-    try:
-        prepare_without_keys(replace(run, graders={"*": grader}))
-    except ConfigError as e:
-        return e.mistakes
-    return ()
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -455,58 +428,49 @@ def run(args: argparse.Namespace) -> int:
     migration = Migration(repository_of(cwd) or cwd, args.grader)
     default = [cwd / name for name in DEFAULT_CONFIGS if (cwd / name).is_file()][:1]
     named = [cwd / name for name in args.file]
-    errors = []
+    mistakes: list[Mistake] = []
     workflows = {
         path.resolve(): not named
         for path in sorted((migration.root / ".github" / "workflows").glob("*.y*ml"))
     }
     for path in named:
-        try:
-            if "jobs" in (migration.opened(path).values or ()):
+        with gather_mistakes(mistakes):
+            if "jobs" in (migration.open_file(path).values or ()):
                 workflows[path.resolve()] = True
-        except ConfigError as e:
-            errors.append(e)
-    if errors:
-        raise ConfigError.join(errors)
+    if mistakes:
+        raise ConfigError(*dict.fromkeys(mistakes))
     for path, change in workflows.items():
         try:
             migration.workflow(path, change)
         except ConfigError as e:  # of a file that nobody named
             with suppress(OSError):
-                migration.left += (
-                    e.mistakes
-                    if path.is_relative_to(migration.root) and b"promptfoo" in path.read_bytes()
-                    else ()
-                )
+                if path.is_relative_to(migration.root) and b"promptfoo" in path.read_bytes():
+                    migration.left += e.mistakes
     for path in named or default:
         if path.resolve() not in workflows:
             migration.config(path)
     validity = migration.finish()
-    return _tell(migration, args.write, validity)
+    return _report(migration, args.write, validity)
 
 
-def _tell(migration: Migration, write: bool, validity: str) -> int:
+def _report(migration: Migration, write: bool, validity: str) -> int:
     """Show the changes, or make them, and what is left. Raises ConfigError for a file that cannot be written."""
-    changed: dict[Path, str] = {}
-    for path, edits in migration.files.items():
-        try:
+    texts = {}
+    for edits in migration.files.values():
+        with gather_mistakes(migration.left):
             text = edits.result()
-        except ConfigError as e:
-            migration.left += e.mistakes
-            continue
-        if text != edits.mark + edits.text:
-            changed[path] = text
-            _show_difference(edits, text)
-    names = {path: path.relative_to(migration.root).as_posix() for path in changed}
+            if text != edits.mark + edits.text:
+                texts[edits.file] = text
+                _show_difference(edits, text)
     if write:
-        _write(migration.root, {names[path]: text for path, text in changed.items()})
+        _write(migration.root, texts)
     if left := dict.fromkeys(migration.left):
         say("Notes, and what you need to change by hand:")
         for mistake in sorted(left, key=_place):
             say(f"  {mistake}")
-    listed = ", ".join(names.values())
-    if changed:
-        say(f"written: {listed}" if write else f"nothing was written; --write changes {listed}")
+    names = ", ".join(texts)
+    if texts:
+        say(f"written: {names}" if write else f"nothing was written; --write changes {names}")
     else:
         say(f"{many(len(migration.files), 'file')} read, nothing to change automatically")
     if validity:
@@ -516,9 +480,10 @@ def _tell(migration: Migration, write: bool, validity: str) -> int:
 
 def _show_difference(edits: Edits, text: str) -> None:
     """Print how a file changes."""
-    old, new = ((edits.mark + edits.text).splitlines(keepends=True), text.splitlines(keepends=True))
+    old = (edits.mark + edits.text).splitlines(keepends=True)
+    new = text.splitlines(keepends=True)
     for line in unified_diff(old, new, f"a/{edits.file}", f"b/{edits.file}"):
-        end = "" if line.endswith("\n") else f"\n{_END}"
+        end = "" if line.endswith("\n") else "\n\\ No newline at end of file"
         say(line.removesuffix("\n").removesuffix("\r") + end)
 
 
@@ -529,10 +494,13 @@ def _place(mistake: Mistake) -> tuple[str, int]:
 def _write(root: Path, texts: Mapping[str, str]) -> None:
     """Write each file whole or not at all, and none if one may only be read. Raises ConfigError."""
     modes = {name: stat.S_IMODE((root / name).stat().st_mode) for name in texts}
-    closed = [name for name, mode in modes.items() if not mode & stat.S_IWUSR]
-    if closed:
-        what, cure = "the file may only be read", "allow writing it"
-        raise ConfigError(*(Mistake(what, Origin(name), cure) for name in closed))
+    mistakes = [
+        Mistake("the file may only be read", Origin(name), "allow writing it")
+        for name, mode in modes.items()
+        if not mode & stat.S_IWUSR
+    ]
+    if mistakes:
+        raise ConfigError(*mistakes)
     for name, text in texts.items():
         try:
             with replacing(Place(root, tuple(name.split("/")))) as file:

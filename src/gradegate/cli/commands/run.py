@@ -58,16 +58,16 @@ def _keep(outcome: Delivered) -> None:
     try:
         earlier(LAST_RUN)
     except ConfigError as e:
-        return tell(e.mistakes[0])
+        tell(e.mistakes[0])
+        return
     if not os.access(next(it for it in (root / folder, root) if it.exists()), os.W_OK):
-        return None
+        return
     documents = {LAST_RUN: lambda: render("json", outcome.decision, Links(), outcome.seal)}
     if not (root / ignored).exists():
         documents[ignored] = lambda: Document(Sink.FILE, ["*\n"])
     places = {file: Place(root, tuple(file.split("/")), private=True) for file in documents}
     for failure in [*write_documents(documents, places, unchanged).values()][:1]:
         complain(failure)
-    return None
 
 
 def only_failed(settings: Settings) -> Settings | None:

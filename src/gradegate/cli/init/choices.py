@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.binding.models import Binder
 from gradegate.providers.api import options
-from gradegate.providers.api.provider import PROVIDERS, split_id
+from gradegate.providers.api.provider import PROVIDERS, Provider, split_id
 from gradegate.runner.prepare import with_stand_ins
 from gradegate.security.environment import Environment
 from gradegate.structs import FrozenStruct, replace
@@ -65,12 +65,9 @@ class Choices(FrozenStruct):
     @property
     def asked(self) -> dict[str, str]:
         """The models, by the option that names them."""
-        target = (
-            {}
-            if self.template == "answers" or is_address(self.target)
-            else {"--provider": self.target}
-        )
-        return {**target, "--grader": self.judge}
+        if self.template == "answers" or is_address(self.target):
+            return {"--grader": self.judge}
+        return {"--provider": self.target, "--grader": self.judge}
 
     def key_of(self, id_: str) -> str:
         """The variable that the config names for a model: that of the first one, and of its vendor's others."""
@@ -86,11 +83,9 @@ def is_address(id_: str) -> bool:
 def fault(id_: str) -> tuple[str, str] | None:
     """What keeps an id or an address out of a config, and its cure; None where nothing does. It repeats no password."""
     if not is_address(id_):
-        return (
-            None
-            if _ID.fullmatch(id_)
-            else ("is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}")
-        )
+        if _ID.fullmatch(id_):
+            return None
+        return "is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}"
     try:
         parts = urlsplit(id_)
         named = bool(parts.hostname) and parts.port != 0
@@ -117,39 +112,30 @@ def fault(id_: str) -> tuple[str, str] | None:
 def check(choices: Choices) -> None:
     """Raise ConfigError for what cannot be written into a config or a workflow."""
     if not (choices.config or choices.workflow):
-        raise ConfigError.at(
-            "--only-workflow and --no-workflow leave nothing to write", None, "give one of the two"
-        )
+        what = "--only-workflow and --no-workflow leave nothing to write"
+        raise ConfigError.at(what, None, "give one of the two")
     if choices.provider and not choices.config:
         cure = "write the model under `providers` of the config, and leave --provider out"
         raise ConfigError.at("--only-workflow changes no config", None, cure)
-    found = {"provider": fault(choices.target), "grader": fault(choices.judge)}
-    if not choices.grader:  # it is the other one, and would say the same again
-        del found["grader"]
-    # An address with a password is not shown again.
-    ids = {option: choices.target if option == "provider" else choices.judge for option in found}
-    named = {
-        option: "" if is_address(id_) and "@" in id_ else f"{id_!r} " for option, id_ in ids.items()
-    }
-    mistakes = [
-        Mistake(f"--{option} {named[option]}{told[0]}", None, told[1])
-        for option, told in found.items()
-        if told
-    ]
+    ids = {"provider": choices.target}
+    if choices.grader:  # else it is the other one, and would say the same again
+        ids["grader"] = choices.grader
+    mistakes = []
+    for option, id_ in ids.items():
+        if wrong := fault(id_):
+            # An address with a password is not shown again.
+            shown = "" if is_address(id_) and "@" in id_ else f"{id_!r} "
+            mistakes.append(Mistake(f"--{option} {shown}{wrong[0]}", None, wrong[1]))
     if (
         choices.config
-        and not found["provider"]
+        and not fault(choices.target)
         and (choices.template == "application") != is_address(choices.target)
     ):
-        what, cure = (
-            "is the address of an application",
-            "add --template application, or name a model",
-        )
+        what = "is the address of an application"
+        cure = "add --template application, or name a model"
         if choices.template == "application":
-            what, cure = (
-                "is not the address of an application",
-                f"write its URL, such as {APPLICATION}, or --template prompt",
-            )
+            what = "is not the address of an application"
+            cure = f"write its URL, such as {APPLICATION}, or --template prompt"
         mistakes.append(Mistake(f"--provider {choices.target} {what}", None, cure))
     if choices.key and not (
         choices.key.isidentifier() and choices.key in os.environ
@@ -159,10 +145,8 @@ def check(choices: Choices) -> None:
     asked = {id_: option for option, id_ in reversed(choices.asked.items())} if choices.live else {}
     for id_, option in asked.items():
         if id_.endswith(f":{options.PLACEHOLDER}"):
-            what, cure = (
-                f"--live asks `{id_}`, which names no model yet",
-                f"give {option} VENDOR:NAME, as the vendor lists it",
-            )
+            what = f"--live asks `{id_}`, which names no model yet"
+            cure = f"give {option} VENDOR:NAME, as the vendor lists it"
             mistakes.append(Mistake(what, None, cure))
     if not _ACTION.fullmatch(choices.action):
         cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
@@ -192,12 +176,12 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
             question = f"A number from 1 to {len(names)}, or a name: "
         choices = replace(choices, template=template)
         if not choices.provider and template == "application":
-            question, told = f"At which address does it answer? [{APPLICATION}] ", None
+            question = f"At which address does it answer? [{APPLICATION}] "
             while not choices.provider:
                 typed = ask(question).strip() or APPLICATION
-                told = fault(typed) if is_address(typed) else ("is no address", "write its URL")
-                if told:
-                    question = f"It {told[0]} ({told[1]}). Address [{APPLICATION}] "
+                wrong = fault(typed) if is_address(typed) else ("is no address", "write its URL")
+                if wrong:
+                    question = f"It {wrong[0]} ({wrong[1]}). Address [{APPLICATION}] "
                 else:
                     choices = replace(choices, provider=typed)
         elif not choices.provider and template != "answers":
@@ -206,20 +190,15 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
             )
             choices = replace(choices, provider=_model(question, PLACEHOLDER, ask, choices.live))
         if not choices.grader:
-            choices = replace(
-                choices,
-                grader=_model(
-                    f"Which model grades? [{choices.judge}] ", choices.judge, ask, choices.live
-                ),
-            )
-        usual = (
-            variables_of(next(iter(choices.asked.values())), "--provider")
-            if choices.live and not choices.key
-            else ()
-        )
-        if len(usual) == 1:
-            typed = ask(f"Which variable of the environment holds its key? [{usual[0]}] ").strip()
-            choices = replace(choices, key="" if typed == usual[0] else typed)
+            question = f"Which model grades? [{choices.judge}] "
+            grader = _model(question, choices.judge, ask, choices.live)
+            choices = replace(choices, grader=grader)
+        if choices.live and not choices.key:
+            usual = variables_of(next(iter(choices.asked.values())), "--provider")
+            if len(usual) == 1:
+                question = f"Which variable of the environment holds its key? [{usual[0]}] "
+                typed = ask(question).strip()
+                choices = replace(choices, key="" if typed == usual[0] else typed)
     except EOFError:
         cure = "answer the questions, or give --template, --provider and --grader"
         raise ConfigError.at(
@@ -236,15 +215,16 @@ def _model(question: str, default: str, ask: Ask, live: bool) -> str:
         if parts and not parts[1] and getattr(PROVIDERS.find(parts[0]), "names_model", True):
             named = ask(f"Which model of it? [{options.PLACEHOLDER}] ").strip()
             typed = f"{typed.rstrip(':')}:{named or options.PLACEHOLDER}"
-        told = fault(typed)
+        wrong = fault(typed)
         if live and typed.endswith(f":{options.PLACEHOLDER}"):
             question = (
                 "The model is asked at once, so name one as its vendor lists it. VENDOR:MODEL "
             )
             continue
-        if split_id(typed) and not told and not is_address(typed):
+        if split_id(typed) and not wrong and not is_address(typed):
             return typed
-        question = f"No provider has that id ({told[1] if told else options.nearest(typed)}). VENDOR:MODEL [{default}] "
+        cure = wrong[1] if wrong else options.nearest(typed)
+        question = f"No provider has that id ({cure}). VENDOR:MODEL [{default}] "
 
 
 def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
@@ -255,9 +235,10 @@ def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
         id_ if named == id_ else f"{named}any", config=config, origin=Origin(option)
     )
     here, client = Path(), Client(environ={})
-    found = with_stand_ins(
-        lambda keys: Binder(
-            Suite(option, env=Environment(keys)), Workspace(here), here, client, {}
-        ).provider(spec)
-    )
-    return tuple(sorted(found[1]))
+
+    def bind(keys: Mapping[str, str]) -> Provider:
+        suite = Suite(option, env=Environment(keys))
+        return Binder(suite, Workspace(here), here, client, {}).provider(spec)
+
+    _, missing = with_stand_ins(bind)
+    return tuple(sorted(missing))

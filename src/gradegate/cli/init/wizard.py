@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from hashlib import sha256
@@ -38,6 +38,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import from_inputs
 from gradegate.planning.checks.rules import without_baseline
+from gradegate.planning.plan import grading_models
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
 from gradegate.runner.prepare import STAND_IN, prepare, prepare_without_keys
@@ -54,6 +55,7 @@ _DEFAULT = {
     "contents": "read"
 }  # the permissions that every repository gives where a workflow asks for none
 _MOST = 500  # files
+Steps = list[str | int]  # where something is in a workflow
 
 
 def outlook(root: Path) -> tuple[list[str], list[str]]:
@@ -66,20 +68,17 @@ def outlook(root: Path) -> tuple[list[str], list[str]]:
         except ConfigError as e:
             problems += map(str, e.mistakes)
             continue
-        for job_name, job in _mapping(_mapping(workflow).get("jobs")).items():
-            steps = _mapping(job).get("steps")
-            for number, step in enumerate(steps if isinstance(steps, list) else []):
-                uses = str(_mapping(step).get("uses") or "")
-                if USES.fullmatch(uses):
-                    line = document.line_of(workflow, ["jobs", job_name, "steps", number, "uses"])
-                    lines.append(f"{name}:{line}, job {job_name}:")
-                    said, wrong = _told(root, workflow, job, step)
-                    if uses.endswith(f"@{NO_COMMIT}"):
-                        wrong.append(
-                            f"`{uses}` is a placeholder -> put the commit of a release in place of the zeros"
-                        )
-                    lines += [f"  {title:10}{text}" for title, text in said]
-                    problems += [f"{name}:{line}: {text}" for text in wrong]
+        for place, job, step in each_step(workflow):
+            uses = str(step.get("uses") or "")
+            if USES.fullmatch(uses):
+                line = document.line_of(workflow, [*place, "uses"])
+                lines.append(f"{name}:{line}, job {place[1]}:")
+                facts, wrong = _describe_step(root, workflow, job, step)
+                if uses.endswith(f"@{NO_COMMIT}"):
+                    cure = "put the commit of a release in place of the zeros"
+                    wrong.append(f"`{uses}` is a placeholder -> {cure}")
+                lines += [f"  {title:10}{text}" for title, text in facts]
+                problems += [f"{name}:{line}: {text}" for text in wrong]
     if not lines and not problems:
         problems.append("no workflow uses gradegate -> `gradegate init` writes one")
     # One line each: what a workflow says may not pass for what is said of it.
@@ -88,156 +87,141 @@ def outlook(root: Path) -> tuple[list[str], list[str]]:
     ]
 
 
-def _told(
+def each_step(workflow: Any) -> Iterator[tuple[Steps, JsonObject, JsonObject]]:
+    """The place of each step of a workflow, its job, and the step itself; what is no mapping is left out."""
+    for name, job in mapping_at(workflow, "jobs").items():
+        steps = mapping_at(job).get("steps")
+        for number, step in enumerate(steps if isinstance(steps, list) else ()):
+            if isinstance(step, Mapping):
+                yield ["jobs", name, "steps", number], job, step
+
+
+def _describe_step(
     root: Path, workflow: Any, job: Any, step: Any
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Titles and texts of one step, and its problems."""
     on = workflow.get("on")
-    events: JsonObject = (
-        {on: None}
-        if isinstance(on, str)
-        else dict.fromkeys(map(str, on))
-        if isinstance(on, list)
-        else _mapping(on)
-    )
-    asked = [event for event in events if event.startswith("pull_request")]
-    if not asked:
+    if isinstance(on, str):
+        on = [on]
+    events = dict.fromkeys(map(str, on)) if isinstance(on, list) else mapping_at(on)
+    triggers = []
+    for event in events:
+        if event.startswith("pull_request"):
+            filters = [
+                f"{key}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
+                for key, value in mapping_at(events, event).items()
+            ]
+            triggers.append(f"on {event} ({'; '.join(filters)})" if filters else f"on {event}")
+    if not triggers:
         return [("runs", f"not on a pull request, but on {', '.join(events) or 'nothing'}")], []
-    filters = {
-        event: [
-            f"{key}: {', '.join(map(str, it)) if isinstance(it, list) else it}"
-            for key, it in _mapping(events[event]).items()
-        ]
-        for event in asked
-    }
-    said = [
-        (
-            "runs",
-            " and ".join(
-                f"on {event}" + (f" ({'; '.join(parts)})" if parts else "")
-                for event, parts in filters.items()
-            ),
-        )
-    ]
-    said += [("", TARGET)] if "pull_request_target" in events else []
-    said += [("only if", str(it["if"])) for it in (job, step) if it.get("if") is not None]
+    facts = [("runs", " and ".join(triggers))]
+    if "pull_request_target" in events:
+        facts.append(("", TARGET))
+    facts += [("only if", str(item["if"])) for item in (job, step) if item.get("if") is not None]
     action, run = step_settings(root, workflow, job, step)
-    wrong = [worded(str(mistake), inputs=True) for mistake in action.mistakes]
+    problems = [worded(str(mistake), inputs=True) for mistake in action.mistakes]
     if run is None:
-        return [
-            *said,
-            ("configs", "known only when the workflow runs; see `gradegate validate CONFIG`"),
-        ], wrong
+        text = "known only when the workflow runs; see `gradegate validate CONFIG`"
+        facts.append(("configs", text))
+        return facts, problems
     try:
         prepared, missing = prepare_without_keys(run)
     except ConfigError as e:
         if action.run.allow_exec:  # on the runner the code has leave, and here it has none
-            return [
-                *said,
-                ("configs", f"not known here, because no code runs: {e.mistakes[0].what}"),
-            ], wrong
-        return said, [*wrong, *(worded(str(mistake), inputs=True) for mistake in e.mistakes)]
+            text = f"not known here, because no code runs: {e.mistakes[0].what}"
+            facts.append(("configs", text))
+        else:
+            problems += [worded(str(mistake), inputs=True) for mistake in e.mistakes]
+        return facts, problems
     plan = prepared.shown_plan
-    said.append(
-        (
-            "configs",
-            f"{', '.join(plan.digests)}: {many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}",
-        )
-    )
+    text = f"{many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"
+    facts.append(("configs", f"{', '.join(plan.digests)}: {text}"))
     if action.run.baseline:
-        said += [("warning", note.text) for note in without_baseline(prepared.plan.policies)]
-    said += [
+        facts += [("warning", note.text) for note in without_baseline(prepared.plan.policies)]
+    facts += [
         ("note", f"{note.origin}: {note.text}" if note.origin else note.text) for note in plan.notes
     ]
-    blocking = sum(rule.blocking for policy in prepared.plan.policies for rule in policy.rules)
+    blocking = sum(rule.blocking for rule in prepared.plan.rules)
     counts = any(
         binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions
     )
-    # What becomes of pull requests whose workflow GitHub gives no secrets.
-    ends = (
-        "passes (on-missing-secrets: neutral)"
-        if action.on_missing_secrets == "neutral"
-        else "fails with exit code 3"
-    )
-    forks = f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
-    if "pull_request" not in events:
-        forks = "see docs/github-events.md"
-    elif not prepared.plan.keys:
-        forks = "run like any other, because no key is needed; no comment, because their token is read-only"
     blocks = f"yes, by {many(blocking, 'rule')}: the check fails when one is missed"
     if not (counts and blocking):
         blocks = "no: every rule or every assertion only advises"
-    elif obstacles := _obstacles(workflow, job, step, events, action.run.baseline == AUTO):
+    elif obstacles := [*_obstacles(workflow, job, step, events, action.run.baseline == AUTO)]:
         # One that is certain is enough.
         is_certain = any(certain for certain, _ in obstacles)
         reasons = "; ".join(reason for certain, reason in obstacles if certain is is_certain)
         blocks = f"{'no' if is_certain else 'unknown'}: {reasons}"
-    said += [("blocks", blocks), ("forks", forks)]
-    return said, [*wrong, *map(str, unpassed_keys(missing))]
+    forks = "see docs/github-events.md"
+    if "pull_request" in events:
+        forks = _describe_forks(action, bool(prepared.plan.keys))
+    facts += [("blocks", blocks), ("forks", forks)]
+    return facts, [*problems, *map(str, unpassed_keys(missing))]
+
+
+def _describe_forks(action: ActionSettings, needs_keys: bool) -> str:
+    """What becomes of pull requests whose workflow GitHub gives no secrets."""
+    if not needs_keys:
+        return "run like any other, because no key is needed; no comment, because their token is read-only"
+    ends = "fails with exit code 3"
+    if action.on_missing_secrets == "neutral":
+        ends = "passes (on-missing-secrets: neutral)"
+    return f"not run, because GitHub gives them no secrets: the check {ends}; docs/github-forks.md shows a workflow in two stages"
 
 
 def unpassed_keys(missing: Iterable[str]) -> list[Mistake]:
     """A mistake for each key that a step has to pass on."""
-    what = "the run needs {}, and the step does not pass it"
     return [
-        Mistake(what.format(name), None, f"`env: {name}: ${{{{ secrets.{name} }}}}`")
+        Mistake(
+            f"the run needs {name}, and the step does not pass it",
+            None,
+            f"`env: {name}: ${{{{ secrets.{name} }}}}`",
+        )
         for name in sorted(missing)
     ]
 
 
 def _obstacles(
     workflow: Any, job: Any, step: Any, events: JsonObject, is_auto: bool
-) -> list[tuple[bool, str]]:
-    """What may keep a missed rule from failing the check of a pull request, and whether it certainly does.
+) -> Iterator[tuple[bool, str]]:
+    """Whether something certainly keeps a missed rule from failing the check of a pull request, or may do so, and what it is.
 
     Without any, the step runs at the pull request's own commit, finds its baseline, and nothing turns its failure into a success.
     """
-    found = list[tuple[bool, str]]()
     if "pull_request_target" in events:
-        found.append(
-            (
-                "pull_request" not in events,
-                "a run for `pull_request_target` tests the default branch",
-            )
-        )
+        is_certain = "pull_request" not in events
+        yield is_certain, "a run for `pull_request_target` tests the default branch"
     elif "pull_request" not in events:
-        found.append((False, "the event `pull_request` starts no run"))
+        yield False, "the event `pull_request` starts no run"
     for name, item in (("job", job), ("step", step)):
         ignored = str(item.get("continue-on-error", False)).lower()
         if ignored != "false":
-            reason = f"`continue-on-error` of the {name} lets the check pass"
-            found.append((ignored == "true", reason))
+            yield ignored == "true", f"`continue-on-error` of the {name} lets the check pass"
         condition = item.get("if")
         if condition is None and not item.get("needs"):
             continue
         if not _UNCONDITIONAL.fullmatch(str(condition)):
-            found.append(
-                (False, f"the check passes where the {name} is skipped; give it `if: always()`")
-            )
-    before = itertools.takewhile(lambda it: it is not step, job["steps"])
-    if not any(map(_checks_out, map(_mapping, before))):
-        found.append((False, "no step before checks out the pull request"))
-    permissions = (
-        job["permissions"] if "permissions" in job else workflow.get("permissions", _DEFAULT)
-    )
-    lacking = [
-        f"{scope}: read"
-        for scope in ("contents", *(("actions",) if is_auto else ()))
-        if permissions not in ("read-all", "write-all")
-        and _mapping(permissions).get(scope) not in ("read", "write")
-    ]
-    if lacking:
-        found.append((False, f"`permissions` lacks `{'` and `'.join(lacking)}`"))
-    if is_auto and not events.keys() & {"push", "schedule"}:
-        found.append(
-            (False, "no `push` to the default branch leaves what `baseline: auto` looks for")
-        )
-    return found
+            yield False, f"the check passes where the {name} is skipped; give it `if: always()`"
+    before = itertools.takewhile(lambda other: other is not step, job["steps"])
+    if not any(map(_checks_out, map(mapping_at, before))):
+        yield False, "no step before checks out the pull request"
+    permissions = job.get("permissions", workflow.get("permissions", _DEFAULT))
+    if permissions not in ("read-all", "write-all"):
+        lacking = [
+            f"{scope}: read"
+            for scope in (["contents", "actions"] if is_auto else ["contents"])
+            if mapping_at(permissions).get(scope) not in ("read", "write")
+        ]
+        if lacking:
+            yield False, f"`permissions` lacks `{'` and `'.join(lacking)}`"
+    if is_auto and events.keys().isdisjoint({"push", "schedule"}):
+        yield False, "no `push` to the default branch leaves what `baseline: auto` looks for"
 
 
 def _checks_out(step: JsonObject) -> bool:
     """Whether a step certainly checks out what is proposed, where the configs are looked for."""
-    given = _mapping(step.get("with"))
+    given = mapping_at(step, "with")
     ref = str(given.get("ref") or "github.sha")
     return bool(
         "/checkout@" in str(step.get("uses"))
@@ -259,14 +243,7 @@ def step_settings(
     action = from_inputs(environ | runner(root), root)
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
         return action, None
-    run = replace(
-        action.run,
-        base_checkout="",
-        baseline="",
-        shard=None,
-        merge="",
-        allow_exec=False,
-    )
+    run = replace(action.run, base_checkout="", baseline="", shard=None, merge="", allow_exec=False)
     # Answers of another job are not there yet; whoever gives them, no target is asked.
     return action, replace(run, answers=(), providers=("echo",)) if run.answers else run
 
@@ -280,13 +257,19 @@ def runner(root: Path) -> dict[str, str]:
     }
 
 
-def _mapping(value: Any) -> JsonObject:
+def mapping_at(value: Any, *steps: str | int) -> JsonObject:
+    """A mapping inside others; an empty one where there is none."""
+    for step in steps:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return {}
     return value if isinstance(value, Mapping) else {}
 
 
 def _texts(value: Any) -> dict[str, str]:
     """A mapping as the runner passes it on: numbers and truth values as texts."""
-    return {str(key): "" if text is None else str(text) for key, text in _mapping(value).items()}
+    return {str(key): "" if text is None else str(text) for key, text in mapping_at(value).items()}
 
 
 # --- a first gate ----------------------------------------------------------------------------------------------------
@@ -341,14 +324,14 @@ def ground(cwd: Path, folder: str) -> Ground:
     """Where somebody starts who stands in ``cwd``. Raises ConfigError for a folder that no workflow can name."""
     here = cwd.resolve()
     found = Ground(here, repository_of(here) or here, PurePosixPath(folder).parts)
-    blank = found.below != found.below.strip()  # which the Action would not see
+    below = found.below
     if (
-        blank
-        or not found.below.isprintable()
-        or "${{" in found.below
-        or ".git" in found.below.casefold().split("/")
+        below != below.strip()  # which the Action would not see
+        or not below.isprintable()
+        or _OPEN in below
+        or ".git" in below.casefold().split("/")
     ):
-        what = f"the folder {found.below!r} cannot stand in a workflow"
+        what = f"the folder {below!r} cannot stand in a workflow"
         raise ConfigError.at(what, None, "start in a folder with a plain name")
     return found
 
@@ -359,52 +342,42 @@ def files(
     """Each place with its text, the workflow last. ``keys`` are the variables that the target and the grader take."""
     folder = _TEMPLATES / choices.template
     values = _values(choices, where, keys)
-    made = {}
-    for path in (
-        sorted(folder.rglob("*.*"), key=lambda path: (path.name != CONFIG, path))
-        if choices.config
-        else ()
-    ):
-        name = (
-            path.relative_to(folder).as_posix().removesuffix(".template")
-        )  # of a program, so that no tool takes it for one of ours
-        parts = (*where.folder, *name.split("/"))
-        text = _filled(path, values)
-        made[Place(where.cwd, parts)] = (
-            _LIVE.sub(lambda it: re.sub("(?m)^( *)# ", r"\1", it[2]), text)
-            if choices.live
-            else text
-        )
+    texts = {}
+    paths = folder.rglob("*.*") if choices.config else ()
+    for path in sorted(paths, key=lambda path: (path.name != CONFIG, path)):
+        # The suffix of a program keeps tools from taking it for one of ours.
+        name = path.relative_to(folder).as_posix().removesuffix(".template")
+        text = _fill_in(path, values)
+        if choices.live:
+            text = _LIVE.sub(lambda found: re.sub("(?m)^( *)# ", r"\1", found[2]), text)
+        texts[Place(where.cwd, (*where.folder, *name.split("/")))] = text
     if choices.workflow:
-        own = _TEMPLATES / f"workflow-{choices.template}.yml"
-        path = own if own.exists() else _TEMPLATES / "workflow.yml"
-        made[Place(where.root, (".github", "workflows", f"{where.key}.yml"))] = _filled(
-            path, values
-        )
-    return made
+        path = _TEMPLATES / f"workflow-{choices.template}.yml"
+        if not path.exists():
+            path = _TEMPLATES / "workflow.yml"
+        place = Place(where.root, (".github", "workflows", f"{where.key}.yml"))
+        texts[place] = _fill_in(path, values)
+    return texts
 
 
 def _values(
     choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]
 ) -> dict[str, str]:
     """What stands in the templates for what."""
-    both = sorted({*keys[0], *keys[1]})
     named_keys = (choices.key_of(id_) for id_ in (choices.target, choices.judge))
     target_key, grader_key = (
         f", config: {{ apiKeyEnvar: {name} }}" if name else "" for name in named_keys
     )
-    quoted = _in_quotes(where.below)
+    below = where.below
+    quoted = _in_quotes(below)
     grader = choices.grader and f"grader: {_in_quotes(choices.grader)}\n          "
     needs = [f"it needs {' and '.join(names)}" if names else "it needs no key" for names in keys]
     when = "; only needed once models are asked" if choices.config and not choices.live else ""
-    env = [
-        f"env: # secrets of the repository{when}",
-        *(f"  {key}: ${{{{ secrets.{key} }}}}" for key in both),
-    ]
-    if not both:
-        env = [
-            "# No key: nobody is asked who takes one. One goes in here as `env: { NAME: ${{ secrets.NAME }} }`."
-        ]
+    env = f"env: # secrets of the repository{when}"
+    for key in sorted({*keys[0], *keys[1]}):
+        env += f"\n          {key}: ${{{{ secrets.{key} }}}}"
+    if not any(keys):
+        env = "# No key: nobody is asked who takes one. One goes in here as `env: { NAME: ${{ secrets.NAME }} }`."
     return {
         "PROVIDER": choices.target,
         "GRADER": f'{{ id: "{choices.judge}"{grader_key} }}'
@@ -416,17 +389,17 @@ def _values(
         "ACTION": f"{choices.action} # put the commit of a release here"
         if choices.action == ACTION
         else choices.action,
-        "PLACE": where.below or "this repository",
-        "NAME": _in_quotes(f"evals of {where.below}") if where.below else "evals",
+        "PLACE": below or "this repository",
+        "NAME": _in_quotes(f"evals of {below}") if below else "evals",
         "KEY": where.key,
-        "FOLDER": f"working-directory: {quoted}\n          " if where.below else "",
+        "FOLDER": below and f"working-directory: {quoted}\n          ",
         "JUDGE": "" if choices.config else grader,  # for a config that is there
-        "RUN_IN": f"\n        working-directory: {quoted}" if where.below else "",
-        "ANSWERS": _in_quotes(f"{where.below}/answers.jsonl") if where.below else "answers.jsonl",
-        "PAGE": _in_quotes(f"{where.below}/{PAGE}") if where.below else PAGE,
-        "UP": "../" * len(where.below.split("/")) if where.below else "",
-        "COMMENT_KEY": f"\n          comment-key: {where.key}" if where.below else "",
-        "ENV": "\n        ".join(env),
+        "RUN_IN": below and f"\n        working-directory: {quoted}",
+        "ANSWERS": _in_quotes(f"{below}/answers.jsonl") if below else "answers.jsonl",
+        "PAGE": _in_quotes(f"{below}/{PAGE}") if below else PAGE,
+        "UP": below and "../" * len(below.split("/")),
+        "COMMENT_KEY": below and f"\n          comment-key: {where.key}",
+        "ENV": env,
     }
 
 
@@ -435,10 +408,9 @@ def _in_quotes(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _filled(path: Path, values: dict[str, str]) -> str:
-    return re.sub(
-        r"__([A-Z_]+?)__", lambda found: values[found[1]], path.read_text(encoding="utf-8")
-    )
+def _fill_in(path: Path, values: dict[str, str]) -> str:
+    template = path.read_text(encoding="utf-8")
+    return re.sub(r"__([A-Z_]+?)__", lambda found: values[found[1]], template)
 
 
 def record(
@@ -449,15 +421,9 @@ def record(
         create({Place(Path(below), place.parts): text for place, text in made.items()})
         prepared = prepare(Settings(cwd=Path(below, *folder), environ=os.environ))
         job = prepared.plan.jobs[0]
-        job = replace(
-            job, target=copy(job.target)
-        )  # which may be a grader, too, and is recorded apart
-        graders = {
-            id(model): model
-            for binding in job.assertions
-            for bound in binding.bounds
-            for model in bound.models.values()
-        }
+        # The target may be a grader, too, and is recorded apart.
+        job = replace(job, target=copy(job.target))
+        graders = {id(model): model for model in grading_models(job)}
         answered, *graded = map(_listen, (job.target, *graders.values()))
         plan = replace(prepared.plan, jobs=(job,), policies=(), powers=())
         (row,) = Run(plan, prepared.client).result().rows
@@ -468,25 +434,24 @@ def record(
             prepared.hide(row.error or failures[0].reason),
             Trouble.SETUP if setup else Trouble.MALFORMED,
         )
-    judged = [it for several in graded for it in several]
-    texts = {
+    write = {
         "answers.yaml": partial(_with_answers, answered),
-        "grades.yaml": partial(_with_grades, judged),
+        "grades.yaml": partial(_with_grades, itertools.chain(*graded)),
     }
     files = {
-        place: prepared.hide(texts.get(place.parts[-1], str)(text)) for place, text in made.items()
+        place: prepared.hide(write.get(place.parts[-1], str)(text)) for place, text in made.items()
     }
     lines = [f"{job.target.id} answered: {one_line(row.output, _SHOWN)}"] if answered else []
     lines += [
-        f"{it.assertion.type}: {it.outcome.value}; {one_line(it.reason, _SHOWN)}"
-        for it in row.grades
+        f"{grade.assertion.type}: {grade.outcome.value}; {one_line(grade.reason, _SHOWN)}"
+        for grade in row.grades
     ]
-    return files, [prepared.hide(line) for line in lines]
+    return files, [*map(prepared.hide, lines)]
 
 
 def _listen(model: Provider) -> Exchanges:
     """What a model is asked from now on, with its replies; what needs no call is not recorded."""
-    exchanges: Exchanges = []
+    exchanges = []
     ask = model.complete
 
     def complete(request: Request) -> Reply:
@@ -502,18 +467,15 @@ def _listen(model: Provider) -> Exchanges:
 def _with_answers(exchanges: Exchanges, text: str) -> str:
     """With each reply in the entry that the question takes."""
     entries = document.read(text.encode(), "answers.yaml")
-    text = (
-        f"# What was answered when it was recorded. Other entries are examples.\n{_COMMENT.sub('', text)}"
-        if exchanges
-        else text
-    )
+    if exchanges:
+        text = f"# What was answered when it was recorded. Other entries are examples.\n{_COMMENT.sub('', text)}"
     for question, reply in exchanges:
         example = next((it["reply"] for it in entries if it["when"] in question), "")
         text = text.replace(f"reply: {example}\n", f"reply: {_quoted(reply)}\n", 1)
     return text
 
 
-def _with_grades(exchanges: Exchanges, text: str) -> str:
+def _with_grades(exchanges: Iterable[tuple[str, str]], text: str) -> str:
     """With each reply before the others, to the same question about the same texts: nothing else gets a recorded verdict."""
     _, start, rest = text.partition("- when:")
     about = "# What the grader replied when it was recorded. Other entries are examples: a recorded grader judges nothing else.\n"
@@ -530,25 +492,17 @@ def _quoted(text: str) -> str:
     ).rstrip("\n")
 
 
-def begin(
-    cwd: Path,
-    given: Mapping[str, str],
-    *,
-    config: bool,
-    workflow: bool,
-    live: bool,
-    ask: Ask | None,
-) -> Iterator[str]:
-    """Write the files and give what is to be said, a line each. Without ``ask`` defaults are taken. Raises ConfigError.
+def begin(cwd: Path, choices: Choices, given: Container[str], ask: Ask | None) -> Iterator[str]:
+    """Write the files and give what is to be said, a line each. Choices that are not ``given`` are asked for, or take defaults.
 
-    ``live``: the models are asked first, and a ProviderError is raised where one does not reply.
-    Without ``config`` there is one, and nothing is asked either.
+    Raises ConfigError, and ProviderError where a model that is asked at once does not reply. Where the config is there already,
+    no question is asked.
     """
-    started = Choices(**given, workflow=workflow, config=config, live=live)
-    choices = completed(started, given, ask) if ask and config else started
+    if ask and choices.config:
+        choices = completed(choices, given, ask)
     check(choices)
     where = ground(cwd, choices.folder)
-    if config:
+    if choices.config:
         keys = {
             option: variables_of(id_, option, choices.key_of(id_))
             for option, id_ in choices.asked.items()
@@ -562,29 +516,30 @@ def begin(
         keys = {"--grader": tuple(sorted(prepare_without_keys(settings)[1]))}
     made = files(choices, where, (keys.get("--provider", ()), keys["--grader"]))
     cures = {Place(where.cwd, (*where.folder, CONFIG)): _THERE}
-    if live:
+    if choices.live:
         check_free(made, cures)  # before anything is paid for
         made, lines = record(made, where.folder)
         yield from lines
     create(made, cures)
-    yield from _written(made, where)
-    defaults = {"template": f"{choices.template} ({TEMPLATES[choices.template]})"}
-    defaults |= {"provider": choices.target} if choices.template != "answers" else {}
-    defaults |= {"grader": choices.judge}
+    yield from _list_files(made, where)
+    defaults = {
+        "template": f"{choices.template} ({TEMPLATES[choices.template]})",
+        "provider": choices.target,
+        "grader": choices.judge,
+    }
+    if choices.template == "answers":
+        del defaults["provider"]
     taken = [f"--{name} {value}" for name, value in defaults.items() if name not in given]
-    if taken and config and not ask:
+    if taken and choices.config and not ask:
         yield f"Defaults taken: {', '.join(taken)}"
     yield from _next(choices, where)
 
 
-def _written(made: Mapping[Place, str], where: Ground) -> Iterator[str]:
-    ups = {
-        root: "" if root == where.cwd else "../" * len(where.cwd.relative_to(root).parts)
-        for root in {place.root for place in made}
-    }
-    names = {
-        place: ups[place.root] + "/".join(place.parts) for place in made
-    }  # as somebody in the working directory names them
+def _list_files(made: Iterable[Place], where: Ground) -> Iterator[str]:
+    names = {}  # as somebody in the working directory names them
+    for place in made:
+        up = "../" * len(where.cwd.relative_to(place.root).parts)
+        names[place] = up + "/".join(place.parts)
     width = max(map(len, names.values()))
     yield "Written:"
     for place, name in names.items():
@@ -607,12 +562,11 @@ def _next(choices: Choices, where: Ground) -> Iterator[str]:
     yield "  gradegate init --from-pr  # what the workflow will do on a pull request"
     left = []
     if choices.config and not choices.live:
-        own = (
-            ", with a model that you name in place of MODEL"
-            if PLACEHOLDER in (choices.target, choices.judge)
-            else ""
-        )
-        left.append(f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}{own}")
+        line = f"  swap the lines marked LIVE in {'/'.join((*where.folder, CONFIG))}"
+        if PLACEHOLDER in (choices.target, choices.judge):
+            line += ", with a model that you name in place of MODEL"
+        left.append(line)
     if choices.workflow and choices.action == ACTION:
         left.append("  put the commit of a release of gradegate into the workflow")
-    yield from ["Before it judges anything:", *left] if left else []
+    if left:
+        yield from ("Before it judges anything:", *left)

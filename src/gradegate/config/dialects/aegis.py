@@ -19,28 +19,18 @@ from gradegate.config.aegis import (
 from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.core.assertion import Assertion
 from gradegate.core.policy import Note, Policy, Rule
-from gradegate.core.provider_spec import KINDS, Graders, PromptSpec, Verbatim
+from gradegate.core.provider_spec import KINDS, PromptSpec, Verbatim
 from gradegate.core.suite import Case, CaseOptions, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import Mistake, Origin, gather_mistakes
 
-_OTHERS = (
-    "prompts",
-    "providers",
-    "targets",
-    "tests",
-    "defaultTest",
-    "scenarios",
-)  # keys of promptfoo's
+_OTHERS = "prompts providers targets tests defaultTest scenarios".split()  # keys of promptfoo's
 _KINDS = [kind for kind in KINDS if kind != "text"]
 
 
 def recognises(content: Any) -> bool:
     """A mapping with ``evaluations`` and none of promptfoo's main keys."""
-    return (
-        isinstance(content, dict)
-        and "evaluations" in content
-        and not any(key in content for key in _OTHERS)
-    )
+    is_run = isinstance(content, dict) and "evaluations" in content
+    return is_run and not any(key in content for key in _OTHERS)
 
 
 def read(source: Source) -> Suite:
@@ -62,12 +52,10 @@ class _Reader:
         self._mistakes: list[Mistake] = []
         self._metrics = MetricReader(source.content, source.file, {})
         # The graders by slug; models for embeddings and the like are listed by their kind and serve every slug.
-        by_name: dict[str, Graders] = {}
+        by_name = {}
         for name, written in keys.graders.items():
-            try:
+            with gather_mistakes(self._mistakes):
                 by_name[name] = specs.graders(written, source, self._metrics.at(("graders", name)))
-            except ConfigError as e:
-                self._mistakes += e.mistakes
         kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
         self._metrics.graders = {
             "": kinds,
@@ -79,7 +67,7 @@ class _Reader:
         }
 
     def suite(self) -> Suite:
-        keys, file, notes = self._keys, self._source.file, list[Note]()
+        keys, file, notes = self._keys, self._source.file, []
         cases = tuple(
             case for i, block in enumerate(keys.evaluations) for case in self._block(i, block)
         )
@@ -118,15 +106,13 @@ class _Reader:
         )
 
     def _block(self, number: int, block: BlockKeys) -> Iterator[Case]:
-        path: Path = ("evaluations", number)
+        path = ("evaluations", number)
         outer = self._keys.threshold if block.threshold is None else block.threshold
         slug = block.model_slug or self._keys.model_slug
         metrics = []
         for n, keys in enumerate(block.metrics):
-            try:
+            with gather_mistakes(self._mistakes):
                 metrics.append(self._metrics.assertion((*path, "metrics", n), keys, outer, slug))
-            except ConfigError as e:
-                self._mistakes += e.mistakes
         for n, row in enumerate(block.data):
             yield from self._row((*path, "data", n), row, metrics)
 

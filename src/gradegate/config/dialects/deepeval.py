@@ -7,15 +7,15 @@ from gradegate.config.test_files import TABLES
 from gradegate.core.policy import Policy, Rule
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.suite import Case, CaseOptions, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import Mistake, Origin, gather_mistakes
 
 
 def read(source: Source) -> Suite:
     """A suite of recorded cases; what is asserted of them, ``--assert`` says."""
-    cases: list[Case] = []
+    cases = []
     mistakes: list[Mistake] = []
     for row in source.content:
-        try:
+        with gather_mistakes(mistakes):
             (test,) = goldens.tests([row], source.file, joined=source.path.suffix in TABLES)
             origin, options = Origin(source.file, test.line), CaseOptions(expand_vars=False)
             turns = read_turns(test["turns"], source, origin) if "turns" in test else ()
@@ -29,8 +29,6 @@ def read(source: Source) -> Suite:
                     origin=origin,
                 )
             )
-        except ConfigError as e:
-            mistakes += e.mistakes
     cure = "save the answers with it, or name the file under `tests` of a config with `providers`"
     lacks = {True: "the conversation has no answers", False: "the golden has no `actual_output`"}
     mistakes += [

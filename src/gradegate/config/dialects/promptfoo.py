@@ -15,12 +15,12 @@ from gradegate.config.reader import Desk
 from gradegate.config.test_files import tests_in
 from gradegate.core.provider_spec import Graders, PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.security.environment import Environment
 from gradegate.structs import JsonObject, inherited, replace
 
-KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
+KEYS = "prompts providers targets tests defaultTest scenarios".split()
 
 
 def recognises(content: Any) -> bool:
@@ -42,69 +42,63 @@ class _Reader:
         self._default = Case()
 
     def suite(self) -> Suite:
-        whole, passed = self.desk.source.content, self.desk.source.idle
-        content = unknown_keys.kept(ConfigKeys, whole, self.desk.file, passed)
+        desk = self.desk
+        whole, passed = desk.source.content, desk.source.idle
+        content = unknown_keys.kept(ConfigKeys, whole, desk.file, passed)
         for name, model in (
             ("evaluateOptions", EvaluateKeys),
             ("commandLineOptions", CommandLineKeys),
         ):
             if isinstance(steering := content.get(name), Mapping):
-                content = {
-                    **content,
-                    name: unknown_keys.kept(model, steering, self.desk.file, passed),
-                }
-        keys = (
-            self.desk.check(ConfigKeys, content, self.desk.source.content, self.desk.file)
-            or ConfigKeys()
-        )
-        self.desk.source = replace(self.desk.source, env=self._env(keys.env))
-        graders, evaluate = self._read_default(), keys.evaluate_options
-        if keys.command_line_options.grader:
-            graders = self.desk.graders(
-                keys.command_line_options.grader, self.desk.line("commandLineOptions")
-            )
-        asked = tuple(prompts(keys.prompts, self.desk))
-        targets = self._providers(keys.targets or keys.providers)
+                known = unknown_keys.kept(model, steering, desk.file, passed)
+                content = {**content, name: known}
+        keys = desk.check(ConfigKeys, content, whole, desk.file) or ConfigKeys()
+        desk.source = replace(desk.source, env=self._env(keys.env))
+        graders = self._read_default()
+        evaluate, command_line = keys.evaluate_options, keys.command_line_options
+        if command_line.grader:
+            graders = desk.graders(command_line.grader, desk.line("commandLineOptions"))
+        suite_prompts = tuple(prompts(keys.prompts, desk))
+        written = keys.targets or keys.providers
+        targets = self._providers(written)
         tests = (
-            self._merged(case, test)
-            for test, case in self._read(keys.tests, self.desk.file, ["tests"])
+            self._merged(case, test) for test, case in self._read(keys.tests, desk.file, ["tests"])
         )
         cases = (*tests, *self._scenarios(keys.scenarios))
-        if not cases and not self.desk.mistakes:
-            self.desk.say(
-                "there are no tests, so nothing would be checked",
-                self.desk.line("tests"),
-                "add `tests:`",
-            )
-        given = keys.targets or keys.providers or (cases and all(case.recorded for case in cases))
-        key = "targets" if "targets" in self.desk.source.content else "providers"
-        cure = "add `providers: [openai:chat:MODEL]`"
-        rules, metrics = (
-            policy(keys.gate, self.desk),
-            tuple(derived(keys.derived_metrics or (), self.desk)),
-        )
-        self.desk.notes += templates.template_notes(keys.assertion_templates, self.desk.file)
+        if not cases and not desk.mistakes:
+            what = "there are no tests, so nothing would be checked"
+            desk.say(what, desk.line("tests"), "add `tests:`")
+        targetless = None
+        if not written and not (cases and all(case.recorded for case in cases)):
+            cure = "add `providers: [openai:chat:MODEL]`"
+            place = desk.line(self._targets_key)
+            targetless = Mistake("the config names no provider", place, cure)
+        rules = policy(keys.gate, desk)
+        metrics = tuple(derived(keys.derived_metrics or (), desk))
+        desk.notes += templates.template_notes(keys.assertion_templates, desk.file)
         return Suite(
-            file=self.desk.file,
+            file=desk.file,
             description=keys.description,
-            prompts=asked
-            or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(self.desk.file)),),
+            prompts=suite_prompts
+            or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(desk.file)),),
             targets=targets,
-            targetless=None
-            if given
-            else Mistake("the config names no provider", self.desk.line(key), cure),
+            targetless=targetless,
             cases=cases,
             policy=rules,
             graders=graders,
-            env=self.desk.source.env,
-            max_concurrency=keys.command_line_options.max_concurrency or evaluate.max_concurrency,
-            repeat=keys.command_line_options.repeat or evaluate.repeat,
+            env=desk.source.env,
+            max_concurrency=command_line.max_concurrency or evaluate.max_concurrency,
+            repeat=command_line.repeat or evaluate.repeat,
             derived=metrics,
             timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
-            notes=tuple(self.desk.notes),
-            idle=tuple(self.desk.source.idle),
-            mistakes=tuple(self.desk.mistakes),
+            notes=tuple(desk.notes),
+            idle=tuple(desk.source.idle),
+            mistakes=tuple(desk.mistakes),
         )
+
+    @property
+    def _targets_key(self) -> str:
+        return "targets" if "targets" in self.desk.source.content else "providers"
 
     def _env(self, written: Mapping[str, str]) -> Environment:
         """The environment under the config's own literals."""
@@ -117,50 +111,31 @@ class _Reader:
             return env.over(written)
 
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
-        key = "targets" if "targets" in self.desk.source.content else "providers"
-        if not written:
-            return ()
-        try:
-            items = written if isinstance(written, list) else [written]
-            lines = [
-                self.desk.line(key, *([number] if isinstance(written, list) else []))
-                for number in range(len(items))
-            ]
-            pairs = zip(items, lines, strict=True)
-            return tuple(
-                spec for item, line in pairs for spec in specs.targets(item, self.desk.source, line)
-            )
-        except ConfigError as e:
-            self.desk.mistakes += e.mistakes
-            return ()
+        found = []
+        with gather_mistakes(self.desk.mistakes):
+            for item, line in self.desk.items(written or None, self._targets_key):
+                found += specs.targets(item, self.desk.source, line)
+            return tuple(found)
+        return ()
 
     def _read_default(self) -> Graders:
         """Read ``defaultTest``; its grader is kept apart, because ``--grader`` wins over it and not over a test's."""
-        written, file = self.desk.source.content.get("defaultTest"), self.desk.file
+        source, file = self.desk.source, self.desk.file
+        written = source.content.get("defaultTest")
         if isinstance(written, str):
-            try:
-                path = self.desk.source.workspace.locate(
-                    written, self.desk.source.folder, self.desk.line("defaultTest")
-                )
-                content = self.desk.source.workspace.read(
-                    written, self.desk.source.folder, self.desk.line("defaultTest")
-                )
-                file = self.desk.source.workspace.name(path)
-                written = document.read(content, file)
-            except ConfigError as e:
-                self.desk.mistakes += e.mistakes
+            line = self.desk.line("defaultTest")
+            with gather_mistakes(self.desk.mistakes):
+                file = source.name(written, line)
+                written = document.read(source.read(written, line), file)
         if not isinstance(written, Mapping):
             return {}
         self._default = self._tests_at.case(written, file, inline=file == self.desk.file) or Case()
         if self._default.quarantine:
-            where = Origin(file, document.line_of(written, ["flaky"]))
-            self.desk.say(
-                "`flaky` puts every test in quarantine here",
-                where,
-                "write it on the tests that are flaky",
-            )
+            what = "`flaky` puts every test in quarantine here"
+            cure = "write it on the tests that are flaky"
+            self.desk.say(what, document.origin_of(file, written, "flaky"), cure)
         graders = self._default.options.graders
-        variables = {**self._default.vars, **self.desk.source.variables}
+        variables = {**self._default.vars, **source.variables}
         self._default = replace(
             self._default, vars=variables, options=replace(self._default.options, graders={})
         )
@@ -172,11 +147,8 @@ class _Reader:
         """The tests of a list or of the files that it names: as written, and read; ``path`` leads to them in a config."""
         for test, where, inline in self._written(written, file, path, origin):
             if not isinstance(test, Mapping):
-                self.desk.say(
-                    "a test is a mapping",
-                    Origin(where, getattr(test, "line", 0)),
-                    "give it `vars` and `assert`",
-                )
+                place = document.origin_of(where, test)
+                self.desk.say("a test is a mapping", place, "give it `vars` and `assert`")
                 continue
             case = self._tests_at.case(test, where, inline)
             if case is not None:
@@ -185,24 +157,16 @@ class _Reader:
     def _written(
         self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None
     ) -> Iterator[tuple[Any, str, bool]]:
-        items = written if isinstance(written, list) else [] if written is None else [written]
-        for number, item in enumerate(items):
+        for item, line in self.desk.items(written, *path):
             config = None
             if isinstance(item, Mapping) and "path" in item and item.keys() <= {"path", "config"}:
                 config, item = item.get("config"), str(item["path"])  # noqa: PLW2901 - a function that makes tests
             if not isinstance(item, str):
                 yield item, file, file == self.desk.file
                 continue
-            try:
-                line = origin or self.desk.line(
-                    *path, *([number] if isinstance(written, list) else [])
-                )
-                yield from (
-                    (test, name, False)
-                    for test, name, _ in tests_in(item, self.desk.source, line, config)
-                )
-            except ConfigError as e:
-                self.desk.mistakes += e.mistakes
+            with gather_mistakes(self.desk.mistakes):
+                for test, name, _ in tests_in(item, self.desk.source, origin or line, config):
+                    yield test, name, False
 
     # --- scenarios --------------------------------------------------------------------------------------------
 
@@ -237,26 +201,21 @@ class _Reader:
 
     def _scenarios_in(self, written: Any) -> Iterator[tuple[JsonObject, Origin]]:
         """The scenarios of a list, or of the files that it names, each with its place."""
-        items = written if isinstance(written, list) else [] if written is None else [written]
-        for item in items:
-            line, workspace = self.desk.line("scenarios"), self.desk.source.workspace
-            try:
-                paths = (
-                    workspace.glob(item, self.desk.source.folder, line)
-                    if isinstance(item, str)
-                    else []
-                )
-                read = [
-                    (workspace.name(path), workspace.read(str(path), self.desk.source.folder, line))
-                    for path in paths
-                ]
-                found = [(name, document.resolved(content, name)) for name, content in read] or [
-                    (self.desk.file, item)
-                ]
-            except ConfigError as e:
-                self.desk.mistakes += e.mistakes
-                continue
-            for file, content in found:
+        source, line = self.desk.source, self.desk.line("scenarios")
+        for item, _ in self.desk.items(written, "scenarios"):
+            documents = [(self.desk.file, item)]
+            if isinstance(item, str):
+                documents = []
+                with gather_mistakes(self.desk.mistakes):
+                    paths = source.workspace.glob(item, source.folder, line)
+                    contents = [
+                        (source.workspace.name(path), source.read(str(path), line))
+                        for path in paths
+                    ]
+                    documents = [
+                        (name, document.resolved(content, name)) for name, content in contents
+                    ]
+            for file, content in documents:
                 for scenario in content if isinstance(content, list) else [content]:
                     origin = Origin(file, getattr(scenario, "line", 0) or line.line)
                     if isinstance(scenario, Mapping):

@@ -3,7 +3,7 @@
 Additions and other texts of prompts are no findings, and order never matters.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from gradegate.core.numbers import figure, many
@@ -17,13 +17,14 @@ from gradegate.gate.changes.weakening import (
     Ledger,
     Match,
     compare_models,
+    differing_keys,
     milder,
 )
 from gradegate.planning.counterparts import Keys, matched
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
-from gradegate.structs import names, replace
+from gradegate.structs import NamedTexts, names, replace
 
 _NAMED = 3  # tests that a finding names
 # Limits of a rule: those that ask for as much, and those that let as much through.
@@ -49,7 +50,7 @@ def compare(
     base: Sequence[GateSnapshot],
     head: Sequence[GateSnapshot],
     problems: Sequence[Mistake],
-    renames: Mapping[str, str],
+    renames: NamedTexts,
 ) -> tuple[GateChange, ...]:
     """Every finding, once: what is gone, then what asks for less, then what is only another."""
     found = []
@@ -69,14 +70,12 @@ def compare(
             new = by_file.get(renames.get(old.file, ""))
             new = new or next((it for it in others_of_head if it.digest == old.digest), None)
             others_of_head = [suite for suite in others_of_head if suite is not new]
-            kind, what = (
-                (CHANGED, f"is now named `{new.file}`") if new else (REMOVED, "no longer runs")
-            )
-            found.append(
-                GateChange(
-                    kind, f"the config `{old.file}` {what}", Origin(new.file if new else old.file)
-                )
-            )
+            if new:
+                what = f"the config `{old.file}` is now named `{new.file}`"
+                found.append(GateChange(CHANGED, what, Origin(new.file)))
+            else:
+                what = f"the config `{old.file}` no longer runs"
+                found.append(GateChange(REMOVED, what, Origin(old.file)))
         if new is not None:
             found += _suites(old, new)
     if base and not problems:
@@ -89,13 +88,8 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     """What one config does to itself."""
     file = Origin(new.file)
     yield from _policies(old, new)
-    names = sorted(
-        name for name in old.env.keys() | new.env.keys() if old.env.get(name) != new.env.get(name)
-    )
-    if names:
-        yield GateChange(
-            CHANGED, f"`env` sets {', '.join(f'`{name}`' for name in names)} differently", file
-        )
+    if names := differing_keys(old.env, new.env):
+        yield GateChange(CHANGED, f"`env` sets {names} differently", file)
     yield from (
         GateChange(CHANGED, f"`{name}` changed", file)
         for name in old.apart
@@ -108,11 +102,8 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
             yield GateChange(REMOVED, f"the target `{target.name}` is no longer used", file)
             continue
         now = new.targets[targets[number]]
-        ways = compare_models(target, now)
-        yield from (
-            GateChange(kind, f"the target changed: {what}", _at(now.origin, file))
-            for kind, what in ways
-        )
+        for kind, what in compare_models(target, now):
+            yield GateChange(kind, f"the target changed: {what}", _at(now.origin, file))
     for number, label in enumerate(old.prompts):
         if number not in prompts:
             yield GateChange(REMOVED, f"the prompt `{_short(label)}` is no longer used", file)
@@ -173,11 +164,8 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
 def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iterator[GateChange]:
     """Whether less may be asked: of all configs of a run the lowest limit counts."""
     policies = [policy for suite in (*base, *head) for policy in suite.policies]
-    kind = (
-        WEAKER
-        if any(policy.errors == "ignore" and policy.errors_up_to for policy in policies)
-        else CHANGED
-    )
+    lenient = any(policy.errors == "ignore" and policy.errors_up_to for policy in policies)
+    kind = WEAKER if lenient else CHANGED
     before, now = (
         strictest(policy.budget for suite in it for policy in suite.policies) for it in (base, head)
     )
@@ -200,9 +188,11 @@ def blocks(policies: Iterable[Policy]) -> bool:
 
 
 def _strictness(policy: Policy) -> float:
-    return {"block": 2.0, "inconclusive": 1.0}.get(
-        policy.errors, 1.0 if policy.errors_up_to == 0 else -policy.errors_up_to
-    )
+    if policy.errors == "block":
+        return 2.0
+    if policy.errors == "inconclusive" or not policy.errors_up_to:
+        return 1.0
+    return -policy.errors_up_to
 
 
 def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[GateChange]:
@@ -220,15 +210,14 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
         where, less = _at(now.origin, file), []
         if rule.name != now.name:
             yield GateChange(CHANGED, f"the rule `{rule.name}` is now named `{now.name}`", where)
-        for name, limit, become in (
-            (name, _limit(rule, name), _limit(now, name)) for name in (*_LEAST, *_MOST)
-        ):
-            if limit is not None and (
-                become is None or (become < limit if name in _LEAST else become > limit)
-            ):
-                less.append(
-                    f"is weaker: {name} {limit:g} became {'nothing' if become is None else f'{become:g}'}"
-                )
+        for name in (*_LEAST, *_MOST):
+            limit, become = _limit(rule, name), _limit(now, name)
+            if limit is None:
+                continue
+            if become is None:
+                less.append(f"is weaker: {name} {limit:g} became nothing")
+            elif become < limit if name in _LEAST else become > limit:
+                less.append(f"is weaker: {name} {limit:g} became {become:g}")
         if rule.blocking and not now.blocking:
             less.append("no longer blocks")
         if rule.runs and now.runs and now.runs.milder(rule.runs):

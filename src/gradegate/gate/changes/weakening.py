@@ -141,10 +141,8 @@ def milder(old: str, new: str) -> bool:
 def compare_means(old: float | None, new: float | None) -> Iterator[Way]:
     """What another threshold on the mean of a test or a set comes to; without one, each assertion must pass."""
     if old is None and new is not None:
-        yield (
-            WEAKER,
-            f"now the mean decides, with threshold {new:g}; before, every assertion had to pass",
-        )
+        what = f"now the mean decides, with threshold {new:g}"
+        yield WEAKER, f"{what}; before, every assertion had to pass"
     elif old is not None and new is None:
         yield WEAKER, f"its threshold {old:g} is gone"
     elif old is not None and new is not None and new < old:
@@ -155,46 +153,42 @@ def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Way]:
     """The ways in which a target or grader is another one. Values of options are not said: some are secret."""
     if old.source != new.source:
         kind = WEAKER if old.source == "model" else CHANGED
-        yield (
-            kind,
-            f"`{new.name}` gives replies from a {new.source}; `{old.name}` gave replies from a {old.source}",
-        )
+        now = f"`{new.name}` gives replies from a {new.source}"
+        yield kind, f"{now}; `{old.name}` gave replies from a {old.source}"
     if old.id != new.id:
         at = f" at {new.host}" if new.host != old.host else ""
         yield CHANGED, f"`{new.id}`{at} replaces `{old.id}`"
     elif old.host != new.host:
-        yield (
-            WEAKER,
-            f"`{new.id}` is asked at {new.host or 'this machine'}, not at {old.host or 'this machine'}",
-        )
-    before, now = dict(old.options), dict(new.options)
-    names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    if names:
-        yield (
-            CHANGED,
-            f"`{new.name}` has different settings: " + ", ".join(f"`{name}`" for name in names),
-        )
+        here, there = (model.host or "this machine" for model in (new, old))
+        yield WEAKER, f"`{new.id}` is asked at {here}, not at {there}"
+    if names := differing_keys(dict(old.options), dict(new.options)):
+        yield CHANGED, f"`{new.name}` has different settings: {names}"
+
+
+def differing_keys(old: Mapping[str, object], new: Mapping[str, object]) -> str:
+    """The keys that one of two mappings lacks or has with another value, sorted, each as code."""
+    keys = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+    return ", ".join(f"`{key}`" for key in keys)
 
 
 def _lighter(
     old: GradeTerms, new: GradeTerms, whole: Sequence[Fraction], threshold: float | None
 ) -> Iterator[Way]:
     """What a lower weight, or a lower share of the weights where their mean decides, comes to."""
-    if not old.weight or not new.weight:
-        yield from [(WEAKER, "no longer counts: its weight became 0")] if old.weight else []
+    if not old.weight:
+        return
+    if not new.weight:
+        yield WEAKER, "no longer counts: its weight became 0"
         return
     lower = new.weight < old.weight
     if threshold is not None and old.counts and new.counts:
         before, now = exact(old.weight) / whole[0], exact(new.weight) / whole[1]
         if now < before:
-            needed = (
-                1 - before < exact(threshold) <= 1 - now
-            )  # its failure failed the mean, and no longer does
+            # Its failure failed the mean, and no longer does.
+            needed = 1 - before < exact(threshold) <= 1 - now
             kind = WEAKER if lower or needed else CHANGED
-            yield (
-                kind,
-                f"counts for less of the mean: {float(before * 100):.3g} % became {float(now * 100):.3g} %",
-            )
+            shares = f"{float(before * 100):.3g} % became {float(now * 100):.3g} %"
+            yield kind, f"counts for less of the mean: {shares}"
             return
     if lower:
         yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
@@ -244,10 +238,8 @@ class Ledger:
         # How often an answer counts in rates, by how it grew: the first answers of base and head of each growth.
         self._growths: dict[Fraction, tuple[AnswerTerms, AnswerTerms]] = {}
         for old in base:
-            target, prompt = (
-                match.targets.get(old.target),
-                match.prompts.get(old.prompt, old.prompt),
-            )
+            target = match.targets.get(old.target)
+            prompt = match.prompts.get(old.prompt, old.prompt)
             # That a target or prompt is gone is said once, and not of each of its answers.
             if target is not None and (old.prompt in match.prompts or old.prompt < 0):
                 place = _Place(old.question, target, prompt)
@@ -286,36 +278,30 @@ class Ledger:
 
     def lost(self) -> Iterator[Lost]:
         """Every way in which the head asks or grades less."""
-        for place, old in (
-            (place, old) for (place, _), waiting in self._waiting.items() for old in waiting
-        ):
-            if new := _nearest(old, self._spare.get(place, [])):
-                yield from self._compared(old, new)
-            elif not old.recorded and (new := self._recorded.get(old.question)):
-                yield Lost(
-                    Found(WEAKER, "its answer is recorded now, and no model is asked"),
-                    old.name,
-                    new.origin,
-                )
-            elif place.question in self._asked:
-                target = self._match.names[1][place.target].name
-                yield Lost(
-                    Found(REMOVED, f"runs less often, or with fewer prompts, on `{target}`"),
-                    old.name,
-                )
-            elif new := self._wider(old, place):
-                yield Lost(Found(CHANGED, "has more variables"), old.name, new.origin)
-                yield from self._compared(old, new)
-            elif new := self._of_the_name(old, place):
-                yield Lost(
-                    Found(REMOVED, "its question is gone, because its variables changed"),
-                    old.name,
-                    new.origin,
-                )
-            else:
-                yield Lost(Found(REMOVED, "gone"), old.name)
-
+        for (place, _), waiting in self._waiting.items():
+            for old in waiting:
+                new, differences = self._differences(old, place)
+                for found in differences:
+                    yield Lost(found, old.name, new.origin if new else None)
         yield from self._repeated_unevenly()
+
+    def _differences(
+        self, old: AnswerTerms, place: _Place
+    ) -> tuple[AnswerTerms | None, Iterable[Found]]:
+        """The answer of the head that stands for an old one, if there is one, and what about it is less."""
+        if new := _nearest(old, self._spare.get(place, [])):
+            return new, self._compared(old, new)
+        if not old.recorded and (new := self._recorded.get(old.question)):
+            return new, [Found(WEAKER, "its answer is recorded now, and no model is asked")]
+        if place.question in self._asked:
+            target = self._match.names[1][place.target].name
+            what = f"runs less often, or with fewer prompts, on `{target}`"
+            return None, [Found(REMOVED, what)]
+        if new := self._wider(old, place):
+            return new, [Found(CHANGED, "has more variables"), *self._compared(old, new)]
+        if new := self._of_the_name(old, place):
+            return new, [Found(REMOVED, "its question is gone, because its variables changed")]
+        return None, [Found(REMOVED, "gone")]
 
     def _note_growth(self, old: AnswerTerms, new: AnswerTerms) -> None:
         self._growths.setdefault(Fraction(new.cases, old.cases), (old, new))
@@ -327,12 +313,11 @@ class Ledger:
                 what = f"counts as {many(new.cases, 'case')} in rates, not {old.cases}; other tests are not repeated as often"
                 yield Lost(Found(WEAKER, what), old.name, new.origin)
 
-    def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Lost]:
+    def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
         self._note_growth(old, new)
-        found = [*_otherwise(old, new), *compare_grades(old.grades, new.grades, new.threshold)]
-        yield from (
-            Lost(item, old.name, new.origin) for item in (*found, *self._unselected(old, new))
-        )
+        yield from _otherwise(old, new)
+        yield from compare_grades(old.grades, new.grades, new.threshold)
+        yield from self._unselected(old, new)
 
     def _unselected(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
         """The rules that no longer look at a kind of assertion of this answer, because a name became another."""
@@ -355,10 +340,8 @@ class Ledger:
                     yield Found(WEAKER, f"the rule `{rule.name}` no longer selects it", f"`{kind}`")
 
     def _of_the_name(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
-        places = (
-            self._named.get((old.description, *place[1:]), deque()) if old.description else deque()
-        )
-        while places:  # one for each answer, so that none is looked at twice
+        places = self._named.get((old.description, *place[1:]))
+        while old.description and places:  # one for each answer, so that none is looked at twice
             if new := _nearest(old, self._spare[places.popleft()]):
                 return new
         return None
@@ -368,11 +351,10 @@ class Ledger:
         variables = old.question.variables
         held = self._holding.get((variables[0], *place[1:]), []) if variables else []
         for other in held[:_MOST]:
-            same = (
-                set(variables) <= set(other.question.variables)
-                and other.question.turns == old.question.turns
-            )
-            if same and (new := _nearest(old, self._spare[other])):
+            question = other.question
+            same = question.turns == old.question.turns
+            has_more = same and set(variables) <= set(question.variables)
+            if has_more and (new := _nearest(old, self._spare[other])):
                 return new
         return None
 

@@ -1,6 +1,6 @@
 """The result of several asks of one grade, and what was noticed while asking. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gradegate.core.numbers import many, mean, percent
 from gradegate.core.usage import NO_USAGE
@@ -37,25 +37,20 @@ def concluded(asks: Sequence[Grade], lead: Lead, prior: Prior | None = None) -> 
     if where in (Standing.PASS, Standing.FAIL):
         won = [ask for ask in asks if ask.outcome.value == where.value]
         scores = [ask.score for ask in won if ask.score is not None]
-        score = float(mean(scores)) if scores else None
-        unread, confirmed = (
-            next((ask.unread for ask in won if ask.unread), ""),
-            where is Standing.FAIL,
-        )
         return replace(
             won[-1],
-            score=score,
-            unread=unread,
+            score=float(mean(scores)) if scores else None,
+            unread=next((ask.unread for ask in won if ask.unread), ""),
             usage=usage,
             votes=votes,
-            confirmed=confirmed,
+            confirmed=where is Standing.FAIL,
             model=asks[0].model,
         )
     if where is Standing.RETURNING and prior:
         reason = f"{RETURN}: it failed here, and also on {prior.failed}"
     elif where is Standing.CONTRADICTORY:
         before = f", and {prior.fails} of {prior.fails + prior.passes} before" if prior else ""
-        reason = f"{DOUBT if prior else CONTRADICTION}: {fails(votes)} of {len(votes)} asks failed{before}"
+        reason = f"{DOUBT if prior else CONTRADICTION}: {outcomes.count(Outcome.FAIL)} of {len(votes)} asks failed{before}"
     else:
         last = next(ask.reason for ask in reversed(asks) if ask.has_error)
         reason = f"failed, and re-asking gave errors: {last}"
@@ -84,21 +79,16 @@ def is_contradicted(grade: Grade) -> bool:
     return grade.has_error and bool(grade.votes) and errors <= MOST_ERRORS and not grade.undone
 
 
-def fails(votes: Iterable[Vote]) -> int:
-    """How many votes failed."""
-    return sum(vote.has_failed for vote in votes)
-
-
 def doubts(report: ReaskReport, asked: Sequence[Grade], held: bool) -> list[str]:
     """What a user should know: sentences. ``asked`` are the grades that were asked again; ``held``: 1 % is."""
-    said = []
+    doubts = []
     if report.grades and not held:
-        said.append(
+        doubts.append(
             f"re-asking {many(report.grades, 'grade')} up to a lead of {report.lead} does not keep wrong blocks below 1 %. "
             f"Lower `noise` (now {report.noise:g}), or grade fewer cases."
         )
     if noisier(report.overturned, report.grades, report.noise):
-        said.append(
+        doubts.append(
             f"the grader changed its mind on {report.overturned:,} of {many(report.grades, 'grade')}, more than `noise` allows "
             f"({percent(report.noise)}). Measure the noise with `gradegate calibrate`."
         )
@@ -106,10 +96,10 @@ def doubts(report: ReaskReport, asked: Sequence[Grade], held: bool) -> list[str]
         len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1
         for grade in asked
     ):
-        said.append(
+        doubts.append(
             "every re-ask returned the same reply, so re-asking confirms nothing. Use a temperature above 0."
         )
-    return said
+    return doubts
 
 
 def noisier(overturned: int, grades: int, noise: float) -> bool:

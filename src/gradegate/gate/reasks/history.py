@@ -58,7 +58,7 @@ def count(runs: Iterable[PastRun], model: str) -> Counted:
 
 def _returned(runs: Iterable[PastRun]) -> tuple[str, ...]:
     """The days of failing runs after which a run with the same request did not fail."""
-    failed: dict[str, str] = {}  # the day since which a request fails
+    failed = {}  # the day since which a request fails
     returned = []
     for run in runs:
         if _fails(run):
@@ -70,7 +70,7 @@ def _returned(runs: Iterable[PastRun]) -> tuple[str, ...]:
 
 def cut(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
     """The newest runs that a later count may read, whichever of the models is asked then."""
-    kept: list[int] = []
+    kept = []
     for model in {run.model for run in runs}:
         own = [place for place, run in enumerate(runs) if run.model == model]
         kept += own[_span([runs[place] for place in own]).start :]
@@ -82,14 +82,19 @@ def _span(runs: Sequence[PastRun]) -> slice:
 
     That tail begins with a failing run, and at least 3 of 4 of its runs that voted fail.
     """
-    failed, voted, end = 0, 0, len(runs)
-    for place in range(len(runs) - 1, -1, -1):
-        voted += _has_votes(runs[place])
-        if _fails(runs[place]):
-            failed += 1
-            end = place if 4 * failed >= 3 * voted else end
+    failing = voting = 0
+    end = len(runs)
+    for place, run in reversed([*enumerate(runs)]):
+        voting += _has_votes(run)
+        if _fails(run):
+            failing += 1
+            if 4 * failing >= 3 * voting:
+                end = place
     votes, first = 0, end
-    while first and (votes := votes + sum(_votes([runs[first - 1]]))) <= MOST_VOTES:
+    while first:
+        votes += sum(_votes([runs[first - 1]]))
+        if votes > MOST_VOTES:
+            break
         first -= 1
     return slice(first, end)
 

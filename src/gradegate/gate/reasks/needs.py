@@ -20,16 +20,16 @@ from gradegate.gate.reasks.ballot import is_contradicted
 from gradegate.gate.regressions import Case, is_old
 from gradegate.gate.rules import by_counts
 from gradegate.results.baseline import NEW_FAILURE
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
 from gradegate.results.rows import Row, open_in_grade, takes
 from gradegate.results.run_result import Counts
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, Struct, replace
 
 _LEAST = 8  # cases of a wave, as far as so many are open
 _MOST_TO_END = 50  # cases of missed rules that are asked to their end although no rule needs it
 
-Place = tuple[int, int]  # of a grade: the number of its row, and its position there
-Unit = tuple[Place, ...]  # the open grades of a case
+GradePlace = tuple[int, int]  # of a grade: the number of its row, and its position there
+Unit = tuple[GradePlace, ...]  # the open grades of a case
 # The outcome of what a rule counts, its open grades (none where the outcome is for good), and whether it is undone.
 _Counted = tuple[Outcome, Unit, bool]
 
@@ -76,12 +76,11 @@ def _total(tallies: Iterable[Tally]) -> Tally:
     )
 
 
-class _Part:
+class _Part(Struct):
     """A rule, or what it asks of the base or of the run alone, with what it counted for good: rows of which nothing is open."""
 
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-        self.counted: list[Tally] = []
+    rule: Rule
+    counted: list[Tally] = []
 
     def tally(self, active: Mapping[int, Opened]) -> Tally:
         """What it counts together with rows of which something is open, by their numbers."""
@@ -100,13 +99,13 @@ class Waves:
     def __init__(
         self,
         rules: Iterable[Rule],
-        rows: Iterable[Opened] | Mapping[int, Opened],
-        compared: bool = False,
+        rows: Mapping[int, Opened],
+        compared: bool,
     ) -> None:
         self._rules = [tuple(map(_Part, parts_of(rule))) for rule in rules if rule.blocking]
         self._compared = compared  # there is a base to compare with
         self._active: dict[int, Opened] = {}
-        for number, opened in rows.items() if isinstance(rows, Mapping) else enumerate(rows):
+        for number, opened in rows.items():
             self.update(number, opened)
 
     def update(self, number: int, opened: Opened) -> None:
@@ -118,25 +117,25 @@ class Waves:
         for part in chain(*self._rules):
             part.counted.append(tallied(part.rule, number, opened))
 
-    def next(self) -> list[Place]:
+    def next(self) -> list[GradePlace]:
         """The grades that are asked again now, in plan order; none where every rule is settled."""
         return self._of_unsettled(width)
 
-    def last(self) -> list[Place]:
+    def last(self) -> list[GradePlace]:
         """What missed rules count and is still open, of the first 50 cases: whoever reads the report must not mend good answers."""
-        cases: dict[int, set[Place]] = {}
+        cases: dict[int, set[GradePlace]] = {}
         for part in chain(*self._rules):
             tally = part.tally(self._active)
             for unit in tally.open if missed(part.rule, tally) else ():
                 cases.setdefault(unit[0][0], set()).update(unit)
         return sorted(place for number in sorted(cases)[:_MOST_TO_END] for place in cases[number])
 
-    def needed(self) -> list[Place]:
+    def needed(self) -> list[GradePlace]:
         """All open grades of rules that are not settled."""
         return self._of_unsettled(lambda _, tally: len(tally.open))
 
-    def _of_unsettled(self, width: Callable[[Rule, Tally], int]) -> list[Place]:
-        places: set[Place] = set()
+    def _of_unsettled(self, width: Callable[[Rule, Tally], int]) -> list[GradePlace]:
+        places: set[GradePlace] = set()
         for parts in self._rules:
             tallies = [(part.rule, part.tally(self._active)) for part in parts]
             # What drops is never known early, nor what a later run compares with.
@@ -161,7 +160,7 @@ def missed(rule: Rule, tally: Tally) -> bool:
         return most is not None and rule.max_drop is None and tally.failed > most
     passed = tally.passed + len(tally.open)
     ends = (Counts(passed, tally.failed), Counts(passed + tally.undone, tally.failed))
-    return all(by_counts(rule, end) is Outcome.FAIL for end in ends)
+    return all(by_counts(rule, end) is FAIL for end in ends)
 
 
 def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
@@ -178,7 +177,7 @@ def settled(rule: Rule, tally: Tally, compared: bool = False) -> bool:
     if missed(rule, tally):
         return True
     worst = Counts(tally.passed, tally.failed + open_)
-    return rule.min_score is None and by_counts(rule, worst) is Outcome.PASS
+    return rule.min_score is None and by_counts(rule, worst) is PASS
 
 
 def width(rule: Rule, tally: Tally) -> int:
@@ -194,19 +193,17 @@ def width(rule: Rule, tally: Tally) -> int:
 
 def tallied(rule: Rule, number: int, opened: Opened) -> Tally:
     """What the rule counts of one row, which has that number."""
-    found = list(units(rule, opened, number))
-    ended = [outcome for outcome, unit, _ in found if not unit]
-    open_ = tuple(unit for _, unit, _ in found if unit)
-    undone = sum(left for _, unit, left in found if not unit)
-    untold = tuple(unit for outcome, unit, _ in found if unit and outcome is Outcome.ERROR)
-    return Tally(
-        ended.count(Outcome.PASS),
-        ended.count(Outcome.FAIL),
-        open_,
-        ended.count(Outcome.ERROR),
-        undone,
-        untold,
-    )
+    outcomes, open_, untold, undone = [], [], [], 0
+    for outcome, unit, is_undone in units(rule, opened, number):
+        if not unit:
+            outcomes.append(outcome)
+            undone += is_undone
+            continue
+        open_.append(unit)
+        if outcome is ERROR:
+            untold.append(unit)
+    passed, failed, unsure = map(outcomes.count, Outcome)
+    return Tally(passed, failed, tuple(open_), unsure, undone, tuple(untold))
 
 
 def units(rule: Rule, opened: Opened, number: int = 0) -> Iterator[_Counted]:
@@ -232,16 +229,14 @@ def _of_case(rule: Rule, runs: Sequence[Run]) -> Iterator[_Counted]:
     case = whole(rule, [row for _, row, _ in runs])
     if case is None or not case.grades:
         return
-    (grade,), places = (
-        case.grades,
-        tuple(open_places(rule, runs)) if not case.has_passed else (),
-    )
+    (grade,) = case.grades
+    places = () if case.has_passed else tuple(open_places(rule, runs))
     if not rule.beside_base:
         yield case.outcome, places, grade.undone
     elif places and (rule.max_drop is not None or not is_old(case, grade)):
         yield case.outcome, places, False
     else:
-        yield Outcome.FAIL if grade.status == NEW_FAILURE else Outcome.PASS, (), False
+        yield FAIL if grade.status == NEW_FAILURE else PASS, (), False
 
 
 def parts_of(rule: Rule) -> Iterator[Rule]:
@@ -262,7 +257,7 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence
     found = {place: open_in_grade(row.grades, place, opened.open) for place in taken}
     for_good = Case(row, tuple(row.grades[place] for place in taken if not found[place]))
     if rule.max_drop is None and for_good.grades and for_good.standing == NEW_FAILURE:
-        yield Outcome.FAIL, []
+        yield FAIL, []
         return
     asked = [
         inner
@@ -271,9 +266,5 @@ def _beside_base(rule: Rule, opened: Opened) -> Iterator[tuple[Outcome, Sequence
         if row.has_failed and (rule.max_drop is not None or not is_old(row, row.grades[place]))
     ]
     is_new = Case(row, tuple(row.grades[place] for place in taken)).standing == NEW_FAILURE
-    certain = (
-        Outcome.ERROR
-        if any(is_contradicted(row.grades[place]) for place in taken)
-        else Outcome.PASS
-    )
-    yield (Outcome.FAIL if is_new or asked else certain), sorted(set(asked))
+    certain = ERROR if any(is_contradicted(row.grades[place]) for place in taken) else PASS
+    yield (FAIL if is_new or asked else certain), sorted(set(asked))

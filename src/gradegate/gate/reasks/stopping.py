@@ -127,9 +127,7 @@ def standing(outcomes: Sequence[Outcome], lead: Lead, prior: Prior | None = None
     A first ERROR stays one. What else is asked until one side leads, is judged by the same rule: let FAIL stand for the side that
     has to lead by more.
     """
-    fails, passes, errors = (
-        outcomes.count(it) for it in (Outcome.FAIL, Outcome.PASS, Outcome.ERROR)
-    )
+    passes, fails, errors = map(outcomes.count, Outcome)
     if prior is not None and fails:
         if errors > MOST_ERRORS:
             return Standing.UNASKABLE

@@ -20,13 +20,13 @@ from gradegate.core.conversation import Turn, Variables
 from gradegate.core.provider_spec import ProviderSpec, Verbatim
 from gradegate.core.suite import CaseOptions, Idle
 from gradegate.core.validation import wrong
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.planning.binding import tool_files as toolfiles
 from gradegate.planning.binding.models import Binder
 from gradegate.planning.binding.unknown_types import unknown
 from gradegate.planning.checks import scripts
 from gradegate.providers.api.options import TEST_PARAMETERS
-from gradegate.providers.api.provider import Provider, split_id
+from gradegate.providers.api.provider import split_id
 from gradegate.registry import suggest
 from gradegate.results.grades import Asserted
 from gradegate.sandbox.repository_code import INSTEAD, check
@@ -57,14 +57,13 @@ def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> lis
     strange = [name for name in free if name not in _grader_options()]
     idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
     known = STEERING | TEST_PARAMETERS | _grader_options() | names_of(OptionKeys)
-    said = [
-        wrongkeys.said(name, "options", known, belongs)
-        for name in strange
-        if not wrongkeys.documents(name)
-    ]
-    return [
-        Mistake(what.replace("unknown key", "unknown option"), origin, cure) for what, cure in said
-    ]
+    mistakes = []
+    for name in strange:
+        if not wrongkeys.documents(name):
+            what, cure = wrongkeys.said(name, "options", known, belongs)
+            what = what.replace("unknown key", "unknown option")
+            mistakes.append(Mistake(what, origin, cure))
+    return mistakes
 
 
 @cache
@@ -83,9 +82,8 @@ class Subject(FrozenStruct):
     options: CaseOptions
     variables: Variables
     turns: tuple[Turn, ...] = ()
-    brought: frozenset[str] = (
-        frozenset()
-    )  # variables that an answer may bring where the test has none
+    # Variables that an answer may bring where the test has none.
+    brought: frozenset[str] = frozenset()
     about: JsonObject = {}  # what the test says of itself
 
 
@@ -110,37 +108,28 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     if kind.asks.tools:
         config = toolfiles.of_assertion(spec.config, binder.workspace, binder.folder, spec.origin)
         spec = replace(spec, config=config)
-    errors: list[ConfigError] = []
-    models: Mapping[str, Provider] = {}
-    prompts = rubric.NO_RUBRIC
-    try:
+    mistakes: list[Mistake] = []
+    grader = models = None
+    with gather_mistakes(mistakes):
+        options = dict(_options(kind, spec, subject))
+        grader = _grader(kind, options, spec, subject)
+    with gather_mistakes(mistakes):
         models = binder.models(kind, spec, subject.options)
         prompts = _rubric(kind, spec, subject.options)
-    except ConfigError as e:
-        errors.append(e)
-    try:
+    with gather_mistakes(mistakes):
         if kind.scoring.share:
             check_share(f"`{spec.type}`", spec.threshold, spec.origin)
         if spec.transform:
             if kind.compares:
-                cure = "write it into `options` of the test"
-                raise ConfigError.at(
-                    f"`{spec.type}` compares unchanged answers: it takes no `transform`",
-                    spec.origin,
-                    cure,
-                )
+                what = f"`{spec.type}` compares unchanged answers: it takes no `transform`"
+                raise ConfigError.at(what, spec.origin, "write it into `options` of the test")
             scripts.check(
                 of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin
             )
-    except ConfigError as e:
-        errors.append(e)
-    try:
-        options = dict(_options(kind, spec, subject))
-        grader = _grader(kind, options, spec, subject)
-    except ConfigError as e:
-        raise ConfigError.join([e, *errors]) from e
-    if errors:
-        raise ConfigError.join(errors)
+    if (
+        mistakes or grader is None or models is None
+    ):  # what is wrong with a model may be said already
+        raise ConfigError(*dict.fromkeys(mistakes))
     asserted = Asserted(
         type=spec.type,
         value=None if spec.value is None else shown(options["value"]),  # filled in
@@ -166,14 +155,10 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
 def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
     if not spec.members:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
-    for name in [
-        name
-        for name, written in (("value", spec.value is not None), ("transform", spec.transform))
-        if written
-    ]:
-        raise ConfigError.at(
-            f"`{spec.type}` takes no `{name}`", spec.origin, "give each member its own"
-        )
+    for name, is_empty in (("value", spec.value is None), ("transform", not spec.transform)):
+        if not is_empty:
+            what = f"`{spec.type}` takes no `{name}`"
+            raise ConfigError.at(what, spec.origin, "give each member its own")
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
@@ -225,14 +210,11 @@ def _grader(kind: type[Grader], options: JsonObject, spec: Assertion, subject: S
     brought = (
         {} if kind.asks.own_context else dict.fromkeys(subject.brought, "brought by the answer")
     )
-    lacking = grader.needs({**brought, **subject.variables} if brought else subject.variables)
-    if lacking:
+    if lacking := grader.needs({**brought, **subject.variables}):
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
-    lacking = grader.needs_turns(subject.turns, subject.variables)
-    if lacking:
-        raise ConfigError.at(
-            f"`{spec.type}`: {lacking}", spec.origin, "without it there is nothing to judge by"
-        )
+    if lacking := grader.needs_turns(subject.turns, subject.variables):
+        cure = "without it there is nothing to judge by"
+        raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, cure)
     return grader
 
 

@@ -31,9 +31,8 @@ def behind(spec: ProviderSpec) -> ProviderSpec:
         return spec
     vendor, kind, model = rest
     whole = f"{vendor}:{model}" if kind == "chat" and PROVIDERS.find(vendor) else ":".join(rest)
-    renamed = (
-        NOTHING if vendor in ("google", "vertex") else options.ADALINE
-    )  # Google names them so itself
+    # Google names them so itself.
+    renamed = NOTHING if vendor in ("google", "vertex") else options.ADALINE
     config = {renamed.get(name, name): value for name, value in spec.config.items()}
     return replace(spec, id=whole, label=spec.name, config=config)
 
@@ -78,13 +77,10 @@ def how_to_serve(need: str, spec: Assertion) -> str:
     """What to do where no level names a model of that kind."""
     slug = spec.model_slug
     if slug:
-        entry = f"{slug}: openai:chat:{slug}" if need == "text" else f"{need}: PROVIDER:MODEL"
-        either = (
-            f", or <--grader openai:chat:{slug}>"
-            if need == "text"
-            else f", or <--grader {need}=PROVIDER:MODEL>"
-        )
-        return f"name its vendor: `graders: {{{entry}}}` in the file{either}"
+        entry, option = f"{need}: PROVIDER:MODEL", f"{need}=PROVIDER:MODEL"
+        if need == "text":
+            entry, option = f"{slug}: openai:chat:{slug}", f"openai:chat:{slug}"
+        return f"name its vendor: `graders: {{{entry}}}` in the file, or <--grader {option}>"
     example = _EXAMPLES[need]
     key = f"`defaultTest.options.provider: {{{need}: {example}}}`"
     return f"name a model with <--grader {need}={example}>, with {key}, or with `provider` of the assertion"
@@ -97,9 +93,7 @@ def another(need: str, model: ProviderSpec) -> str:
         PROVIDERS.find(f"{vendor}:embedding") or getattr(PROVIDERS.find(vendor), "embeds", False)
     )
     pair = f"text={model.id},{need}={f'{vendor}:embedding:MODEL' if embeds else _EXAMPLES[need]}"
-    same = (
-        ", with the same `config`"
-        if model.config.get("apiBaseUrl") or model.config.get("apiHost")
-        else ""
-    )
+    same = ""
+    if model.config.get("apiBaseUrl") or model.config.get("apiHost"):
+        same = ", with the same `config`"
     return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same}, or <--grader {pair}>"

@@ -77,9 +77,8 @@ class Binder(FrozenStruct):
             shown(spec, self.suite.env)
         )  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
-        where = (
-            str(self.folder) if runs_code(spec.id) else ""
-        )  # the same path is another file elsewhere
+        # The same path is another file elsewhere.
+        where = str(self.folder) if runs_code(spec.id) else ""
         # The same id with another environment may be asked elsewhere, with another key.
         around = {**self.suite.env.literals, **spec.env}
         key = digest(
@@ -91,7 +90,7 @@ class Binder(FrozenStruct):
                 of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin
             )
             provider_options.check(spec, build)
-            opened: list[bytes] = []
+            opened = []
             uses: set[Use] = set()
             env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
 
@@ -103,10 +102,8 @@ class Binder(FrozenStruct):
             provider = build(setting)
             provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
             provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-            provider.notes, provider.budget = (
-                provider_options.notes(spec, build),
-                self.client.budget,
-            )
+            provider.notes = provider_options.notes(spec, build)
+            provider.budget = self.client.budget
             provider.tools = declared(spec.config)
             provider.uses = spec.reads | uses if provider.url else frozenset()
             credentials.check(provider, self.egress)
@@ -181,11 +178,9 @@ class Binder(FrozenStruct):
         provider = self.provider(self._configured(model)) if model else None
         if provider and need in (provider.kinds if named else provider.unasked_kinds):
             return self_contained(provider)
-        text = (
-            None
-            if any(need in level for level in (*near, *far))
-            else self._named("text", near, far)[0]
-        )
+        text = None
+        if not any(need in level for level in (*near, *far)):
+            text, _ = self._named("text", near, far)
         if text:  # of which the vendor has a model of the other kind, at the same place and with the same key
             grader = self._configured(text)
             if grader is UNREAD:
@@ -228,8 +223,7 @@ class Binder(FrozenStruct):
             if default.key:
                 raise
             raise ConfigError(*(without_any_key(mistake, model) for mistake in e.mistakes)) from e
-        targets = (*self.suite.targets, *self.suite.others)
-        names = {name for target in targets for name in (target.id, target.label)}
+        names = {name for target in self.suite.configured for name in target.names}
         provider.chosen = describe_default(default, need, names)
         return provider
 
@@ -277,5 +271,4 @@ class Binder(FrozenStruct):
             spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}")
         ):  # which is told at its own line
             return spec
-        configured = (*self.suite.targets, *self.suite.others)
-        return next((target for target in configured if spec.id in (target.id, target.label)), spec)
+        return next((it for it in self.suite.configured if spec.id in it.names), spec)

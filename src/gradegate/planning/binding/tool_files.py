@@ -50,10 +50,9 @@ def of_assertion(
 def _names_file(value: Any) -> bool:
     if isinstance(value, str):
         return value.startswith("file://")
-    inside = (
-        value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    )
-    return any(map(_names_file, inside))
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    return isinstance(value, list) and any(map(_names_file, value))
 
 
 def _filled(value: Any, content: Any) -> Any:

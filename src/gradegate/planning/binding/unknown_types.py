@@ -136,7 +136,7 @@ def folded(name: str) -> str:
 def spelled(name: str) -> str:
     """A tool's own spelling as types are written here: ``PlanQualityMetric`` is ``plan-quality``."""
     whole = name if name.endswith(("GEval", "JevEval")) else name.removesuffix("Metric")
-    parts: list[str] = []
+    parts = []
     for at, letter in enumerate(whole):
         begins = (
             letter.isupper()

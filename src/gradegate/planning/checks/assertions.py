@@ -18,9 +18,7 @@ def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
     """Comparing takes two outputs of a case, and comparing scores takes assertions that give some."""
     outputs = Counter(job.number for job in jobs)
     for job in jobs:
-        comparing = [
-            bound for binding in job.assertions for bound in binding.bounds if binding.compares
-        ]
+        comparing = [bound for bound in job.bounds if bound.compares]
         for bound in comparing:
             asserted = bound.asserted
             if outputs[job.number] < 2:
@@ -74,7 +72,7 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
             what = f"the threshold of `{binding.asserted.type}` is {limit:g}: if this is per cent, write {meant:g}"
             yield Note(what, binding.asserted.origin)
     for job in jobs:
-        for bound in (bound for binding in job.assertions for bound in binding.bounds):
+        for bound in job.bounds:
             if ignored := bound.grader.ignores(job.case.turns):
                 yield Note(f"`{bound.asserted.type}`: {ignored}", bound.asserted.origin)
     for case in cases:

@@ -19,17 +19,12 @@ def check(provider: Provider, egress: Egress) -> None:
     if not provider.url:
         return
     if nowhere := unreachable(provider.url, egress.variables):
-        raise ConfigError.at(
-            f"`{provider.name}` cannot be called: {nowhere[0]}", provider.origin, nowhere[1]
-        )
-    objection = egress.reaches(provider.url)
-    if objection:
+        why, cure = nowhere
+        raise ConfigError.at(f"`{provider.name}` cannot be called: {why}", provider.origin, cure)
+    if objection := egress.reaches(provider.url):
         what = f"`{provider.name}` would ask {provider.host}: {objection}"
-        raise ConfigError.at(
-            what,
-            provider.origin,
-            _allow(provider.host) if objection == PRIVATE else "name another host",
-        )
+        cure = _allow(provider.host) if objection == PRIVATE else "name another host"
+        raise ConfigError.at(what, provider.origin, cure)
     headers = dict((provider.spec.config.get("headers") if provider.spec else None) or {})
     if any(str(name).strip().lower() == FRAMING for name in headers):
         what = f"the header `{FRAMING}` of `{provider.name}` sets where a request ends, which gradegate does itself"
@@ -39,13 +34,11 @@ def check(provider: Provider, egress: Egress) -> None:
         what = f"the header `{overriding[0]}` of `{provider.name}` makes another request of one with a key"
         raise ConfigError.at(what, provider.origin, "remove it")
     places = addresses(provider.url, headers)
-    mistakes = tuple(
-        mistake
-        for use in sorted(provider.uses)
-        for mistake in _mistakes(use, provider, egress, places)
-    )
+    mistakes: dict[Mistake, None] = {}
+    for use in sorted(provider.uses):
+        mistakes |= dict.fromkeys(_mistakes(use, provider, egress, places))
     if mistakes:
-        raise ConfigError(*dict.fromkeys(mistakes))
+        raise ConfigError(*mistakes)
 
 
 def _overrides_method(header: str) -> bool:
@@ -88,18 +81,13 @@ def _mistakes(
     )
     if signs_as and sent == FIELD and not own and use.place != signs_as:
         cure = f"write it as `{signs_as}` of a `bedrock` provider, or leave it to the environment"
-        yield Mistake(
-            f"`{provider.name}` would send {name}, which is for signing and must not be sent",
-            provider.origin,
-            cure,
-        )
+        what = f"`{provider.name}` would send {name}, which is for signing and must not be sent"
+        yield Mistake(what, provider.origin, cure)
         return
     if sent != FIELD and egress.is_vendors(name):
         if provider.fields:
-            what, cure = (
-                "a vendor's key is sent only as the credential of a provider",
-                f"write `apiKeyEnvar: {name}`",
-            )
+            what = "a vendor's key is sent only as the credential of a provider"
+            cure = f"write `apiKeyEnvar: {name}`"
         else:
             what = "`http:` is for applications and sends no vendor's key"
             cure = "give the gateway's key its own variable name, or use the vendor's provider"
@@ -122,12 +110,10 @@ def _mistakes(
             if not egress.reaches_host(name, url, listed=not provider.fields):
                 host = host_of(url)
                 what = f"`{provider.name}` would send {name} to {host}, which is not a host of that key"
-                free = (
-                    ""
-                    if egress.is_vendors(name)
-                    else f", or, if it is not a secret, `allowed-env: {name}`"
-                )
-                yield Mistake(what, provider.origin, _allow(host) + free)
+                cure = _allow(host)
+                if not egress.is_vendors(name):
+                    cure += f", or, if it is not a secret, `allowed-env: {name}`"
+                yield Mistake(what, provider.origin, cure)
         if not egress.fits_request(name, provider.method, provider.url):
             what = f"`{provider.name}`: {strange_request(name, provider.method, provider.url)}"
             yield Mistake(what, provider.origin, "correct the address in its config")

@@ -63,8 +63,6 @@ def _unknown(
         if name in _CONSTANTS:
             cure = f"write `{_CONSTANTS[name]}` for the constant; {cure}"
         if any(name == other.name for other in later):
-            what, cure = (
-                f"the derived metric `{spec.name}` reads `{name}` before it is calculated",
-                "move it further up",
-            )
+            what = f"the derived metric `{spec.name}` reads `{name}` before it is calculated"
+            cure = "move it further up"
         yield Mistake(what, spec.origin, cure)

@@ -22,9 +22,7 @@ from gradegate.templating import json_schema as schemas
 
 def graders(suite: Suite) -> Iterator[Mistake]:
     """A grader of the command line that cannot be what it is named for, though no assertion asks it."""
-    configured = {
-        name for spec in (*suite.targets, *suite.others) for name in (spec.id, spec.label)
-    }
+    configured = {name for spec in suite.configured for name in spec.names}
     for kind, spec in suite.given.items():
         if kind == "*" or spec.id in configured:
             continue

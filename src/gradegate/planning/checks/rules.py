@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from gradegate.core.assertion import Assertion
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, name_some
 from gradegate.core.policy import Note, Policy, Rule, Select
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import as_share
@@ -36,16 +36,11 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             cure = f"correct `select`: {_selectable(rule, jobs)}"
             # A derived metric may be what its pattern means.
             means = Select(metric=rule.select.metric)
-            metric = next(
-                (
-                    it.name
-                    for it in suite.derived
-                    if means.metric and means.takes("", it.name, "", "")
-                ),
-                "",
-            )
-            if metric:
-                what = f"{what}: `{metric}` is a derived metric: it is shown and decides nothing"
+            metrics = [it.name for it in suite.derived if means.takes("", it.name, "", "")]
+            if means.metric and metrics:
+                what = (
+                    f"{what}: `{metrics[0]}` is a derived metric: it is shown and decides nothing"
+                )
                 cure = "select the metrics that it uses"
             elif options and _would_select(rule, suite):
                 what = f"the rule `{rule.name}` selects nothing of what {' and '.join(options)} leaves to ask"
@@ -81,7 +76,7 @@ def _would_select(rule: Rule, suite: Suite) -> bool:
         )
         for case in suite.cases
         for assertion in case.assertions
-        for target in (*suite.targets, *suite.others)
+        for target in suite.configured
     )
 
 
@@ -98,7 +93,7 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     if any(rule.every_case for rule in rules):
         return
     left: dict[int, Asserted] = {}
-    taken: set[int] = set()
+    taken = set()
     for job in jobs:
         left |= {
             id(binding.asserted): binding.asserted
@@ -155,12 +150,9 @@ def _instead(key: str, pattern: str, counting: Sequence[JsonObject]) -> str:
     values = sorted({names[key] for names in counting if names[key]})
     if not values:
         return f"no assertion that it could select has a {key}"
-    near = sorted(
+    nearest = sorted(
         values[:1000],
         key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio(),
     )
-    shown = ", ".join(
-        f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in near[:MOST_SHOWN]
-    )
-    more = f" and {len(values) - MOST_SHOWN:,} more" if len(values) > MOST_SHOWN else ""
-    return f"there is {key} {shown}{more}"
+    names = [f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in nearest + values[1000:]]
+    return f"there is {key} {name_some(names[:MOST_SHOWN], len(names))}"

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-from typing import Any
 from uuid import UUID
 
 from gradegate.core.provider_spec import Code
 from gradegate.core.suite import Case, Suite
-from gradegate.errors import ConfigError, Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.planning.identity import Ordinals, digest
 from gradegate.structs import replace
 from gradegate.templating.script import Function, Script, ScriptError, of_transform
@@ -42,30 +41,22 @@ def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
     cases, mistakes = [], list[Mistake]()
     seen = Ordinals()
     for case in suite.cases:
-        try:
-            # An id of the test's own is the same in every run: answers, replies and baselines are known again by it.
-            asked = digest([PurePosixPath(suite.file).name, case.description, case.vars])
-            uuid = (
-                UUID(bytes=digest([asked.hex(), seen.next(asked) + 1])[:16], version=4)
-                if case.options.transform_vars
-                else ""
-            )
-            cases.append(_with_made_vars(case, str(uuid)) if uuid else case)
-        except ConfigError as e:
-            cases.append(case)
-            mistakes += e.mistakes
+        with gather_mistakes(mistakes):
+            if case.options.transform_vars:
+                # An id of the test's own is the same in every run: answers, replies and baselines are known again by it.
+                asked = digest([PurePosixPath(suite.file).name, case.description, case.vars])
+                uuid = UUID(bytes=digest([asked.hex(), seen.next(asked) + 1])[:16], version=4)
+                case = _with_made_vars(case, str(uuid))  # noqa: PLW2901
+        cases.append(case)
     return replace(suite, cases=tuple(cases)), mistakes
 
 
 def _with_made_vars(case: Case, uuid: str) -> Case:
     code = case.options.transform_vars
     try:
-        given: dict[str, Any] = dict(case.vars)
-        made = (
-            of_transform(code, "vars")
-            .call(given, {"prompt": {}, "vars": given, "uuid": uuid})
-            .value
-        )
+        given = dict(case.vars)
+        context = {"prompt": {}, "vars": given, "uuid": uuid}
+        made = of_transform(code, "vars").call(given, context).value
     except ScriptError as e:
         raise ConfigError(mistake(e, code, "`transformVars`", case.origin)) from e
     if not isinstance(made, Mapping):

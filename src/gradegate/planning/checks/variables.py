@@ -80,40 +80,31 @@ class Names(Struct):
                 for other in sorted(unknown(value, values)):
                     text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
                     self.left[Note(text, case.origin)] = None
-        recorded = case.recorded
-        for prompt in prompts if not recorded and not case.turns else ():
+        if case.recorded:
+            prompts = targets = ()
+        for prompt in prompts if not case.turns else ():
             source = case.options.prefix + prompt.text + case.options.suffix
             if is_unchanged(source):
                 text = "the prompt has braces that are not closed on their line, so it is sent unchanged, as in promptfoo"
                 self.left[Note(text, prompt.origin)] = None
             else:
                 self._fill("the prompt", prompt.origin, [source], values)
-        for target in targets if not recorded else ():
+        for target in targets:
             if texts := [*target.templates]:
                 self._fill(f"the request of `{target.name}`", target.origin, texts, values, _SENT)
         self._rubric(
             "the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values
         )
         for assertion in _each(case.assertions):
+            origin = assertion.origin
             if texts := [text for text in _texts(assertion.value) if is_template(text)]:
                 grader = GRADERS.find(assertion.type.removeprefix("not-"))
-                read = (
-                    grader is not None and "text" in grader.asks.models
-                )  # what is compared has no comments
-                self._fill(
-                    f"the value of `{assertion.type}`",
-                    assertion.origin,
-                    texts,
-                    values,
-                    compared=not read,
-                )
-            if assertion.rubric_prompt:
-                self._rubric(
-                    f"the `rubricPrompt` of `{assertion.type}`",
-                    assertion.origin,
-                    assertion.rubric_prompt,
-                    values,
-                )
+                # What is compared has no comments.
+                compared = grader is None or "text" not in grader.asks.models
+                what = f"the value of `{assertion.type}`"
+                self._fill(what, origin, texts, values, compared=compared)
+            what = f"the `rubricPrompt` of `{assertion.type}`"
+            self._rubric(what, origin, assertion.rubric_prompt, values)
 
     def _rubric(self, what: str, origin: Origin, written: Any, values: JsonObject) -> None:
         """A grading prompt has the variables of its grader as well; one prompt may serve several graders."""
@@ -151,18 +142,16 @@ class Names(Struct):
         nowhere = _Place(what, origin), frozenset[str]()
         if not any(map(is_template, texts)):
             return nowhere
-        if (
-            added is not _SENT
-        ):  # a provider's config reads more, and was looked at when it was bound
+        if added is not _SENT:
+            # A provider's config reads more, and was looked at when it was bound.
             self._look(what, origin, texts)
-        blank = (
-            {it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values}
-            if added is _SENT
-            else ()
-        )
-        for expression in sorted(blank):
-            self.left[Note(f"{what}: `{expression}` {_UUID}", origin)] = None
-            texts = [text.replace(expression, "") for text in texts]
+        else:
+            blank = {
+                it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values
+            }
+            for expression in sorted(blank):
+                self.left[Note(f"{what}: `{expression}` {_UUID}", origin)] = None
+                texts = [text.replace(expression, "") for text in texts]
         try:
             asked = frozenset().union(
                 *(needs(text, comments=compared or added is _SENT) for text in texts)
@@ -189,13 +178,8 @@ class Names(Struct):
                 cure = (
                     "remove it: a vendor's key is never allowed in a text, even with `allowed-env`"
                 )
-            self.closed[
-                Mistake(
-                    f"{what} shows the environment's {name}, allowed only in a provider's config",
-                    origin,
-                    cure,
-                )
-            ] = None
+            shows = f"{what} shows the environment's {name}, allowed only in a provider's config"
+            self.closed[Mistake(shows, origin, cure)] = None
 
     def mistakes(self) -> Iterator[Mistake]:
         """A variable that is not defined in any of the cases in which it is asked for, or is closed."""
@@ -203,14 +187,18 @@ class Names(Struct):
         for place in self.places.values():
             for name, count in sorted(place.without.items()):
                 if count == place.times and not (self.partial and name in self.defined):
-                    what = f"{place.what} asks for the variable `{name}`, which no test defines"
-                    if name in self.defined:
-                        what = f"{place.what} asks for the variable `{name}`, which its test does not define"
+                    lacks = "which its test does not define"
+                    if name not in self.defined:
+                        lacks = "which no test defines"
+                    what = f"{place.what} asks for the variable `{name}`, {lacks}"
                     likely = near(name, {*self.defined, *place.added} - {name})
-                    meant = f"`--var {name}=...`" if likely in self.given else f'"{likely}"'
-                    added = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
-                    cure = f"did you mean {meant}?" if likely else added
-                    cure = _RUBRIC if name == "value" and "rubric" in place.added else cure
+                    cure = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
+                    if name == "value" and "rubric" in place.added:
+                        cure = _RUBRIC
+                    elif likely in self.given:
+                        cure = f"did you mean `--var {name}=...`?"
+                    elif likely:
+                        cure = f'did you mean "{likely}"?'
                     yield Mistake(what, place.origin, cure)
 
     def notes(self) -> Iterator[Note]:

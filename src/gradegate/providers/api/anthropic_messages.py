@@ -7,7 +7,6 @@ output: ``output_config.format``, else a forced tool
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from gradegate.core.conversation import Image, Request
 from gradegate.providers.api.chat_api import (
@@ -20,7 +19,6 @@ from gradegate.providers.api.chat_api import (
     members,
     picked,
     text_of,
-    total,
 )
 from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
 from gradegate.structs import JsonObject
@@ -34,11 +32,6 @@ SENT = (
 OPTIONS = (*SENT, "effort", "output_format", "extra_body", "passthrough")
 MAX_TOKENS = 8192  # the API wants a limit; thinking counts towards it
 _SAMPLED = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4(-[0-6])?($|-\d{8}|-latest|@))")
-_READ = (
-    "input_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-)  # the first leaves out the others
 TAKEN = Taken(
     "Claude",
     (
@@ -55,6 +48,12 @@ class Messages(Shape):
     """Questions to Claude, and its answers; ``model`` tells whether it takes a temperature."""
 
     finished = ("end_turn", "stop_sequence")
+    prompt_counts = (
+        "input_tokens",
+        "cache_creation_input_tokens",
+        "cache_read_input_tokens",
+    )  # the first leaves out the others
+    answer_count = "output_tokens"
     takes_bounds = False
     required_limit = MAX_TOKENS
 
@@ -71,7 +70,7 @@ class Messages(Shape):
             "schema",
         ), (called, "tool")
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """Without the model, which Bedrock and Vertex name in the URL."""
         config = self.config
         system, rest = TAKEN.split(request.messages)
@@ -107,23 +106,18 @@ class Messages(Shape):
         refused = finish == "content_filter"
         if refused:
             text = text or str(members(response.get("stop_details")).get("explanation") or "")
-        own = set(map(id, calls))
-        told = [block for block in content if block.get("type") in _HOSTED or id(block) in own]
-        return ModelOutput(text, finish, refused, told)
-
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them; what went through a cache is apart."""
-        usage = members(response.get("usage"))
-        return total(usage, *_READ), usage.get("output_tokens")
+        own_ids = set(map(id, calls))
+        tool_calls = [
+            block for block in content if block.get("type") in _HOSTED or id(block) in own_ids
+        ]
+        return ModelOutput(text, finish, refused, tool_calls)
 
 
 def _content(parts: Parts) -> str | list[JsonObject]:
     only = parts[0] if len(parts) == 1 else None
-    return (
-        only
-        if isinstance(only, str) and not isinstance(only, Image)
-        else [_block(part) for part in parts]
-    )
+    if isinstance(only, str) and not isinstance(only, Image):
+        return only
+    return [_block(part) for part in parts]
 
 
 def _block(part: Part) -> JsonObject:

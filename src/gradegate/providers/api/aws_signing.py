@@ -15,7 +15,9 @@ from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
 
 SECONDS = 3600  # that a key lives, or the credentials where they end before; the service allows twelve hours
-_HOST, _SERVICE, _ALGORITHM = "bedrock.amazonaws.com", "bedrock", "AWS4-HMAC-SHA256"
+_HOST = "bedrock.amazonaws.com"
+_SERVICE = "bedrock"
+_ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ def signed_headers(
     credentials: Credentials, region: str, url: str, content: bytes, at: datetime | None = None
 ) -> dict[str, str]:
     """The headers that sign a POST of a content to an address without a query, now or at another time (UTC)."""
-    time, place = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ"), urlsplit(url)
+    time = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    place = urlsplit(url)
     scope = (time[:8], region, _SERVICE, "aws4_request")
     own = {
         "X-Amz-Date": time,

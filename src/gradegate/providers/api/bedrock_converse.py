@@ -21,11 +21,10 @@ from gradegate.providers.api.chat_api import (
     objects,
     picked,
     text_of,
-    total,
 )
 from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
 from gradegate.structs import JsonObject
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 
 INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
 _ALIASES = {
@@ -39,31 +38,19 @@ _ALIASES = {
     "stop_sequences": "stopSequences",
     "topK": "top_k",
 }
-_GROUPS = (
-    "inferenceConfig",
-    "interfaceConfig",
-    "textGenerationConfig",
-)  # of Converse, and of single vendors' models
+# Of Converse, and of single vendors' models
+_GROUPS = ("inferenceConfig", "interfaceConfig", "textGenerationConfig")
 BESIDE = (
     "additionalModelResponseFieldPaths", "guardrailConfig", "outputConfig", "performanceConfig", "requestMetadata",
     "serviceTier", "toolConfig",
 )  # fmt: skip
-_MODELS = (
-    "thinking",
-    "reasoningConfig",
-    "reasoning_effort",
-    "anthropic_beta",
-)  # what single vendors' models take
+# What single vendors' models take
+_MODELS = ("thinking", "reasoningConfig", "reasoning_effort", "anthropic_beta")
 _GUARDRAIL = ("guardrailIdentifier", "guardrailVersion", "trace")
 OPTIONS = (
     *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
-_READ = (
-    "inputTokens",
-    "cacheReadInputTokens",
-    "cacheWriteInputTokens",
-)  # the first leaves out the others
 _OWN = "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
 _TAKEN = Taken("Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False)
 
@@ -72,14 +59,19 @@ class Converse(Shape):
     """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
 
     finished = ("end_turn", "stop_sequence")
+    prompt_counts = (
+        "inputTokens",
+        "cacheReadInputTokens",
+        "cacheWriteInputTokens",
+    )  # the first leaves out the others
+    answer_count = "outputTokens"
     takes_bounds = False
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
         flat = _flat(config)
-        reasons = (
-            members(config.get("reasoningConfig")).get("type") == "enabled"
-        )  # Nova takes no temperature then
+        # Nova takes no temperature then
+        reasons = members(config.get("reasoningConfig")).get("type") == "enabled"
         thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
         super().__init__(flat, heats=not reasons and not thinks, insists=thinks)
         self._nova_reasons = reasons
@@ -102,7 +94,7 @@ class Converse(Shape):
             ({"toolConfig": called}, "tool"),
         )
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """Without the temperature. Raises ProviderError for an image that is only named."""
         system, rest = _TAKEN.split(request.messages)
         options = {**self.config, **_flat(request.options)}
@@ -127,10 +119,8 @@ class Converse(Shape):
             }
         elif options.get("top_k") is not None:
             more = {"top_k": options["top_k"], **more}
-        named, version = (
-            options.get("guardrailIdentifier"),
-            options.get("guardrailVersion") or "DRAFT",
-        )
+        named = options.get("guardrailIdentifier")
+        version = options.get("guardrailVersion") or "DRAFT"
         guardrail = {
             "guardrailIdentifier": str(named),
             "guardrailVersion": str(version),
@@ -169,13 +159,8 @@ class Converse(Shape):
         finish = self.ended(response.get("stopReason"), calls)
         return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls)
 
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them; what went through a cache is apart."""
-        usage = members(response.get("usage"))
-        return total(usage, *_READ), usage.get("outputTokens")
 
-
-def _flat(config: JsonObject) -> dict[str, Any]:
+def _flat(config: JsonObject) -> JsonObject:
     """The options under Converse's names, those of groups beside the others; what has Converse's own name wins."""
     groups = [config[name] for name in _GROUPS if isinstance(config.get(name), Mapping)]
     flat: dict[str, Any] = {}
@@ -189,12 +174,11 @@ def _flat(config: JsonObject) -> dict[str, Any]:
 
 
 def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
-    tools, choice = (
-        objects(options.get("tools")),
-        options.get("toolChoice") or options.get("tool_choice"),
-    )
+    tools = objects(options.get("tools"))
+    choice = options.get("toolChoice") or options.get("tool_choice")
     # Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it.
-    word, name = str(choice or ""), ""
+    word = str(choice or "")
+    name = ""
     if isinstance(choice, Mapping):
         inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
         name = str(next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), ""))
@@ -205,7 +189,7 @@ def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
         )
     if not tools or word == "none":  # Converse has no word for none
         return
-    chosen: JsonObject = (
+    chosen = (
         {"tool": {"name": name}}
         if name
         else {"any": {}}
@@ -246,17 +230,18 @@ def _block(part: Part) -> JsonObject:
             return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments}}
         case ToolResult():
             return {"toolResult": {"toolUseId": part.id, "content": [{"text": part.content}]}}
-    encoded = chat.image_of(part)  # which may be a data URI in place of the base64 text
+    encoded = chat_prompt.image_of(part)  # which may be a data URI in place of the base64 text
     return {**part, "image": {**part["image"], **_image(encoded)["image"]}} if encoded else part
 
 
 def _image(image: str) -> JsonObject:
-    encoded, address = data_of(image), image.strip()
+    encoded = data_of(image)
+    address = image.strip()
     if not encoded and not address.startswith("s3://"):
         raise ProviderError(
             "Bedrock takes an image as data or from s3://, and reads no other address",
             Trouble.SETUP,
         )
     kind = encoded[0].removeprefix("image/") if encoded else address.rpartition(".")[2].lower()
-    source: JsonObject = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
+    source = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
     return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": source}}

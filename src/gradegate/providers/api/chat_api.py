@@ -18,14 +18,10 @@ WORDS = {
     "content_filter": "content_filter content_filtered refusal safety blocklist prohibited_content recitation spii language "
     "image_safety image_prohibited_content image_recitation model_armor escalation guardrail_intervened",
 }
-WHOLE = (
-    "",
-    "stop",
-    "tool_calls",
-)  # of answers that came to their end, and of those of which nobody says
-_JOINED = re.compile(
-    r"[- ]|(?<=[a-z])(?=[A-Z])"
-)  # what may stand for the underscore between two words
+# Of answers that came to their end, and of those of which nobody says
+WHOLE = ("", "stop", "tool_calls")
+# What may stand for the underscore between two words
+_JOINED = re.compile(r"[- ]|(?<=[a-z])(?=[A-Z])")
 
 
 def _plain(word: str) -> str:
@@ -89,12 +85,13 @@ class ModelOutput(FrozenStruct):
 # What joins a body to ask for JSON, and what the answer is where the endpoint keeps to it: "schema", JSON of the schema; "tool", the
 # input of our own tool; empty where the schema is not sent.
 Form = tuple[JsonObject, str]
-Send = Callable[[dict[str, Any], str], Reply]
+Send = Callable[[JsonObject, str], Reply]
 _PLAIN: Form = ({}, "")
 _SOME: Any = "any schema"  # in place of one: what a request asks for beside it is what counts
 REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand
 # The most tokens of a grader's first reply where the config sets no limit: of a model that answers at once, and of one that reasons first.
-REPLY_TOKENS, REASONING_TOKENS = 1024, 8192
+REPLY_TOKENS = 1024
+REASONING_TOKENS = 8192
 Place = tuple[str, ...]  # keys on the way into a body
 
 
@@ -120,6 +117,9 @@ class Shape:
     own = False
     # Where in a body the limit of the answer's tokens may stand, best first.
     limit_places: tuple[Place, ...] = (("max_tokens",),)
+    # The names of the counts of tokens in `usage`; what a cache read or wrote may have counts of its own.
+    prompt_counts: ClassVar[tuple[str, ...]] = ("prompt_tokens",)
+    answer_count = "completion_tokens"
     required_limit: ClassVar[int | None] = None  # of an API that takes no request without one
 
     def __init__(
@@ -129,7 +129,9 @@ class Shape:
         heats: bool = True,
         insists: bool = False,
     ) -> None:
-        self.config, self._heats, self._insists = config, heats, insists
+        self.config = config
+        self._heats = heats
+        self._insists = insists
         self.reasons = not heats  # before it answers
         self._forms_left = MOST  # counted from the last one; those before were refused
         self._refused_limits = 0  # the places before this one were refused
@@ -154,12 +156,12 @@ class Shape:
         A form counts as refused only when the same question without it is answered.
         """
         body = self.body(request)
-        is_set = any(
-            _collide(form, body) for form, _ in self.forms(_SOME)
-        )  # the config itself says in which form
+        # The config itself says in which form
+        is_set = any(_collide(form, body) for form, _ in self.forms(_SOME))
         forms: list[Form] = []
         if request.schema is not None and not is_set:
-            exact, schema = _exact(request.schema), portable(request.schema, self.takes_bounds)
+            exact = _exact(request.schema)
+            schema = portable(request.schema, self.takes_bounds)
             if exact != schema and not self.own:
                 forms += self.forms(exact)[:1]
             forms += self.forms(schema)
@@ -203,7 +205,8 @@ class Shape:
                 if e.status not in REFUSALS:
                     raise
                 if heats and heat != own and "temperature" in str(e):
-                    heats, heat = False, own
+                    heats = False
+                    heat = own
                 elif limited and not written and places[0][-1] in str(e) and len(places) > 1:
                     places.pop(0)
                 elif limited and not written and is_first and not self.required_limit:
@@ -226,7 +229,7 @@ class Shape:
                 return place, value
         return (), None
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The body of a request, without what names the model where the URL does."""
         raise NotImplementedError
 
@@ -240,7 +243,8 @@ class Shape:
 
     def tokens(self, response: JsonObject) -> tuple[Any, Any]:
         """The tokens of prompt and answer as a response counts them; None where it does not."""
-        raise NotImplementedError
+        usage = members(response.get("usage"))
+        return total(usage, *self.prompt_counts), usage.get(self.answer_count)
 
     def ended(self, word: Any, calls: Any = ()) -> str:
         """Why an answer ended, by the vendor's ``word``; one that calls tools of the caller's has not come to its end."""
@@ -261,7 +265,7 @@ def data_of(image: str) -> tuple[str, str] | None:
     return (match[1].lower(), "".join(match[2].split())) if match else None
 
 
-def joined(*parts: JsonObject) -> dict[str, Any]:
+def joined(*parts: JsonObject) -> JsonObject:
     """The parts in one; later ones win, and objects under the same key are joined in turn."""
     whole: dict[str, Any] = {}
     for part in parts:
@@ -295,11 +299,9 @@ def members(value: Any) -> JsonObject:
 
 def objects(value: Any) -> list[JsonObject]:
     """The objects of a list of a response; other items are left out."""
-    return (
-        [item for item in value if isinstance(item, dict | Mapping)]
-        if isinstance(value, list)
-        else []
-    )
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, dict | Mapping)]
+    return []
 
 
 def blocks(content: Any) -> list[JsonObject]:

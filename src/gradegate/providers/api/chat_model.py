@@ -1,6 +1,5 @@
 """A chat model behind HTTP: a shape says what is asked and answered, the provider where, who asks and what it costs."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -11,14 +10,7 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import Headers, bearer
 from gradegate.providers.api import options
-from gradegate.providers.api.chat_api import (
-    TOOL,
-    NoOutput,
-    Shape,
-    members,
-    objects,
-    picked,
-)
+from gradegate.providers.api.chat_api import TOOL, NoOutput, Shape, members, objects, picked
 from gradegate.providers.api.content import CALLS, UNTOLD, uniform
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (
@@ -33,7 +25,7 @@ from gradegate.providers.api.json_http import (
     vector,
 )
 from gradegate.providers.api.openai_chat import SENT, Completions
-from gradegate.providers.api.prices import PRICES
+from gradegate.providers.api.prices import PRICES, is_number
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.providers.cache.call import named_model, paid
 from gradegate.security.vendors import Vendor
@@ -77,7 +69,8 @@ class ChatModel(Model):
         beside: JsonObject | None = None,
     ) -> None:
         super().__init__(setting, url, headers, model)
-        self._shape, self._beside = shape, beside or {}
+        self._shape = shape
+        self._beside = beside or {}
         shape.own = OWN.owns(url)
         # What the endpoint does with a schema: the option, else what its host is known for. Anthropic ignores one in the form of OpenAI's
         # API: https://platform.claude.com/docs/en/api/openai-sdk
@@ -116,9 +109,8 @@ class ChatModel(Model):
         try:
             response, seconds = self._post({**self._beside, **body})
         except ProviderError as e:
-            if (
-                e.trouble is Trouble.REFUSED
-            ):  # a filter in front of the model declined: that is its answer
+            # A filter in front of the model declined: that is its answer
+            if e.trouble is Trouble.REFUSED:
                 return Reply(str(e), Usage(1, unpriced=1), "content_filter", refused=True)
             raise
         usage = self._usage(response, seconds)
@@ -127,11 +119,9 @@ class ChatModel(Model):
         except NoOutput as e:
             paid(usage)
             raise ProviderError(f"{self.host} answered {e}") from e
-        text, finish, calls = (
-            answer.text,
-            answer.finish_reason,
-            [uniform(call) for call in answer.tool_calls],
-        )
+        text = answer.text
+        finish = answer.finish_reason
+        calls = [uniform(call) for call in answer.tool_calls]
         metadata: dict[str, Any] = {CALLS: calls} if calls else {}
         constrained = holds == "schema" and self.structured == ENFORCED
         called = [(call["type"], call["function"]["name"]) for call in calls]
@@ -142,18 +132,14 @@ class ChatModel(Model):
         ):
             # Our own tool and nothing else, no tool of the vendor's own side: its input is the answer, and complete; a text
             # beside it is no part of it.
-            text, finish, metadata = (
-                calls[0]["function"]["arguments"],
-                "stop" if finish == "tool_calls" else finish,
-                {},
-            )
+            text = calls[0]["function"]["arguments"]
+            finish = "stop" if finish == "tool_calls" else finish
+            metadata = {}
             constrained = self._config.get("structured") != REQUESTED
         elif finish == "tool_calls" and not calls and not self._shape.own:
             # Gateways make the form by a tool of their own, and keep its word for the end.
-            finish, metadata = (
-                "stop",
-                {UNTOLD: "the answer ended to call a tool, but contains no call"},
-            )
+            finish = "stop"
+            metadata = {UNTOLD: "the answer ended to call a tool, but contains no call"}
         return Reply(
             text, usage, finish, answer.refused, metadata, constrained, named_model(response)
         )
@@ -174,7 +160,7 @@ class Embeddings(Model):
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """One vector for each text, in order. Raises ProviderError."""
-        found: list[list[float]] = []
+        found = []
         usage = Usage()
         for start in range(0, len(texts), self.most):
             batch = texts[start : start + self.most]
@@ -185,7 +171,7 @@ class Embeddings(Model):
             usage = usage + spent
         return found, usage
 
-    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _body(self, texts: Sequence[str]) -> JsonObject:
         options = {**picked(self._config, self.sent), **(self._config.get("passthrough") or {})}
         return {"model": self._model, "input": list(texts), **options}
 
@@ -262,24 +248,25 @@ class Service(FrozenStruct):
     def vendor(self) -> Vendor:
         """Where its keys may go: its own host, and the address that the environment gives."""
         place = urlsplit(self.base)
-        own = place.scheme == "https" and "{" not in place.netloc
-        given = tuple(
+        is_own_host = place.scheme == "https" and "{" not in place.netloc
+        address_variables = tuple(
             variable
             for option, variable in self.parts.items()
             if self.base.removeprefix("https://").startswith(f"{{{option}}}")
         )
         ids = tuple(self.federation.ids.values()) if self.federation else ()
         path = self.below or re.sub(r"^\{\w+\}", "", place.path)
-        tasks = [*["chat/completions"] * self.chats]
-        tasks += ["embeddings"] if self.embeds or not self.chats else []
+        requests = [*self.also]
+        if self.chats:
+            requests.append(f"{path}/chat/completions")
+        if self.embeds or not self.chats:
+            requests.append(f"{path}/embeddings")
         return Vendor(
             self.keys,
-            (str(place.hostname),) if own else (),
-            (*self.addresses, *given),
+            (str(place.hostname),) if is_own_host else (),
+            (*self.addresses, *address_variables),
             ids=ids,
-            requests=tuple(
-                f"POST {it}" for it in (*(f"{path}/{task}" for task in tasks), *self.also)
-            ),
+            requests=tuple(f"POST {request}" for request in requests),
         )
 
     def url(self, setting: Setting) -> str:
@@ -287,13 +274,15 @@ class Service(FrozenStruct):
         config = self.config(setting.config)
         if config.get("apiHost"):
             return base_url(setting, f"https://{config['apiHost']}/v1")
-        given = setting.env.address(*self.addresses).rstrip("/")
-        named = config.get("apiBaseUrl") or (given and given.removesuffix(self.below) + self.below)
-        if not named and not self.base:
+        variable_address = setting.env.address(*self.addresses).rstrip("/")
+        address = config.get("apiBaseUrl") or (
+            variable_address and variable_address.removesuffix(self.below) + self.below
+        )
+        if not address and not self.base:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
             raise setting.mistake(f"no address for `{setting.spec.id}`", cure, self.addresses[0])
-        url = str(named or self.base.replace("{model}", quote(setting.model, safe="/")))
-        for option, variable in () if named else self.parts.items():
+        url = str(address or self.base.replace("{model}", quote(setting.model, safe="/")))
+        for option, variable in () if address else self.parts.items():
             value = str(setting.config.get(option) or setting.env.get(variable))
             if not value:
                 what = f"`{setting.spec.id}` does not say which `{option}` to ask"
@@ -309,7 +298,8 @@ class Service(FrozenStruct):
     def headers(self, setting: Setting, url: str) -> Headers:
         """The key and the config's own headers. Raises ConfigError where a key is missing."""
         needed = not self.keyless and setting.config.get("apiKeyRequired") is not False
-        key, token = secret(setting, *self.keys), None
+        key = secret(setting, *self.keys)
+        token = None
         if not key and self.federation:
             token = self.federation.token(setting, url, self.keys, needed=needed)
         elif needed:
@@ -328,7 +318,8 @@ class CompatibleChat(ChatModel):
 
     def __init__(self, setting: Setting, service: Service) -> None:
         model = need_model(setting, f"{_prefix(setting)}:MODEL")
-        url, config = service.url(setting), service.config(setting.config)
+        url = service.url(setting)
+        config = service.config(setting.config)
         more = options.free(config, service.options) if service.open else ()
         shape = Completions(model, config, (*SENT, *service.extra, *more))
         super().__init__(
@@ -350,13 +341,9 @@ class CompatibleChat(ChatModel):
             else None
         )
         cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
-        fine = (
-            isinstance(cost, int | float)
-            and not isinstance(cost, bool)
-            and math.isfinite(cost)
-            and cost >= 0
-        )
-        return replace(usage, cost=float(cost), unpriced=0) if fine else usage
+        if is_number(cost) and cost >= 0:
+            return replace(usage, cost=float(cost), unpriced=0)
+        return usage
 
 
 class CompatibleEmbeddings(Embeddings):

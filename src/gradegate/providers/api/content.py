@@ -15,7 +15,7 @@ from gradegate.core.conversation import Image, Message
 from gradegate.errors import ProviderError, Trouble
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 
 CALLS = "tool_calls"  # where the metadata of a turn has them
 UNTOLD = "tool_calls_untold"  # where that of an answer says why it is not known which there were
@@ -29,23 +29,24 @@ DECLARING = ("tools", "functions")  # keys of a provider's config that name what
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
 
 
-def uniform(call: JsonObject) -> dict[str, Any]:
+def uniform(call: JsonObject) -> JsonObject:
     """``{"id", "type": "function", "function": {"name", "arguments"}}``, where the arguments are JSON text.
 
     A call that the vendor's own side answers, such as a web search, keeps its ``type`` and has that for a name. What has
     no name at all, or two, has an empty one.
     """
-    kind, inner = call.get("type"), _inside(call)
-    found = [*names(call)]
+    kind = call.get("type")
+    inner = _inside(call)
+    names_in_call = [*names(call)]
     arguments: Any = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {})
     return {
         "id": str(next((call[key] for key in _IDS if call.get(key)), inner.get("id")) or ""),
         "type": "function" if kind in _FUNCTIONS else str(kind),
         "function": {
-            "name": found[0]
-            if len(found) == 1
+            "name": names_in_call[0]
+            if len(names_in_call) == 1
             else ""
-            if found or kind in _FUNCTIONS
+            if names_in_call or kind in _FUNCTIONS
             else str(kind).removesuffix("_call"),
             "arguments": arguments
             if isinstance(arguments, str)
@@ -69,7 +70,7 @@ def names(call: Any) -> set[str]:
     }
 
 
-def written(text: str) -> list[dict[str, Any]] | None:
+def written(text: str) -> list[JsonObject] | None:
     """The calls that an answer consists of where its whole text is their JSON; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
@@ -79,7 +80,7 @@ def written(text: str) -> list[dict[str, Any]] | None:
         return None
 
 
-def told(value: Any) -> list[dict[str, Any]] | None:
+def told(value: Any) -> list[JsonObject] | None:
     """The calls of a JSON value: a list of them, one, or a message that holds them; None for anything else."""
     if isinstance(value, Mapping):
         vendors = (
@@ -110,11 +111,10 @@ def _is_call(value: Any) -> bool:
 # --- the tools that may be called -------------------------------------------------------------------------------
 
 
-def declared(config: JsonObject) -> dict[str, Any] | None:
+def declared(config: JsonObject) -> JsonObject | None:
     """The functions that ``tools`` and ``functions`` name, with the JSON Schemas of their parameters; None where neither is written."""
-    inside = config.get(
-        "toolConfig"
-    )  # where Bedrock's Converse has them, and Gemini which of them may be called
+    # Where Bedrock's Converse has them, and Gemini which of them may be called
+    inside = config.get("toolConfig")
     beside = [inside["tools"]] if isinstance(inside, Mapping) and inside.get("tools") else []
     written = [*(config[key] for key in DECLARING if config.get(key)), *beside]
     if not written:
@@ -174,9 +174,8 @@ class ToolResult(FrozenStruct):
     content: str
 
 
-Part = (
-    str | ToolCall | ToolResult | JsonObject
-)  # a text, an Image, a call, its result, or a part of the vendor's own
+# A text, an Image, a call, its result, or a part of the vendor's own
+Part = str | ToolCall | ToolResult | JsonObject
 Parts = list[Part]
 
 
@@ -238,10 +237,8 @@ class Taken(FrozenStruct):
         if isinstance(content, Sequence) and not isinstance(content, str):
             parts = [self._part(part) for part in content]
         else:
-            images, texts = (
-                [*map(Image, message.images)],
-                [message.content] if message.content or not message.images else [],
-            )
+            images = [*map(Image, message.images)]
+            texts = [message.content] if message.content or not message.images else []
             parts = [*images, *texts] if self.images_first else [*texts, *images]
         if message.role == "assistant" and written.get("tool_calls"):
             calls = written.pop("tool_calls")
@@ -250,12 +247,10 @@ class Taken(FrozenStruct):
                 *map(self._call, calls if isinstance(calls, list) else [calls]),
             ]
         elif message.role == "tool":
-            key, name = (
-                str(written.pop("tool_call_id", "")),
-                written.pop("name", "") or written.pop("tool_name", ""),
-            )
+            key = str(written.pop("tool_call_id", ""))
+            name = written.pop("name", "") or written.pop("tool_name", "")
             plain = isinstance(content, str) or all(
-                chat.text_of(part) and not chat.unread(part) for part in content or ()
+                chat_prompt.text_of(part) and not chat_prompt.unread(part) for part in content or ()
             )
             if not (key or name) or message.images or not plain:
                 raise self._refusal("a `tool` message without a `tool_call_id` and a text")
@@ -279,25 +274,24 @@ class Taken(FrozenStruct):
     def _part(self, part: JsonObject) -> Part:
         if self._is_one(part, self.own):
             return part
-        image, text = chat.image_of(part), chat.text_of(part)
+        image = chat_prompt.image_of(part)
+        text = chat_prompt.text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if not image and text is None:
             known = ", ".join(
                 f"`{kind}`" for kind in dict.fromkeys(("text", "image_url", *self.own))
             )
             raise self._refusal(f"a part `{kind}` of a chat message, but {known} and `tool_calls`")
-        more = chat.unread(part, bool(self.detailed))
+        more = chat_prompt.unread(part, bool(self.detailed))
         if more:
             raise self._refusal(f"`{excerpt(more, 60)}` in a part `{kind}` of a chat message")
         inner = part.get("image_url")
         detail = inner.get("detail") if self.detailed and isinstance(inner, Mapping) else None
-        return (
-            text
-            if text is not None
-            else {"type": self.detailed, "image_url": image, "detail": detail}
-            if detail
-            else Image(image)
-        )
+        if text is not None:
+            return text
+        if detail:
+            return {"type": self.detailed, "image_url": image, "detail": detail}
+        return Image(image)
 
     def _call(self, call: Any) -> ToolCall:
         function = (
@@ -306,12 +300,13 @@ class Taken(FrozenStruct):
             else None
         )
         function = function if isinstance(function, Mapping) else {}
-        more = function and chat.beyond(
+        more = function and chat_prompt.beyond(
             call, {"id": None, "type": None, "function": {"name": None, "arguments": None}}
         )
         if more:
             raise self._refusal(f"`{excerpt(more, 60)}` in `tool_calls`")
-        name, arguments = function.get("name"), function.get("arguments") or {}
+        name = function.get("name")
+        arguments = function.get("arguments") or {}
         try:
             arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
         except (ValueError, RecursionError):

@@ -24,25 +24,21 @@ from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import host_at
 from gradegate.security.redaction import excerpt, redactor, remember
 from gradegate.security.vendors import Vendor
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, JsonObject
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 JWT = "urn:ietf:params:oauth:token-type:jwt"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-ADDRESS, REQUESTS = "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+ADDRESS = "ACTIONS_ID_TOKEN_REQUEST_URL"
+REQUESTS = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 MOST_REPLY, MOST_TOKEN = 65_536, 16_384  # characters; a token has one or two thousand
-_REFUSALS = range(
-    300, 500
-)  # that the next request would meet, too; 408 and 429 pass, as the client knows
+# That the next request would meet, too; 408 and 429 pass, as the client knows
+_REFUSALS = range(300, 500)
 _PASSING = (408, 425, 429)
 _TOKEN = re.compile(rf"[\x21-\x7e]{{8,{MOST_TOKEN}}}")
 _ID = re.compile(r"[\w.:@/+-]{1,300}", re.ASCII)
-_CLAIMS = (
-    "sub",
-    "aud",
-    "environment",
-    "job_workflow_ref",
-)  # what rules of vendors look at, and no secret
+# What rules of vendors look at, and no secret
+_CLAIMS = ("sub", "aud", "environment", "job_workflow_ref")
 
 
 class Federation(FrozenStruct):
@@ -73,7 +69,8 @@ class Federation(FrozenStruct):
             name: env.workflow(name).strip()
             for name in (*self.ids.values(), *self.optional.values())
         }
-        named, own = any(values[name] for name in self.ids.values()), self.own.serves(url)
+        named = any(values[name] for name in self.ids.values())
+        own = self.own.serves(url)
         if not needed and not (named and own):
             return None
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
@@ -109,7 +106,8 @@ class Federation(FrozenStruct):
         url = self.url
         for name in [name for name in fields if f"{{{name}}}" in url]:
             url = url.replace(f"{{{name}}}", quote(fields.pop(name), safe=""))
-        content, subject = {**self.grant, **fields}, {self.subject: ours}
+        content = {**self.grant, **fields}
+        subject = {self.subject: ours}
         headers = {**(FORM if self.form else {}), **self.headers}
         what = f"no token from {self.vendor} for GitHub's identity"
         answer = asked(client, "POST", url, what, headers=headers, body=content, secret=subject)
@@ -140,7 +138,8 @@ def check_identity(setting: Setting, otherwise: str) -> None:
 
 def identity_token(client: Client, env: Environment, audience: str) -> str:
     """GitHub's token for an audience. Raises ProviderError."""
-    address, ask = env.workflow(ADDRESS), env.workflow(REQUESTS)
+    address = env.workflow(ADDRESS)
+    ask = env.workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
     what = "no identity token from GitHub"
     answer = asked(
@@ -157,11 +156,13 @@ def claims(token: str) -> str:
     """What rules of vendors look at in a token, as words; empty for one that cannot be read."""
     middle = token.split(".")[1]
     try:
-        told = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
-        said = [f"`{name}` {excerpt(str(told[name]), 200)}" for name in _CLAIMS if told.get(name)]
+        content = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
+        shown_claims = [
+            f"`{name}` {excerpt(str(content[name]), 200)}" for name in _CLAIMS if content.get(name)
+        ]
     except (ValueError, RecursionError, AttributeError):
         return ""
-    return f"; GitHub's token says {', '.join(said)}" if said else ""
+    return f"; GitHub's token says {', '.join(shown_claims)}" if shown_claims else ""
 
 
 def asked(client: Client, method: str, url: str, what: str, **request: Any) -> Response:
@@ -172,12 +173,14 @@ def asked(client: Client, method: str, url: str, what: str, **request: Any) -> R
         raise ProviderError(f"{what}: {e}", e.trouble) from e
 
 
-def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict[str, Any]:
+def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> JsonObject:
     """The JSON object of a token endpoint. Raises ProviderError, in whose message none of the ``secrets`` is."""
-    problem, trouble = "", Trouble.MALFORMED
+    problem = ""
+    trouble = Trouble.MALFORMED
     content: Any = None
     if 300 <= answer.status < 400:
-        problem, trouble = "it redirects, which is not followed", Trouble.SETUP
+        problem = "it redirects, which is not followed"
+        trouble = Trouble.SETUP
     elif len(answer.body) > MOST_REPLY:
         problem = f"{len(answer.body):,} bytes, which is not a token"
     else:
@@ -185,7 +188,7 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict
             content = answer.json()
         except ProviderError:
             problem = "something that is not JSON"
-    if not 200 <= answer.status < 300:
+    if not answer.is_success:
         lasting = answer.status in _REFUSALS and answer.status not in _PASSING
         trouble = Trouble.SETUP if lasting else Trouble.STATUS
         # The words of an error, as OAuth and as APIs write them.
@@ -214,7 +217,8 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> dict
 def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> Token:
     """The token of an OAuth answer, RFC 6749 section 5.1. Raises ProviderError."""
     content = read(answer, what, cure, secrets)
-    text, kind = content.get("access_token"), content.get("token_type", "Bearer")
+    text = content.get("access_token")
+    kind = content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {answer.host} answered without a bearer token")
     remember(text)
@@ -233,7 +237,8 @@ def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> T
 # files: what this one says is followed to Google's own hosts alone, and GitHub's token comes from the runner's own address.
 FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 ACCESS_TOKENS = ("GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN")
-STS, SCOPE = "https://sts.googleapis.com/v1/token", "https://www.googleapis.com/auth/cloud-platform"
+STS = "https://sts.googleapis.com/v1/token"
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 IMPERSONATE = "https://www.googleapis.com/auth/iam"
 _ACCESS = "urn:ietf:params:oauth:token-type:access_token"
 _ACCOUNT = re.compile(
@@ -251,19 +256,16 @@ class ExternalAccount(FrozenStruct):
 
     audience: str  # of the federated token: the provider of a pool
     ours: str  # of GitHub's token
-    account: str = (
-        ""  # where a token of a service account comes from; empty where the federated one is used
-    )
+    # Where a token of a service account comes from; empty where the federated one is used
+    account: str = ""
     seconds: int = 3600
 
     def mint(self, client: Client, env: Environment) -> Token:
         """Raises ProviderError."""
         ours = identity_token(client, env, self.ours)
         secrets = (ours, env.workflow(REQUESTS))
-        what, cure = (
-            "no token from Google for GitHub's identity",
-            f"check the pool's provider{claims(ours)}",
-        )
+        what = "no token from Google for GitHub's identity"
+        cure = f"check the pool's provider{claims(ours)}"
         asks = {
             "grant_type": EXCHANGE,
             "audience": self.audience,
@@ -277,10 +279,8 @@ class ExternalAccount(FrozenStruct):
         federated = granted(answer, what, cure, secrets)
         if not self.account:
             return federated
-        what, cure = (
-            "no token of the service account",
-            "grant the job's principal `roles/iam.workloadIdentityUser` on it",
-        )
+        what = "no token of the service account"
+        cure = "grant the job's principal `roles/iam.workloadIdentityUser` on it"
         body = {"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"}
         answer = asked(
             client,
@@ -293,19 +293,19 @@ class ExternalAccount(FrozenStruct):
         )
         content = read(answer, what, cure, (*secrets, federated.text))
         # The token of a service account in OAuth's words. Its end is a time of day: what is left is told by the answer's own clock.
-        left: float | None = None
+        seconds_left: float | None = None
         try:
             end = datetime.fromisoformat(str(content.get("expireTime")))
-            left = (
+            seconds_left = (
                 end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))
             ).total_seconds()
         except (ValueError, TypeError) as e:
             raise ProviderError(
-                f"no token of the service account: {answer.host} does not say when it ends",
+                f"no token of the service account: {answer.host} does not say when it ends"
             ) from e
-        told = {"access_token": content.get("accessToken"), "expires_in": left}
+        token_reply = {"access_token": content.get("accessToken"), "expires_in": seconds_left}
         return granted(
-            Response(answer.status, answer.headers, json.dumps(told).encode(), answer.host),
+            Response(answer.status, answer.headers, json.dumps(token_reply).encode(), answer.host),
             what,
             cure,
             secrets,
@@ -314,9 +314,9 @@ class ExternalAccount(FrozenStruct):
 
 def access_token(setting: Setting) -> Minted | str:
     """The token that the workflow gives, or the one that its file leads to. Raises ConfigError."""
-    given = next(filter(None, (setting.key(name).strip() for name in ACCESS_TOKENS)), "")
-    if given:
-        return given
+    workflow_token = next(filter(None, (setting.key(name).strip() for name in ACCESS_TOKENS)), "")
+    if workflow_token:
+        return workflow_token
     path = setting.env.workflow(FILE).strip()
     if not path:
         raise setting.keyless(
@@ -334,7 +334,8 @@ def access_token(setting: Setting) -> Minted | str:
         raise _wrong(f"the file of {FILE} is not JSON", setting) from e
     if not isinstance(content, dict):
         raise _wrong(f"the file of {FILE} is not a JSON object", setting)
-    kind, source = content.get("type"), content.get("credential_source")
+    kind = content.get("type")
+    source = content.get("credential_source")
     if kind == "service_account":
         raise _wrong(
             f"{FILE} is a key of a service account, which gradegate never uses, because it would have to be stored",
@@ -346,24 +347,25 @@ def access_token(setting: Setting) -> Minted | str:
         or not isinstance(source.get("url"), str)
     ):
         raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setting)
-    audience, account = (
-        content.get("audience"),
-        content.get("service_account_impersonation_url") or "",
-    )
+    audience = content.get("audience")
+    account = content.get("service_account_impersonation_url") or ""
     if (
         content.get("token_url") != STS
         or not _AUDIENCE.fullmatch(str(audience))
         or not (account == "" or _ACCOUNT.fullmatch(str(account)))
     ):
         raise _wrong(f"{FILE} names an address for tokens that is not Google's", setting)
-    runner, named = host_at(setting.env.workflow(ADDRESS)), host_at(source["url"])
+    runner = host_at(setting.env.workflow(ADDRESS))
+    named = host_at(source["url"])
     if named is None or named != runner:
         raise _wrong(f"{FILE} takes GitHub's token from an address that is not this job's", setting)
     ours = parse_qs(urlsplit(source["url"]).query).get("audience", [f"https:{audience}"])[-1]
-    more = content.get("service_account_impersonation")
-    seconds = more.get("token_lifetime_seconds") if isinstance(more, dict) else None
-    kept = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
-    external = ExternalAccount(str(audience), ours, account, kept)
+    impersonation = content.get("service_account_impersonation")
+    seconds = (
+        impersonation.get("token_lifetime_seconds") if isinstance(impersonation, dict) else None
+    )
+    lifetime = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
+    external = ExternalAccount(str(audience), ours, account, lifetime)
     setting.uses.add(Use(FILE))
     return setting.client.tokens.of(external, lambda: external.mint(setting.client, setting.env))
 

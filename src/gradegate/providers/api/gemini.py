@@ -55,7 +55,7 @@ class Gemini(Shape):
             "",
         )
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The whole body."""
         system, rest = _TAKEN.split(request.messages)
         beside = picked(self.config, BESIDE)
@@ -135,11 +135,9 @@ def _part(part: Part) -> JsonObject:
     match part:
         case Image():
             encoded = data_of(part)
-            return (
-                {"inlineData": {"mimeType": encoded[0], "data": encoded[1]}}
-                if encoded
-                else {"fileData": {"fileUri": part.strip()}}
-            )
+            if encoded:
+                return {"inlineData": {"mimeType": encoded[0], "data": encoded[1]}}
+            return {"fileData": {"fileUri": part.strip()}}
         case str():
             return {"text": part}
         case ToolCall():

@@ -17,7 +17,7 @@ from gradegate.providers.api.prices import is_number, rates
 from gradegate.providers.api.provider import Provider, Setting, secret
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating import chat_prompt
 
 # The key, the model or the address is wrong: the same answer comes to every call.
 SETUP_STATUSES = frozenset({401, 403, 404, 405, 407, 410})
@@ -62,10 +62,13 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
 
 def place(setting: Setting, host_variable: str, variables: Sequence[str], own: str) -> str:
     """``apiHost`` or ``apiBaseUrl``, else the same by the variables of the environment, else the vendor's own. Raises ConfigError."""
-    config, env = setting.config, setting.env
-    host, base = config.get("apiHost"), config.get("apiBaseUrl")
+    config = setting.config
+    env = setting.env
+    host = config.get("apiHost")
+    base = config.get("apiBaseUrl")
     if not host and not base:
-        host, base = env.get(host_variable), env.address(*variables)
+        host = env.get(host_variable)
+        base = env.address(*variables)
     return base_url(setting, f"https://{host}/v1" if host else base or own)
 
 
@@ -107,7 +110,7 @@ def own_headers(config: JsonObject) -> dict[str, str]:
 def one_text(request: Request) -> str:
     """A question for an API that takes no messages: the prompt as it is written, else all messages as JSON."""
     alone = len(request.messages) == 1
-    if request.prompt and (alone or chat.parse(request.prompt)):
+    if request.prompt and (alone or chat_prompt.parse(request.prompt)):
         return request.prompt
     said = [{"role": message.role, "content": message.content} for message in request.messages]
     return said[0]["content"] if alone else json.dumps(said, ensure_ascii=False)
@@ -115,7 +118,7 @@ def one_text(request: Request) -> str:
 
 def post(
     client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
-) -> tuple[dict[str, Any], float]:
+) -> tuple[JsonObject, float]:
     """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
     content, seconds = post_any(client, url, headers, body, waits)
     if not isinstance(content, dict):
@@ -128,12 +131,11 @@ def post_any(
 ) -> tuple[Any, float]:
     """As ``post``, for an API that answers with any JSON. Raises ProviderError."""
     answer = send(client, url, headers, body, waits)
-    if not 200 <= answer.status < 300:
+    if not answer.is_success:
         raise refusal(answer)
     content = answer.json()
-    if isinstance(content, dict) and content.get(
-        "error"
-    ):  # some gateways answer 200 with an error inside
+    # Some gateways answer 200 with an error inside
+    if isinstance(content, dict) and content.get("error"):
         raise ProviderError(f"{answer.host}: {words(content)}", status=answer.status)
     return content, answer.seconds
 
@@ -155,15 +157,15 @@ def refusal(answer: Response) -> ProviderError:
         404: "no such model or address",
     }.get(answer.status, "")
     if 300 <= answer.status < 400:
-        setup, to = True, host_of(answer.headers.get("location", "")) or "another place"
+        setup = True
+        to = host_of(answer.headers.get("location", "")) or "another place"
         what = f"it redirects to {to}; gradegate does not follow redirects, so the key stays with its host"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
-    said = words(body)
-    other = (
-        Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
-    )  # this very request is not taken: others may be
-    trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else other
-    return ProviderError(text + (f": {said}" if said else ""), trouble, answer.status)
+    message = words(body)
+    # This very request is not taken: others may be
+    retry_trouble = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
+    trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else retry_trouble
+    return ProviderError(text + (f": {message}" if message else ""), trouble, answer.status)
 
 
 def words(body: Any) -> str:
@@ -181,11 +183,12 @@ def words(body: Any) -> str:
     return excerpt(" ".join(str(body).split()), 500)
 
 
-def part_of(answer: JsonObject, name: str, host: str) -> str:
-    """An id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", str(answer.get(name) or "")):
+def id_of(answer: JsonObject, host: str) -> str:
+    """The id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
+    identity = str(answer.get("id") or "")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", identity):
         raise ProviderError(f"{host} answered without an id that an address can have")
-    return str(answer[name])
+    return identity
 
 
 def rows(listed: Any, host: str, texts: int) -> list[Any]:
@@ -212,22 +215,23 @@ def labels(rows: Any, host: str) -> dict[str, float]:
         isinstance(label, str) and is_number(score) for label, score in pairs
     ):
         raise ProviderError(f"{host} answered without labels and scores")
-    found = {label: float(score) for label, score in pairs}
-    twice = next((label for label, score in pairs if found[label] != score), None)
+    scores = {label: float(score) for label, score in pairs}
+    twice = next((label for label, score in pairs if scores[label] != score), None)
     if twice is not None:
         raise ProviderError(f"{host} gave the label {excerpt(twice, 60)!r} two scores")
-    return found
+    return scores
 
 
 def token_usage(
     config: JsonObject, model: str, prompt: Any, completion: Any, seconds: float
 ) -> Usage:
     """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
-    read, wrote = count(prompt), count(completion)
-    known = rates(config, model)
-    if known is None or not is_count(prompt) or not is_count(completion):
+    read = count(prompt)
+    wrote = count(completion)
+    prices = rates(config, model)
+    if prices is None or not is_count(prompt) or not is_count(completion):
         return Usage(1, read, wrote, 0.0, 1, seconds)
-    return Usage(1, read, wrote, read * known[0] + wrote * known[1], 0, seconds)
+    return Usage(1, read, wrote, read * prices[0] + wrote * prices[1], 0, seconds)
 
 
 class Model(Provider):
@@ -235,8 +239,11 @@ class Model(Provider):
 
     def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
         self.name = setting.spec.name
-        self._client, self._config = setting.client, setting.config
-        self.url, self._headers, self._model = url, headers, model
+        self._client = setting.client
+        self._config = setting.config
+        self.url = url
+        self._headers = headers
+        self._model = model
 
     @property
     def rates(self) -> tuple[float, float] | None:
@@ -247,7 +254,7 @@ class Model(Provider):
         """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
         return ""
 
-    def _post(self, body: JsonObject) -> tuple[dict[str, Any], float]:
+    def _post(self, body: JsonObject) -> tuple[JsonObject, float]:
         try:
             return post(self._client, self.url, self._headers, body, self._waits)
         except ProviderError as e:

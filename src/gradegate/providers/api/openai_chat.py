@@ -34,11 +34,8 @@ SENT = tuple(
 )
 # These models take no temperature, and `max_completion_tokens` in place of `max_tokens`.
 _REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
-_TEXTS = (
-    "text",
-    "output_text",
-    None,
-)  # parts of a message that are text; a part of the type `thinking` is not
+# Parts of a message that are text; a part of the type `thinking` is not
+_TEXTS = ("text", "output_text", None)
 
 
 def reasons(model: str) -> bool:
@@ -73,7 +70,7 @@ class Completions(Shape):
         whole = {"response_format": {"type": "json_schema", "json_schema": named}}
         return (whole, "schema"), ({"response_format": {"type": "json_object"}}, "")
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         options = {**self._options, **request.options}
         options.pop("temperature", None)  # sent where the model takes any
@@ -126,11 +123,6 @@ class Completions(Shape):
             raise NoOutput("without a message")
         return ModelOutput(text or "", finish, finish == "content_filter", calls)
 
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them."""
-        usage = members(response.get("usage"))
-        return usage.get("prompt_tokens"), usage.get("completion_tokens")
-
     def _finish(self, choice: JsonObject, calls: Sequence[JsonObject]) -> str:
         """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was none, and errors of a choice."""
         finish = self.ended(choice.get("finish_reason"), calls)
@@ -172,6 +164,8 @@ class Responses(Shape):
 
     finished = ("completed",)
     limit_places = (("max_output_tokens",),)
+    prompt_counts = ("input_tokens",)
+    answer_count = "output_tokens"
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
@@ -185,7 +179,7 @@ class Responses(Shape):
             "",
         )
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         config = self.config
         options = picked(config, RESPONSES_SENT)
@@ -198,9 +192,8 @@ class Responses(Shape):
                 **options.get("reasoning", {}),
             }
         text = {**picked(config, ("verbosity",)), **options.get("text", {})}
-        if written := config.get(
-            "response_format"
-        ):  # of Chat Completions: the schema is one level higher here
+        # Of Chat Completions: the schema is one level higher here
+        if written := config.get("response_format"):
             inner = members(written).get("json_schema")
             text["format"] = (
                 {"type": "json_schema", **inner} if isinstance(inner, Mapping) else written
@@ -229,21 +222,21 @@ class Responses(Shape):
         """The text of all messages, else the tool calls as JSON text. Raises NoOutput."""
         items = objects(response.get("output"))
         # What a model says on its way to an answer is marked as commentary, and is no part of it.
-        told = [
+        messages = [
             item
             for item in items
             if item.get("type") == "message" and item.get("phase") != "commentary"
         ]
-        parts = [part for item in told for part in objects(item.get("content"))]
+        parts = [part for item in messages for part in objects(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
         waiting = [item for item in calls if item.get("type") not in _HOSTED]
         # Why an incomplete response ended, else its status: only one of completed messages has come to its end.
-        why = members(response.get("incomplete_details")).get("reason")
+        reason = members(response.get("incomplete_details")).get("reason")
         statuses = [
             ended(str(item.get("status") or "")) for item in items if item.get("type") == "message"
         ]
         unfinished = next((status for status in statuses if status not in ("stop", "")), "")
-        finish = self.ended(why or response.get("status"), waiting)
+        finish = self.ended(reason or response.get("status"), waiting)
         finish = unfinished if unfinished and finish in WHOLE else finish
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
@@ -255,11 +248,6 @@ class Responses(Shape):
             )
         text = as_text(calls) if calls and not any(texts) else "".join(texts)
         return ModelOutput(text, finish, finish == "content_filter", calls)
-
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
-        """As the vendor counts them."""
-        usage = members(response.get("usage"))
-        return usage.get("input_tokens"), usage.get("output_tokens")
 
 
 def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:

@@ -91,7 +91,8 @@ def _wrong_values(spec: ProviderSpec, known: Sequence[str], build: Build) -> Ite
         *((f"{group}.{name}", value) for group, inner in groups for name, value in inner.items()),
     ]
     for name, value in written:
-        option, place = name.rpartition(".")[2], name.partition(".")[0]
+        option = name.rpartition(".")[2]
+        place = name.partition(".")[0]
         if place not in known or option not in forms or value is None:
             continue
         kind, *limits = forms[option].split()
@@ -134,11 +135,9 @@ def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
 
 def parameters(options: Mapping[str, object]) -> Mapping[str, object]:
     """What a test's ``options`` set for the model that answers it: as in promptfoo, they win over its ``config``."""
-    return (
-        {name: value for name, value in options.items() if name in TEST_PARAMETERS}
-        if options
-        else {}
-    )
+    if options:
+        return {name: value for name, value in options.items() if name in TEST_PARAMETERS}
+    return {}
 
 
 def steers(name: str) -> bool:
@@ -217,10 +216,9 @@ _KINDS = [
     for pattern in entry["patterns"].split()
 ]
 _RED, _MEDIA, _VECTORS = (tuple(_UNKNOWN["special"][kind]) for kind in ("red", "media", "vectors"))
-ADALINE: Mapping[str, str] = _UNKNOWN[
-    "adaline"
-]  # options of its gateway, as most vendors name them
-_VENDORS: Mapping[str, str] = _UNKNOWN["vendors"]  # names under which people look for a vendor
+# Options of its gateway, as most vendors name them
+ADALINE = _UNKNOWN["adaline"]
+_VENDORS = _UNKNOWN["vendors"]  # names under which people look for a vendor
 _CLOUDS = frozenset({"bedrock", "vertex"})
 _MEDIA_VENDORS = frozenset({"openai", "azure", "google", "vertex"})
 
@@ -265,21 +263,19 @@ def _slip(provider_id: str) -> tuple[str, str] | None:
         return None
     forms = [form.partition(":")[2] for form in _forms(vendor)]
     meant = near(kind, filter(None, forms)) if kind not in forms else ""
-    return (
-        (f"has no form `{vendor}:{kind}`", f'did you mean "{vendor}:{meant}:{model}"?')
-        if meant
-        else None
-    )
+    if meant:
+        return f"has no form `{vendor}:{kind}`", f'did you mean "{vendor}:{meant}:{model}"?'
+    return None
 
 
 def _known(provider_id: str) -> tuple[str, str] | None:
     first, _, rest = provider_id.partition(":")
-    kind, served = rest.partition(":")[0], split_id(provider_id)
+    kind = rest.partition(":")[0]
+    served = split_id(provider_id)
     if served is None and first in _FAMILIES:
         return _RED if provider_id.startswith("promptfoo:redteam") else _FAMILIES[first]
-    if (
-        served[0] != first if served else not _forms(first)
-    ):  # it is served, or nobody knows the vendor
+    # It is served, or nobody knows the vendor
+    if served[0] != first if served else not _forms(first):
         return None
     if first in _MEDIA_VENDORS and any(
         fnmatchcase(kind, pattern) for pattern in _UNKNOWN["media_models"]
@@ -322,9 +318,8 @@ def nearest(provider_id: str) -> str:
     owner, slash, model = provider_id.partition("/")
     if slash and model and not colon and PROVIDERS.find(owner.lower()):
         return f"write {owner.lower()}:{model}, or openrouter:{provider_id}"
-    tagged = (
-        _TAG.fullmatch(rest) is not None
-    )  # `llama3.2:3b` is a model of Ollama's, and no vendor's
+    # `llama3.2:3b` is a model of Ollama's, and no vendor's
+    tagged = _TAG.fullmatch(rest) is not None
     name = _model(provider_id) or _model(rest)
     vendors = (
         {known.split(":")[0] for known in PROVIDERS.names()}

@@ -35,5 +35,6 @@ def price(model: str) -> tuple[float, float] | None:
 def rates(config: JsonObject, model: str) -> tuple[float, float] | None:
     """US dollars per token read and written: ``inputCost`` and ``outputCost``, ``cost`` for both, else the table's."""
     both = config.get("cost")
-    read, wrote = config.get("inputCost", both), config.get("outputCost", both)
+    read = config.get("inputCost", both)
+    wrote = config.get("outputCost", both)
     return price(model) if read is None or wrote is None else (float(read), float(wrote))

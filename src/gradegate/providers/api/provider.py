@@ -32,12 +32,10 @@ class Provider:
     opened: str = ""  # SHA-256 of the files that it read, empty where it read none; set with the id
     name: str = ""  # as reports show it: the label, or the id
     url: str = ""  # where questions go, empty when nothing leaves the machine
-    uses: frozenset[Use] = (
-        frozenset()
-    )  # what of the environment questions carry, and as what; set by whoever binds it
-    fields: tuple[str, ...] = (
-        "apiKey",
-    )  # options that it sends as its credential alone; empty: it has no such field
+    # What of the environment questions carry, and as what; set by whoever binds it
+    uses: frozenset[Use] = frozenset()
+    # Options that it sends as its credential alone; empty: it has no such field.
+    fields: tuple[str, ...] = ("apiKey",)
     vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
     method: str = "POST"  # of its questions
     # Speaks OpenAI's API, so that it may ask other vendors with their keys: at their own hosts, or where the workflow says.
@@ -48,39 +46,31 @@ class Provider:
     chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
     vectors: bool = True  # one for embeddings gives them; else it only compares two texts
     sees: bool = False  # takes images
-    reply_tokens: int | None = (
-        None  # the most tokens of a grader's first reply; None: it takes no limit
-    )
+    # The most tokens of a grader's first reply; None: it takes no limit
+    reply_tokens: int | None = None
     limit_option: str = "max_tokens"  # the option that sets this limit, whatever its API calls it
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
     origin: Origin = Origin("")  # where the config names it, and
-    templates: tuple[
-        str, ...
-    ] = ()  # what of it is filled in for each answer, with the variables of the test
+    # What of it is filled in for each answer, with the variables of the test
+    templates: tuple[str, ...] = ()
     names_model: bool = True  # its id goes on with the name of a model
     # "model": or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
     replies_from: str = "model"
-    options: tuple[str, ...] | None = (
-        None  # the options that its `config` takes; None: not said, so not checked
-    )
-    unsupported: Mapping[
-        str, str
-    ] = {}  # options that promptfoo has here: the option, and what to do instead
-    values: Mapping[
-        str, str
-    ] = {}  # what its API takes for an option, where that is less than others' do, as in `options.yaml`
+    # The options that its `config` takes; None: not said, so not checked
+    options: tuple[str, ...] | None = None
+    # Options that promptfoo has here: the option, and what to do instead
+    unsupported: Mapping[str, str] = {}
+    # What its API takes for an option, where that is less than others' do, as in `options.yaml`
+    values: Mapping[str, str] = {}
     bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
-    notes: tuple[
-        Note, ...
-    ] = ()  # what the user should know of its options; set by whoever binds it
-    tools: JsonObject | None = (
-        None  # the functions that it may call, as `toolcalls.declared`; set with the id
-    )
-    lacking: tuple[
-        Mistake, ...
-    ] = ()  # why a target that is only named has none, where its config names some
+    # What the user should know of its options; set by whoever binds it
+    notes: tuple[Note, ...] = ()
+    # The functions that it may call, as `toolcalls.declared`; set with the id
+    tools: JsonObject | None = None
+    # Why a target that is only named has none, where its config names some
+    lacking: tuple[Mistake, ...] = ()
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
     @property
@@ -157,7 +147,10 @@ class Label(Provider):
     replies_from = "file"
 
     def __init__(self, spec: ProviderSpec) -> None:
-        self.id, self.name, self.spec, self.origin = spec.id, spec.name, spec, spec.origin
+        self.id = spec.id
+        self.name = spec.name
+        self.spec = spec
+        self.origin = spec.origin
 
 
 class Setting(FrozenStruct):
@@ -259,9 +252,8 @@ def secret(setting: Setting, *names: str) -> str | None:
         what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
         raise setting.mistake(what, "name a variable with a key of the provider")
     if variable and not setting.env.key(str(variable)):
-        named = re.fullmatch(
-            r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable)
-        )  # else it may be the key itself, and is not repeated
+        # Else it may be the key itself, and is not repeated
+        named = re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable))
         what = (
             f"names {variable}, which is not set"
             if named

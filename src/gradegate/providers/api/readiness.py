@@ -24,7 +24,8 @@ class Ready(FrozenStruct):
 
 def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
     """The lines of ``ready``, each ``URL`` or ``URL SECONDS``. Raises ConfigError with every mistake."""
-    found, mistakes = [], []
+    awaited = []
+    mistakes = []
     for line in lines:
         url, _, rest = line.strip().partition(" ")
         seconds = amount(rest.strip()) if rest.strip() else SECONDS
@@ -48,29 +49,30 @@ def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
         elif nowhere:
             mistakes.append(Mistake(f"`ready`: {nowhere[0]}", None, nowhere[1]))
         else:
-            found.append(Ready(url, seconds))
+            awaited.append(Ready(url, seconds))
     if mistakes:
         raise ConfigError(*mistakes)
-    return tuple(found)
+    return tuple(awaited)
 
 
 def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
     """Wait for each in order: for any answer below 500, or 501. Gives why one is not there in time, or an empty string."""
     client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
     for ready in awaited:
-        deadline, last = time.monotonic() + ready.seconds, False
+        deadline = time.monotonic() + ready.seconds
+        is_final = False
         while True:
-            left = deadline - time.monotonic()
+            seconds_left = deadline - time.monotonic()
             try:
                 answer = client.send(
-                    "GET", ready.url, headers={}, timeout=max(min(left, ONE_TRY), 0.1)
+                    "GET", ready.url, headers={}, timeout=max(min(seconds_left, ONE_TRY), 0.1)
                 )
                 if answer.status < 500 or answer.status == NO_SUCH_METHOD:
                     break
-                said = f"it answered {answer.status}"
+                problem = f"it answered {answer.status}"
             except ProviderError as e:
-                said, last = str(e), e.trouble is Trouble.SETUP  # no time helps
-            if last or time.monotonic() + PAUSE >= deadline:
-                return f"{host_at(ready.url) or ready.url} was not ready within {ready.seconds:g} s (`ready`): {said}"
+                problem, is_final = str(e), e.trouble is Trouble.SETUP  # no time helps
+            if is_final or time.monotonic() + PAUSE >= deadline:
+                return f"{host_at(ready.url) or ready.url} was not ready within {ready.seconds:g} s (`ready`): {problem}"
             time.sleep(PAUSE)
     return ""

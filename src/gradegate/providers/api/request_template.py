@@ -16,7 +16,7 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating.javascript import is_function
 from gradegate.templating.script import Script, ScriptError, mentions, of_response
-from gradegate.templating.template import render
+from gradegate.templating.template import change_texts, render
 
 # Members of an answer that say more about an error, and are not an answer.
 _ABOUT_ERRORS = frozenset(
@@ -89,9 +89,7 @@ def _parsed(text: str) -> Any:
 
 def _shown(output: Any, metadata: JsonObject, host: str) -> tuple[str, JsonObject]:
     if isinstance(output, float) and not math.isfinite(output):
-        raise ProviderError(
-            f"transformResponse gives no value for the answer of {host}: {output}",
-        )
+        raise ProviderError(f"transformResponse gives no value for the answer of {host}: {output}")
     metadata = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
     if isinstance(output, str):
         return output, metadata
@@ -129,11 +127,9 @@ def _is_true(value: Any) -> bool:
     return bool(value) or isinstance(value, dict | list)
 
 
-JSON, FORM, TEXT = (
-    "application/json",
-    "application/x-www-form-urlencoded",
-    "text/plain; charset=utf-8",
-)
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+TEXT = "text/plain; charset=utf-8"
 _CLIMBS = re.compile(r"/\.\.?(?:/|$)")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
@@ -207,18 +203,8 @@ def _filled(template: Any, variables: Variables) -> Any:
                 return json.loads(render(written, variables, into="json"))
         return text
 
-    return _changed(template, fill)
+    return change_texts(template, fill)
 
 
 def _encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _changed(value: Any, change: Any) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {key: _changed(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_changed(item, change) for item in value]
-    return value

@@ -17,9 +17,8 @@ def remembered(settings: Settings) -> Replies | None:
     """The cache, opened; None where none is asked for."""
     if not settings.cache:
         return None
-    folder = Path(
-        os.path.normpath(settings.cwd.resolve() / settings.cache)
-    )  # whose own links nobody has followed
+    # Whose own links nobody has followed
+    folder = Path(os.path.normpath(settings.cwd.resolve() / settings.cache))
     objection = _objection(
         folder, settings.environment.workspace, certain=settings.environment.on_github
     )
@@ -56,11 +55,9 @@ def _objection(folder: Path, workspace: str, *, certain: bool) -> str:
     root = repository_of(folder)
     commit = head_of(root) if root else ""
     if root is None or not commit:
-        return (
-            _UNREAD
-            if certain and workspace and folder.is_relative_to(Path(workspace).resolve())
-            else ""
-        )
+        if certain and workspace and folder.is_relative_to(Path(workspace).resolve()):
+            return _UNREAD
+        return ""
     try:
         files = Vouched(root.resolve(), folders_of(root)[1] / "objects", commit, "")
         if files.holds(folder.relative_to(root.resolve()).parts):

@@ -24,7 +24,8 @@ from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.providers.cache.seals import OPEN, SCHEMA, Stored
 from gradegate.security.redaction import excerpt
 
-TARGET, GRADER = "target", "grader"
+TARGET = "target"
+GRADER = "grader"
 
 
 T = TypeVar("T")
@@ -70,9 +71,8 @@ class Occasion:
 
 
 _OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
-occasion = (
-    _OCCASION.get
-)  # where questions of this thread are asked; None where no reply is looked up or kept
+# Where questions of this thread are asked; None where no reply is looked up or kept
+occasion = _OCCASION.get
 
 
 class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
@@ -144,7 +144,7 @@ class Question:
 
     def heard(self, response: Response) -> None:
         """Remember the response to the last request, until it is known whether it holds what was asked for."""
-        whole = 200 <= response.status < 300
+        whole = response.is_success
         self._unpaid += whole
         if self._occasion is not None and whole:
             self._heard.append((self._key, response))
@@ -176,7 +176,8 @@ class Question:
         """The reply holds what was asked for: a later run may have it."""
         for key, response in self._heard if self._occasion is not None else ():
             usage = json.dumps({"tokens": self._usage.tokens, "usd": self._usage.known_cost})
-            kind, model = response.headers.get("content-type", ""), ""
+            kind = response.headers.get("content-type", "")
+            model = ""
             with suppress(ValueError, RecursionError):
                 model = named_model(json.loads(response.body))
             stored = Stored(
@@ -194,9 +195,8 @@ class Question:
 def named_model(content: Any) -> str:
     """The model that a response names; an empty string where it names none."""
     named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
-    return (
-        excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""
-    )  # half a sign is no text
+    # Half a sign is no text
+    return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""
 
 
 def paid(usage: Usage) -> None:

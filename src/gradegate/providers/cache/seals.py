@@ -13,9 +13,8 @@ from gradegate.http.exchange import Ask
 SCHEMA = 2  # grows when a key or a column changes its meaning; the names of the files hold it
 SALT = b"gradegate cache v2"
 VARIABLE = "GRADEGATE_CACHE_SECRET"
-SHORTEST = (
-    20  # characters of a credential that a key follows from: a shorter one could be found by trying
-)
+# Characters of a credential that a key follows from: a shorter one could be found by trying
+SHORTEST = 20
 SHORTEST_SECRET = 32  # of the workflow's own
 OPEN = b""  # the key of what anybody may have written: its HMAC tells damage alone
 _PASSING = "_ACCESS_TOKEN"  # a name that ends so holds a token that ends with the job, as Google's
@@ -82,7 +81,9 @@ def _told(
 @lru_cache(1024)
 def hkdf(secret: bytes, salt: bytes, info: bytes, length: int = 32) -> bytes:
     """So many bytes, at most 8,160, that follow from a secret: RFC 5869 with SHA-256."""
-    root, key, block = hmac.digest(salt, secret, "sha256"), b"", b""
+    root = hmac.digest(salt, secret, "sha256")
+    key = b""
+    block = b""
     for number in range(1, -(-length // 32) + 1):
         block = hmac.digest(root, block + info + bytes([number]), "sha256")
         key += block

@@ -23,9 +23,8 @@ _NEXT = f"SELECT key, {_COLUMNS} WHERE rowid > ? ORDER BY rowid LIMIT ?"
 _AHEAD = 200  # replies that are read at once where questions come in the order of an earlier run
 _AHEAD_BYTES = 1024 * 1024  # of their bodies
 _BESIDE = ("-journal", "-shm", "-wal")  # files that SQLite makes of its name
-_LOOK = (
-    os.O_PATH if sys.platform == "linux" else os.O_RDONLY
-)  # there one may go through what one may not list
+# There one may go through what one may not list
+_LOOK = os.O_PATH if sys.platform == "linux" else os.O_RDONLY
 _FOLDER = _LOOK | os.O_DIRECTORY | os.O_CLOEXEC
 _ROOM = -65_536  # KB of pages that a reader keeps: each is read from the disk once
 
@@ -82,10 +81,8 @@ class Store:
             if (found := self._reader.execute(_FIND, (key,)).fetchone()) is None:
                 return None
             number, *row = found
-            follows, self._last = (
-                self._last < number <= self._last + _AHEAD,
-                max(self._last, number),
-            )
+            follows = self._last < number <= self._last + _AHEAD
+            self._last = max(self._last, number)
             if len(self._ahead) > _AHEAD and follows:  # what nobody asked for
                 self._ahead = {}
             size = 0
@@ -145,17 +142,16 @@ class Store:
         if writable and not (
             os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
         ):
-            self.problem, writable = f"{self.path.name} cannot be written, and is only read", False
+            self.problem = f"{self.path.name} cannot be written, and is only read"
+            writable = False
         if writable:
             self._writer = _connected(self.path, "mode=rw")
             if _schema(self._writer) or _number(self._writer, "application_id"):
-                _check(
-                    self._writer
-                )  # before anything is written to a file that may be somebody else's
+                # Before anything is written to a file that may be somebody else's
+                _check(self._writer)
             mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-            self._writer.execute(
-                "PRAGMA synchronous = NORMAL"
-            )  # what is committed outlives a killed process
+            # What is committed outlives a killed process
+            self._writer.execute("PRAGMA synchronous = NORMAL")
             self._writer.execute("BEGIN IMMEDIATE")
             if not _schema(self._writer) and not _number(self._writer, "application_id"):
                 self._writer.execute(_TABLE)
@@ -164,9 +160,8 @@ class Store:
             self._writer.execute("COMMIT")
             beside = mode == "wal"  # whether one may read while another writes
         self._reader = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
-        self._reader.setlimit(
-            sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY
-        )  # a row that is larger is none of ours
+        # A row that is larger is none of ours
+        self._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY)
         self._reader.execute("PRAGMA query_only = ON")
         self._reader.execute(f"PRAGMA cache_size = {_ROOM}")
         _check(self._reader)
@@ -195,9 +190,8 @@ def _found(path: Path, *, make: bool) -> bool:
     try:
         if make:
             with suppress(FileExistsError):
-                os.close(
-                    os.open(path.name, NEW, 0o600, dir_fd=folder)
-                )  # which its owner alone may read
+                # Which its owner alone may read
+                os.close(os.open(path.name, NEW, 0o600, dir_fd=folder))
                 _give(path.name, folder)
         modes = [_mode(path.name + suffix, folder) for suffix in ("", *_BESIDE)]
     finally:

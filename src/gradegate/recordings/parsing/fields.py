@@ -27,7 +27,8 @@ _CALL = 'write {"id": ..., "type": "function", "function": {"name": ..., "argume
 
 def each(files: Iterable[File], read: Callable[[Any, Origin], Answer | None]) -> list[Answer]:
     """The answers of rows that each have a line. Raises ConfigError with the mistakes of all of them."""
-    answers, mistakes = [], list[Mistake]()
+    answers = []
+    mistakes: list[Mistake] = []
     for file in files:
         for row in file.rows:
             try:
@@ -35,7 +36,8 @@ def each(files: Iterable[File], read: Callable[[Any, Origin], Answer | None]) ->
             except ConfigError as e:
                 mistakes += e.mistakes
             else:
-                answers += [answer] if answer else []
+                if answer:
+                    answers.append(answer)
     if mistakes:
         raise ConfigError(*mistakes)
     return answers
@@ -100,6 +102,11 @@ def first_number(values: JsonObject, names: Iterable[str]) -> float | None:
     return next((found for name in names if (found := number(values.get(name))) is not None), None)
 
 
+def first_text(texts: Iterable[str]) -> str:
+    """The first of these texts that says something, else an empty one."""
+    return next(filter(None, texts), "")
+
+
 def check_tokens(tokens: JsonObject, origin: Origin) -> None:
     """Raises ConfigError for a count of tokens that is none."""
     for name in (*_READ, *_WRITTEN):
@@ -156,17 +163,14 @@ def called(call: JsonObject) -> tuple[str, str]:
 def strange(value: Any) -> str:
     """What of a value no report could write, as a sentence; empty for nothing."""
     if isinstance(value, str):
-        return (
-            ""
-            if encodable(value) == value
-            else "a text contains half of a surrogate pair, which is not valid Unicode"
-        )
+        what = "a text contains half of a surrogate pair, which is not valid Unicode"
+        return "" if encodable(value) == value else what
     if isinstance(value, float):
         return "" if math.isfinite(value) else "a number is not finite (NaN, or too large)"
     if isinstance(value, Mapping):
-        return next(filter(None, (strange(part) for pair in value.items() for part in pair)), "")
+        return first_text(strange(part) for pair in value.items() for part in pair)
     if isinstance(value, list):
-        return next(filter(None, map(strange, value)), "")
+        return first_text(map(strange, value))
     return ""
 
 
@@ -247,10 +251,9 @@ class _Said(Struct):
             raise self._wrong(f"a tool call is in a message with the role `{role}`")
         if role in _TOOLS:
             if parts.texts or not parts.results:  # one result, unless its parts are some
-                self._result(
-                    item.get("tool_call_id"),
-                    {"name": item.get("name"), "content": "".join(parts.texts)},
-                )
+                content = "".join(parts.texts)
+                whole = {"name": item.get("name"), "content": content}
+                self._result(item.get("tool_call_id"), whole)
         elif role == "assistant":
             calls = [*(tool_calls(item.get("tool_calls"), self.origin) or ()), *parts.calls]
             if item.get("function_call"):
@@ -271,10 +274,8 @@ class _Said(Struct):
         elif role == "user" and (parts.texts or not parts.results):
             self.turns.append(Turn("user", "".join(parts.texts)))
         for result in parts.results:
-            self._result(
-                result.get("tool_use_id") or result.get("toolCallId") or result.get("call_id"),
-                result,
-            )
+            keys = ("tool_use_id", "toolCallId", "call_id")
+            self._result(next(filter(None, map(result.get, keys)), None), result)
 
     # --- what a message is made of ----------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from gradegate.files.workspace import Workspace, searched
 from gradegate.recordings.parsing.fields import strange
 from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Rows, Shape
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, NamedTexts
 
 MOST = 50  # mistakes of one file that are said
 OWN = "lines"  # the shape of gradegate's own lines
@@ -26,7 +27,7 @@ class Recording(FrozenStruct):
     """The answers of all files, the SHA-256 of each file by its name, and what could not be read."""
 
     answers: tuple[Answer, ...] = ()
-    digests: Mapping[str, str] = {}
+    digests: NamedTexts = {}
     mistakes: tuple[Mistake, ...] = ()
     opened: frozenset[Path] = frozenset()
 
@@ -35,8 +36,8 @@ def read(settings: Settings) -> Recording:
     """The answers that the settings name. What is wrong with the files is in ``mistakes``."""
     mistakes: list[Mistake] = []
     digests: dict[str, str] = {}
-    opened: dict[Path, Workspace] = {}
-    shaped: dict[Shape, list[File]] = {}
+    opened = {}
+    shaped = defaultdict(list)
     for written in dict.fromkeys(settings.answers):
         try:
             opened.update(_files(written, settings))
@@ -50,7 +51,7 @@ def read(settings: Settings) -> Recording:
             raw = workspace.read(path.name, path.parent, Origin(name))
             digests[name] = hashlib.sha256(raw).hexdigest()
             file = File(name, _rows(raw, name))
-            shaped.setdefault(_shape(file), []).append(file)
+            shaped[_shape(file)].append(file)
         except ConfigError as e:
             mistakes += _few(e.mistakes)
     answers: list[Answer] = []
@@ -144,9 +145,9 @@ def _rows(raw: bytes, name: str) -> Rows:
 
 def _few(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
     """The first mistakes of each file, and how many there are more."""
-    of_files: dict[str, list[Mistake]] = {}
+    of_files = defaultdict(list)
     for mistake in mistakes:
-        of_files.setdefault(mistake.origin.file if mistake.origin else "", []).append(mistake)
+        of_files[mistake.origin.file if mistake.origin else ""].append(mistake)
     for of_file in of_files.values():
         yield from of_file[:MOST]
         if len(of_file) > MOST:

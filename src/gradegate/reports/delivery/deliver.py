@@ -87,7 +87,7 @@ def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[
     fenced = environment.on_github
     repository = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
     root = (Path(environment.workspace or cwd) if fenced else repository).resolve()
-    found: dict[str, Place] = {}
+    found = {}
     taken: dict[str, Path] = {}
     mistakes = []
     for written in outputs:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 from gradegate.files.documents import encodable
 from gradegate.registry import Registry
 from gradegate.results.run_result import Decision
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, NamedTexts
 
 _FORMS = {
     "server": re.compile(r"https?://[A-Za-z0-9.:-]+"),
@@ -62,7 +62,7 @@ class Links(FrozenStruct):
         return f"{self.server}/{self.repository}/commit/{self.commit}" if there else ""
 
     @classmethod
-    def of(cls, said: Mapping[str, str]) -> Links:
+    def of(cls, said: NamedTexts) -> Links:
         """Those of a results.json; none where that is no address on one server, since anybody may have written the file."""
         known = {name: said.get(name, "") for name in ("server", "repository", "commit", "run")}
         if not all(form.fullmatch(known[name]) for name, form in _FORMS.items()):

@@ -5,19 +5,15 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
-from gradegate.reports.format.escape import clip, one_line, outline, spread, visible
+from gradegate.reports.format.escape import clip, join_nonempty, one_line, outline, spread, visible
 from gradegate.reports.format.markdown_case import command
-from gradegate.reports.view.case import CaseView, Piece, Told, took, view
+from gradegate.reports.view.case import CaseView, Piece, Told, headline_of, took, view
 from gradegate.reports.view.findings import Effect, doubted, finding
 from gradegate.reports.view.wording import (
     OUTCOMES,
-    called,
     name,
     place,
     remarks,
-    said,
-    scored,
-    spot,
     titled,
     verdict,
     weight,
@@ -52,38 +48,25 @@ def lookup(rows: Sequence[Row], wanted: str) -> list[int]:
     number = _NUMBER.fullmatch(text)
     if not whole and number and 1 <= int(number[1]) <= len(rows):
         return [int(number[1]) - 1]
-    by_id = [
-        place
-        for place, row in enumerate(rows)
-        if _ID.fullmatch(text) and row.key.hex().startswith(text)
-    ]
+    by_id = []
+    if _ID.fullmatch(text):
+        by_id = [place for place, row in enumerate(rows) if row.key.hex().startswith(text)]
     return whole or by_id or [place for place, called in enumerate(names) if text in called]
 
 
 def nearest(rows: Sequence[Row], wanted: str) -> list[str]:
     """The names that are most like what was written."""
-    folded = {
-        called.casefold(): called for called in dict.fromkeys(name(row) for row in rows[:_SOUGHT])
-    }
-    return [
-        folded[called]
-        for called in get_close_matches(
-            excerpt(wanted.strip().casefold(), 200), folded, _CLOSE, 0.4
-        )
-    ]
+    names = dict.fromkeys(name(row) for row in rows[:_SOUGHT])
+    folded = {text.casefold(): text for text in names}
+    word = excerpt(wanted.strip().casefold(), 200)
+    return [folded[text] for text in get_close_matches(word, folded, _CLOSE, 0.4)]
 
 
 def summary(decision: Decision, at: int) -> str:
     """A line of a list: ``#7  failed  Refund after 30 days  openai:chat:gpt-5``."""
     row = decision.run.rows[at]
-    told = (
-        f"#{at + 1}",
-        OUTCOMES[row.outcome],
-        name(row),
-        one_line(row.provider, 60),
-        one_line(row.prompt_label, 60),
-    )
-    return "  ".join(filter(None, told))
+    provider, prompt = one_line(row.provider, 60), one_line(row.prompt_label, 60)
+    return join_nonempty("  ", f"#{at + 1}", OUTCOMES[row.outcome], name(row), provider, prompt)
 
 
 def story(decision: Decision, at: int) -> str:
@@ -91,15 +74,18 @@ def story(decision: Decision, at: int) -> str:
     row = decision.run.rows[at]
     found = finding(row, at in decision.blocking, doubted(decision))
     it = view(at + 1, found)
-    about = (
-        f"#{it.number} {name(row)}: {', '.join(filter(None, (OUTCOMES[row.outcome], it.about)))}",
-    )
-    told = (one_line(row.provider, 100), one_line(row.prompt_label, 100), place(row.origin))
-    parts = [*about, "  " + ", ".join(filter(None, told))]
-    parts += [f"  id {row.key.hex()[:16]}"] if row.key else []
-    parts += [f"  {effect}"] if (effect := _EFFECTS.get(found.effect)) else []
-    parts += [*(f"  {one_line(remark, 1000)}" for remark in remarks(row)), "", *_exchange(it)]
-    for each in [] if row.error else [*it.failing, *it.passing]:
+    provider, prompt = one_line(row.provider, 100), one_line(row.prompt_label, 100)
+    parts = [
+        f"#{it.number} {name(row)}: {join_nonempty(', ', OUTCOMES[row.outcome], it.about)}",
+        f"  {join_nonempty(', ', provider, prompt, place(row.origin))}",
+    ]
+    if row.key:
+        parts.append(f"  id {row.key.hex()[:16]}")
+    if effect := _EFFECTS.get(found.effect):
+        parts.append(f"  {effect}")
+    parts += (f"  {one_line(remark, 1000)}" for remark in remarks(row))
+    parts += ["", *_exchange(it)]
+    for each in [] if row.error else it.failing + it.passing:
         parts += ["", *_assertion(row, each)]
     return "\n".join([*parts, "", *_rest(decision, it)])
 
@@ -108,9 +94,8 @@ def _exchange(it: CaseView) -> Iterator[str]:
     if it.turns and not it.row.error:
         for spoken in it.turns:
             mark = f"  <-- fails {', '.join(spoken.blamed)}" if spoken.blamed else ""
-            yield from _fact(
-                f"{spoken.number} {one_line(spoken.turn.role, 40)}{mark}", spoken.turn.content
-            )
+            label = f"{spoken.number} {one_line(spoken.turn.role, 40)}{mark}"
+            yield from _fact(label, spoken.turn.content)
             for document in spoken.turn.retrieval_context:
                 yield from _indented(_fact("document", document))
         return
@@ -123,12 +108,7 @@ def _exchange(it: CaseView) -> Iterator[str]:
 
 def _assertion(row: Row, told: Told) -> Iterator[str]:
     grade = told.grade
-    about = (
-        f"{called(grade.assertion, grade.metric)} {said(grade)}",
-        scored(grade),
-        place(spot(row, grade)),
-    )
-    yield ", ".join(filter(None, about))
+    yield headline_of(row, grade)
     yield from _indented(_fact("why", grade.reason))
     if told.difference:
         yield from _indented(_fact("expected", _marked(told.difference.expected, "[-", "-]")))
@@ -137,16 +117,11 @@ def _assertion(row: Row, told: Told) -> Iterator[str]:
         yield from _indented(_fact("expected", told.expected))
     for number, vote in enumerate(grade.votes, 1):
         score = "" if vote.score is None else f", score {vote.score:.4g}"
-        yield from _indented(
-            _fact(f"ask {number}", f"{OUTCOMES[vote.outcome]}{score}: {vote.reason}")
-        )
+        text = f"{OUTCOMES[vote.outcome]}{score}: {vote.reason}"
+        yield from _indented(_fact(f"ask {number}", text))
     for claim in told.claims:
-        yield from _indented(
-            _fact(
-                f"claim {claim.holds.value}{f' (turn {claim.turn})' if claim.turn else ''}",
-                claim.text,
-            )
-        )
+        turn = f" (turn {claim.turn})" if claim.turn else ""
+        yield from _indented(_fact(f"claim {claim.holds.value}{turn}", claim.text))
         for label, text in (("because", claim.reason), ("nearest in the sources", claim.near)):
             yield from _indented(_indented(_fact(label, text)))
     if grade.evidence and not told.claims:

@@ -8,6 +8,7 @@ compares.
 import base64
 import hashlib
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -123,11 +124,11 @@ class Spread(FrozenStruct):
 
 def spreads(rows: Iterable[Row]) -> list[Spread]:
     """Every metric in the order of its first grade; members of a set are not counted beside it."""
-    grades: dict[str, list[Grade]] = {}
+    grades = defaultdict(list)
     for row in rows:
         for grade in row.grades:
             if not grade.inner:
-                grades.setdefault(_metric(grade), []).append(grade)
+                grades[_metric(grade)].append(grade)
     return [_spread(name, found) for name, found in grades.items()]
 
 
@@ -146,7 +147,7 @@ def _spread(name: str, grades: Sequence[Grade]) -> Spread:
     limits = {grade.threshold for grade in grades if grade.threshold is not None and not grade.most}
     return Spread(
         name,
-        Counts(*map(outcomes.count, (Outcome.PASS, Outcome.FAIL, Outcome.ERROR))),
+        Counts(*map(outcomes.count, Outcome)),
         float(mean(score for score, _ in scored)) if scored else None,
         _bins(scored),
         tuple(sorted(filter(_usual, limits))),

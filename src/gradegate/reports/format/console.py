@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from gradegate.core.numbers import many
-from gradegate.reports.format.escape import harmless, one_line, visible
+from gradegate.reports.format.escape import harmless, join_nonempty, one_line, visible
 from gradegate.reports.format.streams import coloured, has_rich
 from gradegate.reports.view import wording
 from gradegate.reports.view.case import also, explain, flaky, why
@@ -138,7 +138,7 @@ def _last(decision: Decision, view: View, written: Sequence[str]) -> Iterator[Li
     report = f"; see {path}" if fits else ""
     room = most - len(report)
     alone = short if short and decision.outcome is not GateOutcome.ADVISORY else why
-    ways = ["; ".join(filter(None, (short, why))), alone, short or one_line(why, room - 1)]
+    ways = [join_nonempty("; ", short, why), alone, short or one_line(why, room - 1)]
     said = next((text for text in ways if len(text) <= room), ways[-1])
     if len(written) > bool(report):
         yield Line(f"written: {', '.join(one_line(path, 300) for path in written)}")
@@ -154,9 +154,8 @@ def _last(decision: Decision, view: View, written: Sequence[str]) -> Iterator[Li
 
 
 def _headed(effect: Effect) -> tuple[str, Tone]:
-    return wording.EFFECTS[
-        effect
-    ].words.upper(), Tone.BAD if effect is Effect.BLOCKS else Tone.UNSURE
+    tone = Tone.BAD if effect is Effect.BLOCKS else Tone.UNSURE
+    return wording.EFFECTS[effect].words.upper(), tone
 
 
 def _list(findings: Mapping[Effect, Sequence[Finding]], view: View) -> Iterator[Line]:
@@ -166,9 +165,8 @@ def _list(findings: Mapping[Effect, Sequence[Finding]], view: View) -> Iterator[
     for effect, found in findings.items():
         title, tone = _headed(effect)
         if found:
-            yield Line(
-                f": {many(sum(1 + len(finding.alike) for finding in found), 'case')}", tone, title
-            )
+            number = sum(1 + len(finding.alike) for finding in found)
+            yield Line(f": {many(number, 'case')}", tone, title)
             for finding in found[: LOG.evidence]:
                 yield Line(_listed(finding, view))
                 if others := also(finding):
@@ -184,13 +182,9 @@ def _listed(finding: Finding, view: View) -> str:
     kind, reason = why(finding, _WHY)
     alike = f" and {many(len(finding.alike), 'further case')}" if finding.alike else ""
     where = wording.place(wording.spot(row, grades[0]) if grades else row.origin)
-    parts = (
-        f"  {one_line(wording.name(row), 40)}{alike}",
-        where,
-        f"{kind}: {reason}" if kind else reason,
-    )
+    case = f"  {one_line(wording.name(row), 40)}{alike}"
+    text = join_nonempty(" · ", case, where, f"{kind}: {reason}" if kind else reason)
     # The text in so many columns of a terminal, on which some signs take two.
-    text = " · ".join(filter(None, parts))
     if not view.columns:
         return text
     from rich.text import Text  # only on a terminal: it is slow to load
@@ -209,18 +203,12 @@ def _evidence(title: str, tone: Tone, findings: Sequence[Finding], view: View) -
             others = any(it.output != row.output for it in finding.alike)
             names = "" if others else f" {_names(finding.alike, _ALIKE)}"
             yield Line(f"  the same in {many(len(finding.alike), 'further case')}:{names}")
-            cases = (it for it in finding.alike[:_ALIKE] if others)
-            yield from (
-                Line(
-                    f"    {one_line(wording.name(it), 60)} got: {one_line(it.output or '', 100) or '(nothing)'}"
-                )
-                for it in cases
-            )
-            yield from (
-                [Line(f"    and {len(finding.alike) - _ALIKE:,} more")]
-                if others and len(finding.alike) > _ALIKE
-                else []
-            )
+            for it in finding.alike[:_ALIKE]:
+                if others:
+                    got = one_line(it.output or "", 100) or "(nothing)"
+                    yield Line(f"    {one_line(wording.name(it), 60)} got: {got}")
+            if others and len(finding.alike) > _ALIKE:
+                yield Line(f"    and {len(finding.alike) - _ALIKE:,} more")
         yield Line("")
     if len(findings) > view.evidence:
         left = sum(1 + len(finding.alike) for finding in findings[view.evidence :])
@@ -234,7 +222,7 @@ def _names(rows: Sequence[Row], most: int, limit: int = 160) -> str:
         text if count == 1 else f"{text} ({count:,} cases)" for text, count in found[:most]
     )
     left = sum(count for _, count in found[most:])
-    return names + (f" and {left:,} more" if left else "")
+    return f"{names} and {left:,} more" if left else names
 
 
 # --- the run --------------------------------------------------------------------------------------------------
@@ -248,30 +236,22 @@ def _about(decision: Decision) -> Iterator[Line]:
     if len(run.derived) > _MOST_METRICS:
         yield Line(f"{many(len(run.derived) - _MOST_METRICS, 'more metric')} in results.json")
     for note in wording.notes(decision):
-        yield Line(
-            f"note: {': '.join(filter(None, (wording.place(note.origin), one_line(note.text, _TEXT))))}"
-        )
+        yield Line(f"note: {wording.placed(note.origin, note.text, _TEXT)}")
     yield from (Line(line, Tone.UNSURE) for line in flaky(run.rows)[:_NAMES])
+    costs = []
     if run.models:
-        yield Line(
-            f"models: {', '.join(one_line(str(model), 120) for model in run.models)}", Tone.FAINT
-        )
-    yield from (
-        Line(one_line(model.chosen, 300), Tone.FAINT) for model in run.models if model.chosen
-    )
-    yield from (Line(f"key: {one_line(str(use))}", Tone.FAINT) for use in run.keys)
+        costs.append(f"models: {', '.join(one_line(str(model), 120) for model in run.models)}")
+    costs += (one_line(model.chosen, 300) for model in run.models if model.chosen)
+    costs += (f"key: {one_line(str(use))}" for use in run.keys)
     target, grader = took(run)
-    yield Line(f"target: {target}; grader: {grader}; {run.seconds:,.1f} s", Tone.FAINT)
-    yield from (Line(text, Tone.FAINT) for text in saved(run))
+    costs.append(f"target: {target}; grader: {grader}; {run.seconds:,.1f} s")
+    yield from (Line(text, Tone.FAINT) for text in (*costs, *saved(run)))
     for change in decision.changes.found[:_MOST_CHANGES]:
-        text = ": ".join(filter(None, (wording.place(change.origin), one_line(change.text, _TEXT))))
+        text = wording.placed(change.origin, change.text, _TEXT)
         yield Line(f"  {text}", Tone.UNSURE, f"GATE {change.kind.value.upper()}")
     if len(decision.changes.found) > _MOST_CHANGES:
-        yield Line(
-            f"  {len(decision.changes.found) - _MOST_CHANGES:,} more in results.json",
-            Tone.UNSURE,
-            "GATE",
-        )
+        left = len(decision.changes.found) - _MOST_CHANGES
+        yield Line(f"  {left:,} more in results.json", Tone.UNSURE, "GATE")
     if decision.changes.found:
         yield Line(f"{wording.changed(decision.changes)}. {wording.cure(decision.changes)}".strip())
     for said in (
@@ -279,18 +259,19 @@ def _about(decision: Decision) -> Iterator[Line]:
         wording.recorded(run.made),
         wording.compared(run.baseline),
     ):
-        yield from [Line(f"{said}.")] if said else []
+        if said:
+            yield Line(f"{said}.")
     if run.interrupted:
         yield Line(f": {one_line(run.interrupted, _TEXT)}", Tone.UNSURE, "The run stopped early")
-    yield from [Line(said, Tone.UNSURE)] if (said := blind_spots(decision)) else []
+    if said := blind_spots(decision):
+        yield Line(said, Tone.UNSURE)
     # A line for each rule, what is missed and blocks as the last of them.
     several = len({result.rule.suite for result in decision.rules}) > 1
     for result in sorted(decision.rules, key=_gravity):
         head = f"rule {wording.titled(result.rule, several)} ({wording.weight(result.rule)}): {wording.verdict(result)}"
         tone = (Tone.GOOD, Tone.UNSURE, Tone.UNSURE, Tone.BAD)[_gravity(result)]
-        yield Line(
-            f"; {wording.measured(result)}; required: {wording.required(result)}", tone, head
-        )
+        text = f"; {wording.measured(result)}; required: {wording.required(result)}"
+        yield Line(text, tone, head)
 
 
 def _gravity(result: RuleResult) -> int:

@@ -43,6 +43,11 @@ def one_line(text: str, limit: int = 200) -> str:
     return visible(shorten_line(text, limit))
 
 
+def join_nonempty(separator: str, *texts: str | None) -> str:
+    """The texts that say something, with the separator between them."""
+    return separator.join(filter(None, texts))
+
+
 def _escaped(match: re.Match[str]) -> str:
     if not match[1]:
         return match[0]

@@ -11,11 +11,19 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 from gradegate.core.conversation import CONVERSATION
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, name_some
 from gradegate.core.settings import RUN_OPTIONS
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import Links
-from gradegate.reports.format.escape import clip, fact, one_line, outline, spread, visible
+from gradegate.reports.format.escape import (
+    clip,
+    fact,
+    join_nonempty,
+    one_line,
+    outline,
+    spread,
+    visible,
+)
 from gradegate.reports.format.markdown import code, details, fence, fit, inline, link
 from gradegate.reports.view.case import also, beside, effect, exchange, why
 from gradegate.reports.view.findings import Effect, Finding, sort
@@ -62,14 +70,16 @@ def line(finding: Finding, scope: Scope, width: tuple[int, int]) -> tuple[str, .
     told, (kind, reason) = exchange(row, grade), why(finding, most_why)
     named = [f"**{_linked(it, scope)}**" for it in (row, *finding.alike[: _NAMED - 1])]
     more = 1 + len(finding.alike) - len(named)
-    case = (
-        (f"{many(len(named) + more, 'case')}: " if finding.alike else "")
-        + ", ".join(named)
-        + (", …" if more else "")
-    )
-    about = [code(row.provider, 60)] if scope.providers else []
-    about += [inline(row.prompt_label, 50)] if scope.prompts else []
-    about += [f"turn {told.turn}"] if told.turn else []
+    case = ", ".join([*named, "…"] if more else named)
+    if finding.alike:
+        case = f"{many(len(named) + more, 'case')}: {case}"
+    about = []
+    if scope.providers:
+        about.append(code(row.provider, 60))
+    if scope.prompts:
+        about.append(inline(row.prompt_label, 50))
+    if told.turn:
+        about.append(f"turn {told.turn}")
     did = EFFECTS[finding.effect]
     reason = inline(reason, 2 * most_why)
     others = also(finding)
@@ -79,7 +89,7 @@ def line(finding: Finding, scope: Scope, width: tuple[int, int]) -> tuple[str, .
     )  # of several answers, whose it is
     return (
         f"{did.sign} {effect(finding) or did.words.lower()}".replace(" ", "&nbsp;", 1),
-        "<br>".join(filter(None, (case, " · ".join(filter(None, about))))),
+        join_nonempty("<br>", case, join_nonempty(" · ", *about)),
         ""
         if row.error
         else inline(one_line(of + told.answered, most_got) or "(an empty answer)", 2 * most_got),
@@ -105,26 +115,23 @@ def _where(origin: Origin, scope: Scope) -> str:
 def block(finding: Finding, scope: Scope, folded: bool) -> str:
     """One case: its name, each assertion that did not pass, and with ``folded`` the long texts behind a fold."""
     row = finding.row
-    about = [
+    about = join_nonempty(
+        " · ",
         f"**{inline(name(row))}**",
         code(row.suite, 100) if scope.suites else "",
         code(row.provider, 100) if scope.providers else "",
-    ]
-    about += [
         inline(row.prompt_label, 80) if scope.prompts else "",
         _where(row.origin, scope) if row.error else "",
-    ]
-    parts = [" · ".join(filter(None, about)) + "\n"]
+    )
+    parts = [f"{about}\n"]
     if row.error:
         parts.append("The target gave no answer:\n\n" + fence(clip(row.error, _SHORT)))
     else:
         parts += _grades(finding, scope)
     if finding.alike:
-        names = ", ".join(inline(name(row), 80) for row in finding.alike[:5])
-        rest = f" and {len(finding.alike) - 5:,} more" if len(finding.alike) > 5 else ""
-        parts.append(
-            f"The same happened in {many(len(finding.alike), 'further case')}: {names}{rest}\n"
-        )
+        cases = many(len(finding.alike), "further case")
+        names = [inline(name(row), 80) for row in finding.alike[:5]]
+        parts.append(f"The same happened in {cases}: {name_some(names, len(finding.alike))}\n")
     if folded:
         texts = [
             ("Prompt", row.prompt),
@@ -132,22 +139,21 @@ def block(finding: Finding, scope: Scope, folded: bool) -> str:
             ("Output", row.output or ""),
         ]
         for grade in finding.grades[:_GRADES]:
-            of = called(grade.assertion, grade.metric)
+            of = called(grade.assertion)
             texts += [
                 (f"Expected by {of}", expected(grade.assertion)),
                 (f"Reason of {of}", grade.reason),
+                (f"Evidence of {of}", outline(grade.evidence)),
             ]
-            texts.append((f"Evidence of {of}", outline(grade.evidence)))
         # What is in sight already is not worth a second look.
-        long = [
-            (title, text)
-            for title, text in texts
-            if title.startswith(("Prompt", "Variables", "Evidence")) or len(text) > _SHORT
-        ]
+        unseen = ("Prompt", "Variables", "Evidence")
         body = "\n".join(
-            f"{inline(title)}\n\n{fence(clip(text, _LONG))}" for title, text in long if text
+            f"{inline(title)}\n\n{fence(clip(text, _LONG))}"
+            for title, text in texts
+            if text and (title.startswith(unseen) or len(text) > _SHORT)
         )
-        parts += [details("Prompt, variables and evidence", body)] if body else []
+        if body:
+            parts.append(details("Prompt, variables and evidence", body))
     return "\n".join(parts) + "\n"
 
 
@@ -164,12 +170,12 @@ def _grades(finding: Finding, scope: Scope) -> Iterator[str]:
         advice = grade.has_failed and not (grade.counts or grade.inner)
         sign = "⚠️" if advice else _SIGN[grade.outcome]
         parts = [
-            f"{sign} {code(called(grade.assertion, grade.metric))} {said(grade)}",
+            f"{sign} {code(called(grade.assertion))} {said(grade)}",
             scored(grade),
             _where(spot(row, grade), scope),
         ]
         yield (
-            " · ".join(filter(None, parts))
+            join_nonempty(" · ", *parts)
             + "\n\n"
             + fence("\n".join(_fact(label, text) for label, text in facts if text))
         )
@@ -207,10 +213,8 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
     A case that failed once is named with its assertions and no more: it may well be good.
     """
     found = sort(decision)
-    wanted = [
-        it for effect, findings in found.items() if effect is not Effect.ONCE for it in findings
-    ]
-    once = found[Effect.ONCE]
+    once = found.pop(Effect.ONCE)
+    wanted = [finding for findings in found.values() for finding in findings]
     if not wanted and not once:
         return ""
     names = ", ".join(dict.fromkeys(inline(use.name, 100) for use in decision.run.keys[:10]))
@@ -236,18 +240,12 @@ def told(decision: Decision, room: int, measure: Callable[[str], int], short: bo
 
 def _case(finding: Finding, made: Made, limit: int) -> str:
     effect = {Effect.BLOCKS: "Blocks", Effect.UNCLEAR: "Error"}.get(finding.effect, "Advises only")
-    status = ", ".join(filter(None, [effect, beside(finding.row)]))
+    status = join_nonempty(", ", effect, beside(finding.row))
     again = command(finding.row, made)
-    return (
-        "\n".join(
-            [
-                f"{status}\n",
-                fence("\n".join(_facts(finding, limit))),
-                *([fence(again, "sh")] if again else []),
-            ]
-        )
-        + "\n"
-    )
+    blocks = [f"{status}\n", fence("\n".join(_facts(finding, limit)))]
+    if again:
+        blocks.append(fence(again, "sh"))
+    return "\n".join([*blocks, ""])
 
 
 def _facts(finding: Finding, limit: int) -> Iterator[str]:
@@ -266,9 +264,7 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
         yield fact(f"got{turn}", told_of.answered or "(an empty answer)", limit)
     listed = [] if row.error else grades
     for grade in listed[:_IN_FULL]:
-        about = ", ".join(
-            filter(None, (f"{called(grade.assertion, grade.metric)} {said(grade)}", scored(grade)))
-        )
+        about = join_nonempty(", ", f"{called(grade.assertion)} {said(grade)}", scored(grade))
         yield fact("assertion", about, limit)
         if text := expected(grade.assertion):
             yield fact("expected", text, limit)
@@ -282,17 +278,16 @@ def _facts(finding: Finding, limit: int) -> Iterator[str]:
 def command(row: Row, made: Made) -> str:
     """What asks the case again, from the root of the repository; empty where it would not be what ran."""
     # A file of the repository as it is named in a folder of it.
-    config = (
-        posixpath.relpath(row.suite, made.folder)
-        if made.folder and not row.suite.startswith("/")
-        else row.suite
-    )
+    config = row.suite
+    if made.folder and not config.startswith("/"):
+        config = posixpath.relpath(config, made.folder)
     words = ["gradegate", "run", config, *made.options]
     # What was said before a case is there only if the cases before it run, too.
     about, is_plain = row.description, one_line(row.description, _PATTERN) == row.description
     if CONVERSATION not in row.vars and about.strip() and len(about) <= _PATTERN and is_plain:
         pattern = f"^{_SPECIAL.sub(lambda sign: chr(92) + sign[0], about)}$"
-        words += _FILTER.words(pattern) if _is_whole(pattern) else ()
+        if _is_whole(pattern):
+            words += _FILTER.words(pattern)
     written = shlex.join(words)
     if made.folder:
         written = f"cd {shlex.quote(made.folder)} && {written}"

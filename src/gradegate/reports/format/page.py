@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import many, name_some
 from gradegate.core.policy import Note, Rule
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format import markdown_case
+from gradegate.reports.format.escape import join_nonempty
 from gradegate.reports.format.markdown import (
     code,
     details,
@@ -22,11 +23,10 @@ from gradegate.reports.format.markdown_case import COLUMNS, NARROW, WIDE, Scope,
 from gradegate.reports.view import wording
 from gradegate.reports.view.case import flaky, is_fixed
 from gradegate.reports.view.findings import Effect, Finding, merged, sort, told
-from gradegate.reports.view.run_summary import line as power
-from gradegate.reports.view.run_summary import provenance, saved, took, worth
+from gradegate.reports.view.run_summary import power_line, provenance, saved, took, worth
 from gradegate.results.accounts import DerivedMetric
 from gradegate.results.gate_changes import GUARD, GateChanges, done, guarded
-from gradegate.results.grades import Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.structs import FrozenStruct, replace
 
@@ -76,13 +76,8 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     head = first + _below(decision, links, form, bool(rules)) + rules + _tallied(decision)
     foot = _notes(wording.notes(decision), links, form)
     if flakes := [f"- {inline(line, 300)}\n" for line in flaky(run.rows)]:
-        foot += (
-            details(
-                f"Flaky on the default branch: {many(len(flakes), 'case')}",
-                _fitting(flakes, "more case", form),
-            )
-            + "\n"
-        )
+        title = f"Flaky on the default branch: {many(len(flakes), 'case')}"
+        foot += _folded(title, _fitting(flakes, "case", form))
     foot += _derived(run.derived, scope, form) + _foot(decision, scope, form)
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
@@ -93,17 +88,11 @@ def page(decision: Decision, links: Links, form: PageForm) -> str:
     cases = _listed(groups, scope, form, room * 4 // 5, NARROW)[0] if left else cases
     room -= form.measure(cases)
     agents = markdown_case.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
-    agents = details("For coding agents", agents) + "\n" if agents else ""
+    agents = _folded("For coding agents", agents)
     grounds = _grounds(groups, scope, form, room - form.measure(agents))
     room -= form.measure(agents + grounds)
-    return (
-        head
-        + cases
-        + grounds
-        + (_all_cases(decision, form, room) if form.all_cases else "")
-        + agents
-        + foot
-    )
+    all_cases = _all_cases(decision, form, room) if form.all_cases else ""
+    return head + cases + grounds + all_cases + agents + foot
 
 
 def bare(outcome: str, reason: str, text: str, links: Links) -> str:
@@ -126,21 +115,19 @@ def opening(
 
     ``outcome`` is a key of ``wording.HEADS``; what is not known is left out.
     """
-    named = list(dict.fromkeys(filter(None, titles)))
-    more = f" and {len(named) - _TITLES:,} more" if len(named) > _TITLES else ""
+    named = [inline(title, 80) for title in dict.fromkeys(titles) if title]
     commit = links.commit or commit
     short = commit[:_SHORT]
     parts = [
-        ", ".join(inline(title, 80) for title in named[:_TITLES]) + more,
+        name_some(named[:_TITLES], len(named)),
         code(links.key, 80) if links.key else "",
         link(code(short), links.head) if short else "",
         link("run", links.run) if links.run else "",
         link("report", links.page) if links.page else "",
     ]
-    first = " · ".join(
-        filter(None, [f"{wording.HEADS[outcome].sign} gradegate: {words.upper()}", inline(what)])
-    )
-    second = " · ".join(filter(None, parts))
+    headline = f"{wording.HEADS[outcome].sign} gradegate: {words.upper()}"
+    first = join_nonempty(" · ", headline, inline(what))
+    second = join_nonempty(" · ", *parts)
     return f"### {first}\n\n" + (f"{second}\n\n" if second else "")
 
 
@@ -184,10 +171,11 @@ def _tallied(decision: Decision) -> str:
     """How many, and what changed against the base, with the names of some cases that are fixed."""
     text = f"{wording.tally(decision)}."
     if said := wording.compared(decision.run.baseline):
-        fixed = [wording.name(row) for _, row in told(decision.run.rows) if is_fixed(row)]
-        names = ", ".join(inline(text, 60) for text in fixed[:_FIXED])
-        more = f" and {len(fixed) - _FIXED:,} more" if len(fixed) > _FIXED else ""
-        text += f"<br>{inline(said, 400)}.{f' Fixed: {names}{more}.' if names else ''}"
+        text += f"<br>{inline(said, 400)}."
+        fixed = [row for _, row in told(decision.run.rows) if is_fixed(row)]
+        if fixed:
+            names = [inline(wording.name(row), 60) for row in fixed[:_FIXED]]
+            text += f" Fixed: {name_some(names, len(fixed))}."
     return f"{text}\n\n"
 
 
@@ -202,34 +190,27 @@ def _weakened(changes: GateChanges, links: Links, form: PageForm) -> str:
         f"\n{advice}\n" if advice else "",
     ]
     quoted = "".join(f"> {line}".rstrip() + "\n" for line in "".join(parts).rstrip().split("\n"))
-    folded = (
-        details(f"{len(changes.found) - len(shown):,} more changes of the gate", "".join(rest))
-        + "\n"
-    )
-    return f"> [!WARNING]\n{quoted}\n" + (folded if rest else "")
+    title = f"{len(changes.found) - len(shown):,} more changes of the gate"
+    return f"> [!WARNING]\n{quoted}\n" + _folded(title, "".join(rest))
 
 
 def _changes(changes: GateChanges, links: Links, form: PageForm) -> list[str]:
-    lines = form.fit(
-        (
-            _note(Note(f"{change.kind.value}: {change.text}", change.origin), links)
-            for change in changes.found
-        ),
-        12,
-    )
-    left = len(changes.found) - len(lines)
-    return [*lines, *([f"- {left:,} more in results.json\n"] if left else [])]
+    findings = changes.found
+    notes = (Note(f"{it.kind.value}: {it.text}", it.origin) for it in findings)
+    lines = form.fit((_note(note, links) for note in notes), 12)
+    left = len(findings) - len(lines)
+    if left:
+        lines.append(f"- {left:,} more in results.json\n")
+    return lines
 
 
 def _note(said: Note, links: Links) -> str:
     """A note as an item of a list, with the line that it is about."""
-    where = wording.place(said.origin)
-    url = links.line(said.origin.file, said.origin.line) if said.origin else ""
-    return (
-        f"- {sentence(said.text, 400)}"
-        + (f" ({link(inline(where, 300), url)})" if where else "")
-        + "\n"
-    )
+    where = ""
+    if said.origin and said.origin.file:
+        url = links.line(said.origin.file, said.origin.line)
+        where = f" ({link(inline(wording.place(said.origin), 300), url)})"
+    return f"- {sentence(said.text, 400)}{where}\n"
 
 
 def _notes(said: Sequence[Note], links: Links, form: PageForm) -> str:
@@ -238,13 +219,9 @@ def _notes(said: Sequence[Note], links: Links, form: PageForm) -> str:
     if len(said) > len(lines):
         lines.append(f"- {many(len(said) - len(lines), 'more note')} in results.json\n")
     text = "".join(lines)
-    return (
-        ""
-        if not lines
-        else f"{text}\n"
-        if len(said) <= _NOTES
-        else details(many(len(said), "note"), text) + "\n"
-    )
+    if 0 < len(said) <= _NOTES:
+        return f"{text}\n"
+    return _folded(many(len(said), "note"), text)
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
@@ -270,7 +247,7 @@ def _listed(
         sight = max(1, sight - len(lines))  # of each group something is in sight
     text = "".join(shown) + "\n" if len(shown) > 2 else ""
     if len(shut) > 2:
-        text += details(f"{len(shut) - 2:,} more", "".join(shut)) + "\n"
+        text += _folded(f"{len(shut) - 2:,} more", "".join(shut))
     if left:
         rest = (
             link("the run", scope.links.run) + " and in results.json"
@@ -296,15 +273,11 @@ def _grounds(
         blocks = fit((block(finding, scope, folded) for finding in findings), room, form.measure)
         if len(blocks) == len(findings):  # more cases are worth more than the evidence of some
             break
-    if not blocks:
-        return ""
-    told_of = _number(findings[: len(blocks)])
-    of = (
-        f" of {told_of:,} of {many(_number(findings), 'case')}"
-        if len(blocks) < len(findings)
-        else ""
-    )
-    return details(f"Expected, got and why{of}", "".join(blocks)) + "\n"
+    title = "Expected, got and why"
+    if len(blocks) < len(findings):
+        number = _number(findings[: len(blocks)])
+        title += f" of {number:,} of {many(_number(findings), 'case')}"
+    return _folded(title, "".join(blocks))
 
 
 def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
@@ -322,13 +295,10 @@ def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
         for row in rows
     )
     lines = fit((table((), [of])[2] for of in cells), room - form.measure(header), form.measure)
-    left = len(rows) - len(lines)
-    more = (
-        f"\n{many(left, 'more case')} not shown, for lack of space; results.json has all.\n"
-        if left
-        else ""
-    )
-    return details(f"All {many(len(rows), 'case')}", "".join([header, *lines, more])) + "\n"
+    if left := len(rows) - len(lines):
+        why = "not shown, for lack of space; results.json has all"
+        lines.append(f"\n{many(left, 'more case')} {why}.\n")
+    return _folded(f"All {many(len(rows), 'case')}", header + "".join(lines))
 
 
 # --- rules and metrics ----------------------------------------------------------------------------------------
@@ -336,10 +306,9 @@ def _all_cases(decision: Decision, form: PageForm, room: int) -> str:
 
 def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
     """Rules that are missed first, then those with errors, those that wait, and those that are met; of each the blocking ones first."""
-    order = (Outcome.FAIL, Outcome.ERROR, None, Outcome.PASS)
+    order = (FAIL, ERROR, None, PASS)
     kinds = {
-        id(result): Outcome.ERROR if wording.incomplete(result) else result.outcome
-        for result in rules
+        id(result): ERROR if wording.incomplete(result) else result.outcome for result in rules
     }
     return sorted(
         rules, key=lambda result: (order.index(kinds[id(result)]), not result.rule.blocking)
@@ -358,7 +327,7 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     cells = []
     for result in in_order(rules):
         met = "❔" if wording.incomplete(result) else "✅"
-        signs = {Outcome.PASS: met, Outcome.ERROR: "❔", None: "❔"}
+        signs = {PASS: met, ERROR: "❔", None: "❔"}
         title = inline(wording.titled(result.rule, scope.suites)) + (
             "" if result.rule.blocking else " (advisory)"
         )
@@ -377,47 +346,48 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> str:
     taken = form.fit(lines, 10)
     head, shown, shut = taken[:2], taken[2 : _RULES + 2], taken[_RULES + 2 :]
     left = len(lines) - len(taken)
-    more = f"\n{many(left, 'more rule')} in results.json.\n" if left else ""
-    folded = (
-        details(f"{len(shut) + left:,} more rules", "".join([*head, *shut]) + more) + "\n"
-        if shut or left
-        else ""
-    )
-    return "".join([*head, *shown]) + "\n" + folded
+    text = "".join(head + shown) + "\n"
+    if shut or left:
+        title = f"{len(shut) + left:,} more rules"
+        text += _folded(title, "".join(head + shut) + _left_out(left, "rule"))
+    return text
 
 
-def _fitting(lines: list[str], more: str, form: PageForm) -> str:
+def _fitting(lines: list[str], noun: str, form: PageForm) -> str:
     """The lines that there is room for, and how many there are besides."""
     taken = form.fit(lines, 10)
-    left = len(lines) - len(taken)
-    return "".join(taken) + (f"\n{many(left, more)} in results.json.\n" if left else "")
+    return "".join(taken) + _left_out(len(lines) - len(taken), noun)
+
+
+def _left_out(number: int, noun: str) -> str:
+    return f"\n{many(number, f'more {noun}')} in results.json.\n" if number else ""
+
+
+def _folded(title: str, text: str) -> str:
+    """A text behind a fold; nothing for no text."""
+    return details(title, text) + "\n" if text else ""
 
 
 def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> str:
     """The derived metrics; who was asked what, where there are several."""
     if not metrics:
         return ""
-    columns = [
-        "Derived metric",
-        *(["Provider"] if scope.providers else []),
-        *(["Prompt"] if scope.prompts else []),
-        "Value",
-    ]
+    columns = ["Derived metric"]
+    if scope.providers:
+        columns.append("Provider")
+    if scope.prompts:
+        columns.append("Prompt")
     rows = []
     for metric in metrics:
-        cells = [
-            inline(metric.name, 100) + (f" ({code(metric.suite, 100)})" if scope.suites else "")
-        ]
-        cells += [code(metric.provider, 80)] if scope.providers else []
-        cells += [inline(metric.prompt_label, 60)] if scope.prompts else []
+        suite = f" ({code(metric.suite, 100)})" if scope.suites else ""
+        cells = [inline(metric.name, 100) + suite]
+        if scope.providers:
+            cells.append(code(metric.provider, 80))
+        if scope.prompts:
+            cells.append(inline(metric.prompt_label, 60))
         rows.append([*cells, inline(worth(metric), 400)])
-    return (
-        details(
-            many(len(metrics), "derived metric"),
-            _fitting(table(columns, rows), "more metric", form),
-        )
-        + "\n"
-    )
+    lines = table([*columns, "Value"], rows)
+    return _folded(many(len(metrics), "derived metric"), _fitting(lines, "metric", form))
 
 
 def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
@@ -432,24 +402,22 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> str:
                 f"- {inline(wording.titled(result.rule, scope.suites))} – {wording.verdict(result)}, {sentence(result.reason, 600)}\n"
             )
         if result.slack is not None:
-            lines.append(f"- {sentence(power(result.rule, result, scope.suites), 600)}\n")
-    in_words = _fitting(lines, "more line", form) + "\n" if lines else ""
+            lines.append(f"- {sentence(power_line(result.rule, result, scope.suites), 600)}\n")
+    in_words = _fitting(lines, "line", form) + "\n" if lines else ""
     names = form.fit((code(str(model), 120) for model in run.models), 20)
-    asked = ", ".join(names) + (
-        f" and {len(run.models) - len(names):,} more" if len(names) < len(run.models) else ""
-    )
+    asked = name_some(names, len(run.models))
     keys = form.fit((f"<br>{code(str(use), 200)}" for use in run.keys), 20)
     target, grader = took(run)
-    text = f"Target: {target}. Grader: {grader}. {run.seconds:,.1f} s."
-    readings = (
-        (name.replace("_", " "), count) for name, count in asdict(run.grader_usage.readings).items()
-    )
-    replies = ", ".join(f"{count:,} {name}" for name, count in readings if count)
-    text += f"<br>Replies of graders: {replies}." if replies else ""
-    text += "".join(f"<br>{said[0].upper()}{said[1:]}." for said in saved(run))
-    text += f"<br>Models: {asked or 'none'}" + "".join(
-        f"<br>{code(model.chosen, 300)}" for model in run.models if model.chosen
-    )
-    text += f"<br>Keys and where they go:{''.join(keys)}" if keys else ""
-    text += "".join(f"<br>{name}: {code(value, 100)}" for name, value in provenance(run.made))
+    facts = [f"Target: {target}. Grader: {grader}. {run.seconds:,.1f} s."]
+    readings = asdict(run.grader_usage.readings).items()
+    replies = [f"{count:,} {name.replace('_', ' ')}" for name, count in readings if count]
+    if replies:
+        facts.append(f"Replies of graders: {', '.join(replies)}.")
+    facts += (f"{said[0].upper()}{said[1:]}." for said in saved(run))
+    facts.append(f"Models: {asked or 'none'}")
+    facts += (code(model.chosen, 300) for model in run.models if model.chosen)
+    if keys:
+        facts.append(f"Keys and where they go:{''.join(keys)}")
+    facts += (f"{name}: {code(value, 100)}" for name, value in provenance(run.made))
+    text = "<br>".join(facts)
     return details("Rules in words, and what it took", f"{in_words}{text}\n")

@@ -4,9 +4,10 @@ import io
 import os
 import select
 import sys
-from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TextIO
+
+from gradegate.structs import NamedTexts
 
 PATIENCE = 5.0  # seconds that a reader may take to go on reading
 
@@ -44,7 +45,7 @@ class _Raw(io.FileIO):
         return written
 
 
-def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+def coloured(stream: TextIO, environ: NamedTexts = os.environ) -> bool:
     """Whether a stream gets colours: NO_COLOR and FORCE_COLOR decide where they are set, else whether it is a terminal."""
     if environ.get("NO_COLOR"):
         return False

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from operator import itemgetter
@@ -19,7 +19,7 @@ from typing import Any
 from gradegate.core.conversation import Turn
 from gradegate.core.numbers import figure, many, spent
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.reports.format.escape import clip, fact, one_line, outline, visible
+from gradegate.reports.format.escape import clip, fact, join_nonempty, one_line, outline, visible
 from gradegate.reports.view.findings import Effect, Finding, unchecked
 from gradegate.reports.view.wording import (
     called,
@@ -122,8 +122,8 @@ def why(finding: Finding, limit: int) -> tuple[str, str]:
     if not grades:
         return "", one_line("; ".join(remarks(row)) or "no assertion gives a reason", limit)
     grade = grades[0]
-    reason = one_line(grade.reason, limit) or ", ".join(filter(None, (said(grade), scored(grade))))
-    return called(grade.assertion, grade.metric), reason
+    reason = one_line(grade.reason, limit) or join_nonempty(", ", said(grade), scored(grade))
+    return called(grade.assertion), reason
 
 
 def also(finding: Finding) -> str:
@@ -134,14 +134,12 @@ def also(finding: Finding) -> str:
 
 def beside(row: Row) -> str:
     """``new`` or ``known``, of a failure that was compared with the base; else an empty string."""
-    compared = any(grade.status for grade in row.grades)
+    if not any(grade.status for grade in row.grades):
+        return ""
     failing = [grade for grade in row.grades if grade.has_failed and not grade.inner]
     # Those that count; where none does, those that only advise.
-    return (
-        _BESIDE.get(standing(row, [grade for grade in failing if grade.counts] or failing), "")
-        if compared
-        else ""
-    )
+    decisive = [grade for grade in failing if grade.counts] or failing
+    return _BESIDE.get(standing(row, decisive), "")
 
 
 def effect(finding: Finding) -> str:
@@ -149,20 +147,12 @@ def effect(finding: Finding) -> str:
     row, against = finding.row, beside(finding.row)
     if finding.effect is not Effect.ADVISES:
         return against
-    advice = not any(grade.has_failed and grade.counts for grade in row.grades)
-    quarantine = next(
-        (f"in quarantine until {grade.quarantine}" for grade in row.grades if grade.quarantine), ""
-    )
-    tolerated = any(grade.has_failed for grade in row.grades) or row.has_failed
-    return ", ".join(
-        filter(
-            None,
-            [
-                against,
-                quarantine or "advisory" if advice else "within the rules" if tolerated else "",
-            ],
-        )
-    )
+    failing = [grade for grade in row.grades if grade.has_failed]
+    why = "within the rules" if failing or row.has_failed else ""
+    if not any(grade.counts for grade in failing):
+        days = [grade.quarantine for grade in row.grades if grade.quarantine]
+        why = f"in quarantine until {days[0]}" if days else "advisory"
+    return join_nonempty(", ", against, why)
 
 
 def is_fixed(row: Row) -> bool:
@@ -172,53 +162,38 @@ def is_fixed(row: Row) -> bool:
 
 def flaky(rows: Iterable[Row]) -> list[str]:
     """A line for each, the worst first: ``refunds: llm-rubric: flaky: 14 of 60 asks failed on the default branch``."""
-    found = []
+    where = "on the default branch"
+    lines = []
     for row in rows:
         for grade in row.grades:
             past = grade.history
-            votes = past.fails + past.passes if past else 0
             if past and (past.flaky or past.broken):
-                where = "on the default branch"
+                votes = past.fails + past.passes
                 asks = f"{past.fails} of {many(votes, 'ask')} failed"
-                said = f"broken {where}: {asks} there" if past.broken else f"flaky: {asks} {where}"
-                found.append(
-                    (-past.fails / votes, f"{name(row)}: {called(grade.assertion)}: {said}")
-                )
-    return [line for _, line in sorted(found, key=lambda item: item[0])]
+                text = f"broken {where}: {asks} there" if past.broken else f"flaky: {asks} {where}"
+                line = f"{name(row)}: {called(grade.assertion)}: {text}"
+                lines.append((-past.fails / votes, line))
+    return [line for _, line in sorted(lines, key=itemgetter(0))]
 
 
 def explain(row: Row, grades: Sequence[Grade], limit: int) -> str:
     """Each assertion with what was expected and why it did not pass; the answer once, before them."""
     told = exchange(row, grades[0] if grades else None)
     turn = f" (turn {told.turn})" if told.turn else ""
-    asked = [
-        fact(
-            f"asked{turn}",
-            question(row, told.asked, _LINE) if limit < _WHOLE else told.asked,
-            limit,
-        )
-    ]
-    answer = (
-        [*asked, fact(f"got{turn}", told.answered or "(an empty answer)", limit)]
-        if row.output is not None
-        else []
-    )
-    error = [*asked, fact("no answer", row.error, limit)] if row.error else []
-    # Without an answer every assertion says the same as the row does.
+    asked = question(row, told.asked, _LINE) if limit < _WHOLE else told.asked
+    facts = [fact(f"asked{turn}", asked, limit)]
+    if row.error:  # without an answer every assertion says the same as the row does
+        return "\n".join([*facts, fact("no answer", row.error, limit)])
+    facts.append(fact(f"got{turn}", told.answered or "(an empty answer)", limit))
+    if row.output is None:
+        facts = []
     about = [visible(clip(remark, limit)) for remark in remarks(row)]
-    grounds = [explain_grade(row, grade, limit) for grade in grades] or (
-        [] if about else ["no assertion gives a reason"]
-    )
-    return "\n".join(error or [*answer, *about, *grounds])
+    about += (explain_grade(row, grade, limit) for grade in grades)
+    return "\n".join(facts + (about or ["no assertion gives a reason"]))
 
 
 def explain_grade(row: Row, grade: Grade, limit: int) -> str:
     """One assertion in a few lines."""
-    about = (
-        f"{called(grade.assertion, grade.metric)} {said(grade)}",
-        scored(grade),
-        place(spot(row, grade)),
-    )
     texts = (
         ("expected", expected(grade.assertion)),
         ("why", grade.reason or "no reason was given"),
@@ -229,9 +204,13 @@ def explain_grade(row: Row, grade: Grade, limit: int) -> str:
         not isinstance(it, str) or it not in told for it in grade.evidence.values()
     ):  # else it only repeats
         facts.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
-    return "\n".join(
-        [", ".join(filter(None, about)), *(textwrap.indent(text, "  ") for text in facts)]
-    )
+    return "\n".join([headline_of(row, grade), *(textwrap.indent(text, "  ") for text in facts)])
+
+
+def headline_of(row: Row, grade: Grade) -> str:
+    """An assertion with what became of it, its score, and its line."""
+    outcome = f"{called(grade.assertion)} {said(grade)}"
+    return join_nonempty(", ", outcome, scored(grade), place(spot(row, grade)))
 
 
 # --- words that differ ------------------------------------------------------------------------------------------
@@ -272,11 +251,11 @@ def difference(expected: str, got: str) -> Difference | None:
 def _pieces(words: list[str], spans: list[tuple[bool, int, int]]) -> Iterator[Piece]:
     for differs, start, end in spans:
         text = "".join(words[start:end])
-        space = (
-            text[: len(text) - len(text.lstrip())] if differs else ""
-        )  # no gap is marked, only words
-        yield from [Piece(space, differs=False)] if space else []
-        yield from [Piece(text[len(space) :], differs)] if text[len(space) :] else []
+        words_alone = text.lstrip() if differs else text  # no gap is marked, only words
+        if space := text.removesuffix(words_alone):
+            yield Piece(space, differs=False)
+        if words_alone:
+            yield Piece(words_alone, differs)
 
 
 # --- claims that a grader found ---------------------------------------------------------------------------------
@@ -344,10 +323,9 @@ def _claims(evidence: JsonObject) -> Iterator[Claim]:
         for key, listed in evidence.items()
         if isinstance(listed, list | tuple)
         for item in listed
+        if isinstance(item, Mapping)
     )
     for key, item in items:
-        if not isinstance(item, Mapping):
-            continue
         text = next((item[key] for key in _TEXTS if isinstance(item.get(key), str)), "").strip()
         said = next(
             (_SAID.get(item[key]) for key in _VERDICTS if isinstance(item.get(key), str | bool)),
@@ -369,9 +347,10 @@ def _sentences(row: Row, grade: Grade) -> list[str]:
     if not isinstance(texts, list | tuple) or not texts:
         texts = [text for turn in row.turns for text in turn.retrieval_context]
         for value in map(row.vars.get, _SOURCES):
-            texts += (
-                [value] if isinstance(value, str) else value if isinstance(value, Sequence) else ()
-            )
+            if isinstance(value, str):
+                texts.append(value)
+            elif isinstance(value, Sequence):
+                texts += value
     found: dict[str, None] = {}
     left = _LONGEST
     for text in texts:
@@ -443,36 +422,32 @@ class CaseView(FrozenStruct):
 def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
     """All of a case; ``compare``: say which words differ."""
     row, short = finding.row, finding.grades
-    spoken = row.has_passed and not short
-    blamed: dict[int, list[str]] = {}
+    is_good = row.has_passed and not short
+    blamed = defaultdict(list)
     for grade in row.grades:
         if grade.has_failed:
             for turn in blamed_turns(row, grade):
-                blamed.setdefault(turn, []).append(called(grade.assertion, grade.metric))
-    said = (
-        Said(place, turn, tuple(dict.fromkeys(blamed.get(place, ()))))
-        for place, turn in enumerate(row.turns, 1)
-    )
+                blamed[turn].append(called(grade.assertion))
+    turns = []
+    if len(row.turns) > 2:
+        for place, message in enumerate(row.turns, 1):
+            turns.append(Said(place, message, tuple(dict.fromkeys(blamed[place]))))
+    about = "" if is_good else effect(finding)
+    if is_fixed(row):
+        about = "fixed"
+    elif unchecked(row):
+        about = "not checked"
+    others = [grade for grade in row.grades if not any(grade is it for it in short)]
     return CaseView(
         number,
         row,
-        "fixed"
-        if is_fixed(row)
-        else "not checked"
-        if unchecked(row)
-        else effect(finding)
-        if not spoken
-        else "",
-        ("", "") if spoken else why(finding, _LINE),
+        about,
+        ("", "") if is_good else why(finding, _LINE),
         also(finding),
         exchange(row, short[0] if short else None),
         [_told(row, grade, compare) for grade in short],
-        [
-            _told(row, grade, compare)
-            for grade in row.grades
-            if not any(grade is other for other in short)
-        ],
-        [*said] if len(row.turns) > 2 else [],
+        [_told(row, grade, compare) for grade in others],
+        turns,
         sum((grade.usage for grade in row.grades), NO_USAGE),
     )
 

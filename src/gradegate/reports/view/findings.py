@@ -3,10 +3,12 @@
 import enum
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from gradegate.core.policy import Rule
 from gradegate.core.usage import NO_USAGE
+from gradegate.reports.format.escape import join_nonempty
 from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
@@ -43,7 +45,7 @@ class Finding(FrozenStruct):
         return [grade for grade, decides in self._shortfalls() if decides]
 
     def _shortfalls(self) -> list[tuple[Grade, bool]]:
-        shortfalls: list[tuple[tuple[bool, bool], Grade, Grade]] = []
+        shortfalls = []
         chief, once = None, False  # the last grade that is not a member: members follow their set
         for grade in self.row.grades:
             if chief is None or not grade.inner:
@@ -126,7 +128,7 @@ def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterat
             row = replace(
                 row,
                 outcome=row.verdict,
-                reason="; ".join(filter(None, [row.ran, row.reason])),
+                reason=join_nonempty("; ", row.ran, row.reason),
                 repeat=0,
                 grades=row.grades if row.verdict is Outcome.PASS else _of_all_runs(case, row),
             )
@@ -136,7 +138,7 @@ def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterat
 
 def _of_all_runs(case: Sequence[Row], shown: Row) -> tuple[Grade, ...]:
     """The grades of one run of a case; beside those that passed, the first run in which the same assertion failed."""
-    grades: list[Grade] = []
+    grades = []
     for position, grade in enumerate(shown.grades):
         grades.append(grade)
         if grade.has_failed:
@@ -182,7 +184,7 @@ def sort(decision: Decision) -> dict[Effect, list[Finding]]:
 
 def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
     """Findings of the same assertions (what they expect included), reasons and standing, said once; without ``failures``, errors alone."""
-    groups: dict[tuple[object, ...], list[Finding]] = {}
+    groups = defaultdict(list)
     for number, it in enumerate(findings):
         grades = it.grades
         key: tuple[object, ...] = (it.row.error,) if it.row.error else ()
@@ -199,7 +201,7 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
                 )
                 for of in grades
             )
-        groups.setdefault(key or (number,), []).append(it)
+        groups[key or (number,)].append(it)
     return [
         replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike))))
         for first, *rest in groups.values()

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from gradegate.core.numbers import chance, dollars, figure, many, spent
+from gradegate.core.numbers import chance, dollars, figure, many, name_some, spent
 from gradegate.core.policy import Policy, Rule
-from gradegate.reports.format.escape import harmless, one_line
+from gradegate.reports.format.escape import harmless, join_nonempty, one_line
 from gradegate.reports.view.wording import titled
 from gradegate.results.accounts import DerivedMetric, Made
 from gradegate.results.rows import Row
@@ -19,35 +19,26 @@ def saved(run: RunResult) -> Iterator[str]:
     """A sentence on the cache and one on the budget, without a full stop, where the run has them."""
     if cache := run.cache:
         old = cache.oldest  # what has begun does not count
-        age = (
-            many(int(old // DAY), "day")
-            if old >= DAY
-            else many(int(old // HOUR), "hour")
-            if old >= HOUR
-            else "less than an hour"
-        )
+        age = "less than an hour"
+        if old >= DAY:
+            age = many(int(old // DAY), "day")
+        elif old >= HOUR:
+            age = many(int(old // HOUR), "hour")
         oldest = f", the oldest {age} old" if cache.hits else ""
         usd = f", {dollars(cache.saved_usd)} saved" if cache.saved_usd else ""
         yield f"{cache.hits:,} of {many(cache.looked_up, 'answer')} from the cache{oldest}{usd}"
     if budget := run.budget:
         limits = budget.limits
-        parts = (
-            [f"{budget.calls:,} of {many(limits.calls, 'call')}"]
-            if limits.calls is not None
-            else []
-        )
-        parts += (
-            [f"{dollars(budget.usd)} of {dollars(limits.usd)}"] if limits.usd is not None else []
-        )
-        parts += (
-            [f"{run.seconds:,.1f} of {figure(limits.seconds)} s"]
-            if limits.seconds is not None
-            else []
-        )
+        parts = []
+        if limits.calls is not None:
+            parts.append(f"{budget.calls:,} of {many(limits.calls, 'call')}")
+        if limits.usd is not None:
+            parts.append(f"{dollars(budget.usd)} of {dollars(limits.usd)}")
+        if limits.seconds is not None:
+            parts.append(f"{run.seconds:,.1f} of {figure(limits.seconds)} s")
         if parts:
-            yield f"budget: {', '.join(parts)}" + (
-                f"; {budget.used_up} are used up" if budget.used_up else ""
-            )
+            used_up = f"; {budget.used_up} are used up" if budget.used_up else ""
+            yield f"budget: {', '.join(parts)}{used_up}"
 
 
 def took(run: RunResult) -> tuple[str, str]:
@@ -78,22 +69,19 @@ def provenance(made: Made) -> Iterator[tuple[str, str]]:
 
 def worth(metric: DerivedMetric) -> str:
     """``0.8571``, or why there is no value; and over how many answers, where not all could be told."""
-    value = (
-        f"could not be calculated: {one_line(metric.error, 300)}"
-        if metric.value is None
-        else figure(metric.value)
-    )
+    if metric.value is None:
+        value = f"could not be calculated: {one_line(metric.error, 300)}"
+    else:
+        value = figure(metric.value)
+    if not metric.left_out:
+        return value
     answers = many(metric.answers + metric.left_out, "answer")
-    return value + (
-        f" (over {metric.answers:,} of {answers}; the others have no grade)"
-        if metric.left_out
-        else ""
-    )
+    return f"{value} (over {metric.answers:,} of {answers}; the others have no grade)"
 
 
 def of(asked: DerivedMetric | Row) -> str:
     """Of whose answers, and to which prompt."""
-    return ", ".join(filter(None, (one_line(asked.provider, 80), one_line(asked.prompt_label, 60))))
+    return join_nonempty(", ", one_line(asked.provider, 80), one_line(asked.prompt_label, 60))
 
 
 # --- what a rule cannot see ---------------------------------------------------------------------------------------------
@@ -103,7 +91,7 @@ def unseen(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide) -> l
     """What rules cannot see, a line each."""
     rules = [rule for policy in policies for rule in policy.rules]
     return [
-        harmless(hide(line(rule, power, len(policies) > 1)))
+        harmless(hide(power_line(rule, power, len(policies) > 1)))
         for rule, power in zip(rules, powers, strict=True)
         if power.slack is not None
     ]
@@ -115,19 +103,17 @@ def blind_spots(decision: Decision) -> str:
     names = [titled(result.rule, several) for result in decision.rules if [*_warnings(result)]]
     if not names:
         return ""
-    more = f" and {many(len(names) - 1, 'more rule')}" if len(names) > 1 else ""
-    return f"rule {names[0]}{more} may block by chance or miss a change: `gradegate validate` says how often"
+    return f"rule {name_some(names[:1], len(names), 'rule')} may block by chance or miss a change: `gradegate validate` says how often"
 
 
-def line(rule: Rule, it: Power, several: bool) -> str:
+def power_line(rule: Rule, it: Power, several: bool) -> str:
     """How much may break before the rule blocks, how often it blocks where nothing or something is broken, and what to mend."""
     cases, slack, old = it.cases or 0, it.slack or 0, it.failing_before or 0
-    limit = (
-        ""
-        if rule.every_case
-        else f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
-    )
-    limit = limit if rule.min_pass_rate is None else f" at {rule.min_pass_rate:g}"
+    limit = ""
+    if rule.min_pass_rate is not None:
+        limit = f" at {rule.min_pass_rate:g}"
+    elif not rule.every_case:
+        limit = f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
     text = f"rule {titled(rule, several)}: {many(cases, 'case')}{limit}"
     text += f", {old:,} fail{'s' if old == 1 else ''} on the base" if old else ""
     if slack < 0:
@@ -143,14 +129,10 @@ def line(rule: Rule, it: Power, several: bool) -> str:
         for number, share in sorted(figures.items())
         if number
     ]
+    if broken:
+        text += f", and notices {', '.join(broken)}"
     mend = [*_warnings(it)]
-    return "; ".join(
-        [
-            f"{'warning: ' if mend else ''}{text}"
-            + (f", and notices {', '.join(broken)}" if broken else ""),
-            *mend,
-        ]
-    )
+    return "; ".join([f"{'warning: ' if mend else ''}{text}", *mend])
 
 
 def _warnings(it: Power) -> Iterator[str]:

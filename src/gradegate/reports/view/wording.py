@@ -3,10 +3,19 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from gradegate.core.numbers import dearer, figure, many, percent, percents, scores, slower
+from gradegate.core.numbers import (
+    dearer,
+    figure,
+    many,
+    name_some,
+    percent,
+    percents,
+    scores,
+    slower,
+)
 from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
-from gradegate.reports.format.escape import one_line, visible
+from gradegate.reports.format.escape import join_nonempty, one_line, visible
 from gradegate.reports.view.findings import Effect, effects, unchecked
 from gradegate.results.accounts import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.results.baseline import (
@@ -18,7 +27,7 @@ from gradegate.results.baseline import (
     standing,
 )
 from gradegate.results.gate_changes import GateChanges, done
-from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Asserted, Grade
 from gradegate.results.rows import Row, case_name, shown
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
 from gradegate.structs import FrozenStruct
@@ -49,7 +58,7 @@ EFFECTS = {
     Effect.ADVISES: Head("⚠️", "Does not block"),
     Effect.NONE: Head("✅", "Passed"),
 }
-OUTCOMES = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.ERROR: "error"}
+OUTCOMES = {PASS: "passed", FAIL: "failed", ERROR: "error"}
 _BESIDE = {
     NEW_FAILURE: "new",
     PRE_EXISTING: "also failed on the base",
@@ -58,9 +67,9 @@ _BESIDE = {
 }
 _FILES = 5  # with recorded answers that are named; results.json has all
 _MET = {
-    Outcome.PASS: "met",
-    Outcome.FAIL: "missed",
-    Outcome.ERROR: "inconclusive",
+    PASS: "met",
+    FAIL: "missed",
+    ERROR: "inconclusive",
     None: "not decided",
 }
 
@@ -114,9 +123,10 @@ def no_model(models: tuple[AskedModel, ...]) -> str:
 
 def recorded(made: Made) -> str:
     """Say ``Recorded answers: answers.jsonl (SHA-256 9f86...)``, made elsewhere; empty where there are none."""
+    if not made.answers:
+        return ""
     named = [f"{one_line(name, 120)} (SHA-256 {digest})" for name, digest in made.answers.items()]
-    more = f" and {many(len(named) - _FILES, 'more file')}" if len(named) > _FILES else ""
-    return f"Recorded answers, made elsewhere: {', '.join(named[:_FILES])}{more}" if named else ""
+    return f"Recorded answers, made elsewhere: {name_some(named[:_FILES], len(named), 'file')}"
 
 
 def changed(changes: GateChanges) -> str:
@@ -144,9 +154,12 @@ def cure(changes: GateChanges) -> str:
 def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
     """Which variables of the environment go where, and whose values are hidden: a line each."""
     lines = [f"  {one_line(str(use))}" for use in keys]
-    yield from ["keys and where they go:", *lines] if lines else []
+    if lines:
+        yield "keys and where they go:"
+        yield from lines
     names = ", ".join(one_line(name, 100) for name in hidden)
-    yield from [f"hidden in reports: {names}"] if names else []
+    if names:
+        yield f"hidden in reports: {names}"
 
 
 def compared(report: BaselineReport | None) -> str:
@@ -163,16 +176,13 @@ def compared(report: BaselineReport | None) -> str:
         (len(report.removed), f"{many(len(report.removed), 'case')} removed"),
     )
     said = ", ".join(text for number, text in parts if number) or "nothing changed"
-    found = [
-        (words(by), by.compared)
-        for words, by in ((dearer, report.cost), (slower, report.latency))
-        if by
-    ]
-    paces, over = (
-        " and ".join(pace for pace, _ in found),
-        many(max((count for _, count in found), default=0), "answer"),
-    )
-    more = f". An answer is {paces} than on the base, over {over}" if found else ""
+    paces, answers = [], 0
+    for words, by in ((dearer, report.cost), (slower, report.latency)):
+        if by:
+            paces.append(words(by))
+            answers = max(answers, by.compared)
+    over = many(answers, "answer")
+    more = f". An answer is {' and '.join(paces)} than on the base, over {over}" if paces else ""
     return f"Compared with the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}{more}"
 
 
@@ -201,17 +211,20 @@ def name(row: Row) -> str:
 
 def remarks(row: Row) -> list[str]:
     """What is to be said of an answer as a whole: why its case failed by its own threshold, that it was cut."""
-    cut = (
-        ["the answer was cut at its token limit"]
-        if row.metadata.get("finish_reason") == "length"
-        else []
-    )
-    return [*filter(None, [row.reason]), *cut]
+    remarks = [row.reason] if row.reason else []
+    if row.metadata.get("finish_reason") == "length":
+        remarks.append("the answer was cut at its token limit")
+    return remarks
 
 
 def place(origin: Origin | None) -> str:
     """``evals/a.yaml:12``, or an empty string."""
     return one_line(str(origin), 300) if origin and origin.file else ""
+
+
+def placed(origin: Origin | None, text: str, limit: int) -> str:
+    """A text behind the place that it is about: ``evals/a.yaml:12: ...``."""
+    return join_nonempty(": ", place(origin), one_line(text, limit))
 
 
 def spot(row: Row, grade: Grade) -> Origin:
@@ -225,13 +238,13 @@ def said(grade: Grade) -> str:
     advice = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
     where = "in the set" if grade.inner else "" if grade.counts or grade.has_passed else advice
     once = "failed once, not re-asked" if grade.unconfirmed and not grade.votes else ""
-    about = "; ".join(filter(None, (where, beside)))
+    about = join_nonempty("; ", where, beside)
     return (once or asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
 
 
 def named(grades: Iterable[Grade]) -> str:
     """Each assertion with what became of it: ``equals failed (2 times); llm-rubric failed once, not re-asked``."""
-    counts = Counter(f"{called(grade.assertion, grade.metric)} {said(grade)}" for grade in grades)
+    counts = Counter(f"{called(grade.assertion)} {said(grade)}" for grade in grades)
     return "; ".join(
         text if count == 1 else f"{text} ({count:,} times)" for text, count in counts.items()
     )
@@ -241,7 +254,7 @@ def asked(grade: Grade) -> str:
     """``failed, 5 of 5 asks`` or ``passed, 1 of 3 asks failed``; an empty string where it was asked once."""
     if not grade.votes:
         return ""
-    failing, asks = fails(grade), many(len(grade.votes), "ask")
+    failing, asks = grade.failing_votes, many(len(grade.votes), "ask")
     before = f", {grade.history.before}" if grade.history and grade.history.before else ""
     if grade.has_passed:
         return f"passed, {failing} of {asks} failed{before}"
@@ -250,21 +263,14 @@ def asked(grade: Grade) -> str:
     return f"error, {failing} of {asks} failed{before}"
 
 
-def fails(grade: Grade) -> int:
-    """How many asks of a grade failed."""
-    return sum(vote.has_failed for vote in grade.votes)
-
-
 def ended(row: Row) -> str:
     """What a case came to, and how its asks went; ``not checked`` where nothing was asserted."""
     if row.verdict:
         return row.ran
+    if unchecked(row):
+        return "not checked"
     votes = [asked(grade) for grade in row.grades if grade.votes]
-    return (
-        "not checked"
-        if unchecked(row)
-        else OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
-    )
+    return OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
 
 
 def notes(decision: Decision) -> tuple[Note, ...]:
@@ -272,9 +278,9 @@ def notes(decision: Decision) -> tuple[Note, ...]:
     return tuple(dict.fromkeys(decision.run.notes))
 
 
-def called(assertion: Asserted, metric: str = "") -> str:
+def called(assertion: Asserted) -> str:
     """The type of an assertion, with its metric if it has one."""
-    metric = one_line(metric or assertion.metric, 60)
+    metric = one_line(assertion.metric, 60)
     return one_line(assertion.type, 60) + (f" ({metric})" if metric else "")
 
 
@@ -327,11 +333,10 @@ def measured(result: RuleResult) -> str:
         # Of every case, a rate of the others says nothing as long as they may still pass.
         open_ = result.errored if (rule.every_case or not graded) and not result.has_failed else 0
         of = f"{result.passed:,} of {graded + open_:,}{' graded' if result.errored > open_ else ''}"
-        parts.append(
-            f"{of} passed"
-            if result.pass_rate is None or open_
-            else f"{_rates(rule, result.pass_rate)[0]} passed ({of})"
-        )
+        if result.pass_rate is None or open_:
+            parts.append(f"{of} passed")
+        else:
+            parts.append(f"{_rates(rule, result.pass_rate)[0]} passed ({of})")
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.new_failures is not None:
@@ -347,15 +352,12 @@ def measured(result: RuleResult) -> str:
 def before(result: RuleResult, report: BaselineReport) -> str:
     """What the base says of what a rule measures, with the change; empty where that is not known."""
     if result.base_rate is None:
-        return (
-            many(report.pre_existing, "known failure")
-            if result.rule.max_new_failures is not None and report.pre_existing
-            else ""
-        )
+        if result.rule.max_new_failures is None or not report.pre_existing:
+            return ""
+        return many(report.pre_existing, "known failure")
     rate = _rates(result.rule, result.base_rate)[0]
-    if (
-        result.pass_rate is None or result.errored or report.new or report.removed
-    ):  # not of the same grades, so no change of them
+    # Not of the same grades, so no change of them.
+    if result.pass_rate is None or result.errored or report.new or report.removed:
         return rate
     change = round(100 * (result.pass_rate - result.base_rate), 1)
     return f"{rate} ({f'{change:+g}'.replace('-', '−') if change else 'the same'})"
@@ -378,23 +380,14 @@ def required(result: RuleResult) -> str:
     if rule.min_cases is not None:
         parts.append(f"at least {many(rule.min_cases, 'case')}")
     if rule.max_new_failures is not None:
-        parts.append(
-            f"at most {many(rule.max_new_failures, 'new failure')}"
-            if rule.max_new_failures
-            else "no new failure"
-        )
+        most = many(rule.max_new_failures, "new failure")
+        parts.append(f"at most {most}" if rule.max_new_failures else "no new failure")
     if rule.max_drop is not None:
         parts.append(f"no drop of more than {percent(rule.max_drop)}")
-    parts += (
-        [f"at most {percent(share)} more expensive"]
-        if (share := rule.max_cost_increase) is not None
-        else []
-    )
-    parts += (
-        [f"at most {seconds:g} s slower"]
-        if (seconds := rule.max_latency_increase) is not None
-        else []
-    )
+    if rule.max_cost_increase is not None:
+        parts.append(f"at most {percent(rule.max_cost_increase)} more expensive")
+    if rule.max_latency_increase is not None:
+        parts.append(f"at most {rule.max_latency_increase:g} s slower")
     if rule.max_flaky is not None:
         parts.append(f"at most {many(rule.max_flaky, 'flaky case')}")
     return ", ".join(parts) or "every grade of the base, the same or stricter"

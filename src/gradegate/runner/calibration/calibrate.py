@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -34,11 +34,9 @@ from gradegate.reports.view.wording import called, name, no_model, place
 from gradegate.results.grades import Outcome
 from gradegate.results.mapping import plain
 from gradegate.runner.calibration import drift, labels
-from gradegate.runner.calibration.drift import LEAST
-from gradegate.runner.calibration.labels import Selected
 from gradegate.runner.session import Progress, Session
 from gradegate.security.redaction import unchanged
-from gradegate.structs import replace
+from gradegate.structs import NamedTexts, replace
 
 VERSION = 1  # of the JSON
 _HEADER = (
@@ -54,39 +52,32 @@ _RATES = (0.8, 0.9, 0.95)
 def as_json(calibration: Calibration) -> Document:
     """Everything, for programs: strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
     run, usage = calibration.run, asdict(calibration.run.grader_usage)
-    told = {
+    content = {
         "version": VERSION,
         "made": run.made,
         "asks": calibration.asks,
         "outputs_graded": len(calibration.judged),
-    }
-    told |= {
         "noise": calibration.noise,
         "noise_bound": calibration.noise_bound,
         "overall": _counted(calibration.overall),
-    }
-    told |= {
         "assertions": [
             {"assertion": it.assertion, "metric": it.metric, **_counted(it)}
             for it in calibration.assertions
-        ]
-    }
-    told |= {
+        ],
         "interrupted": run.interrupted,
         "notes": [note.text for note in run.notes],
         "models": list(map(str, run.models)),
-    }
-    told |= {"keys": run.keys, "hidden": run.hidden}
-    told |= {
+        "keys": run.keys,
+        "hidden": run.hidden,
         "grader": {
             "cost_usd": run.grader_usage.known_cost,
             "known_usd": usage.pop("cost"),
             **usage,
         },
         "seconds": run.seconds,
+        "outputs": list(map(_judged, calibration.judged)),
     }
-    content = plain({**told, "outputs": list(map(_judged, calibration.judged))})
-    return Document(Sink.FILE, (json.dumps(content, ensure_ascii=False, indent=1), "\n"))
+    return Document(Sink.FILE, (json.dumps(plain(content), ensure_ascii=False, indent=1), "\n"))
 
 
 def console(calibration: Calibration) -> Document:
@@ -96,10 +87,9 @@ def console(calibration: Calibration) -> Document:
 
 def _texts(calibration: Calibration) -> Iterator[str]:
     run = calibration.run
-    errors = [it for it in calibration.judged if it.first.has_error]
     for sign, judged in (
         ("DIFFERS", [it for it in calibration.judged if it.differs]),
-        ("NO VERDICT", errors),
+        ("NO VERDICT", [it for it in calibration.judged if it.first.has_error]),
     ):
         for it in judged[:_MOST]:
             yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.first.assertion)}  {_votes(it)}"
@@ -123,7 +113,8 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     yield from (f"note: {one_line(note.text, _SHORT)}" for note in run.notes)
     yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
     yield from (f"key: {one_line(str(use))}" for use in run.keys)
-    yield from (f"{text}." for text in [no_model(run.models)] if text)
+    if text := no_model(run.models):
+        yield f"{text}."
     if run.interrupted:
         yield f"The run stopped early: {run.interrupted}"
     yield f"grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
@@ -234,28 +225,27 @@ def _counted(agreement: Agreement) -> dict[str, Any]:
 
 def _judged(judged: Judged) -> dict[str, Any]:
     row, first = judged.rows[0], judged.first
-    asks = [
-        {"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason}
-        for grade in judged.grades
-    ]
-    told = {name: getattr(row, name) for name in ("description", "vars", "prompt")}
-    told |= {
+    return {
+        "description": row.description,
+        "vars": row.vars,
+        "prompt": row.prompt,
         "assertion": first.assertion.type,
         "metric": first.metric,
         "output": row.output,
         "label": "pass" if judged.passes else "fail",
-    }
-    return told | {
         "outcome": first.outcome.value,
         "differs": judged.differs,
-        "asks": asks,
+        "asks": [
+            {"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason}
+            for grade in judged.grades
+        ],
         "source": judged.origin,
     }
 
 
 def calibrate(
     settings: Settings, path: str, asks: int, progress: Progress
-) -> tuple[Calibration, Iterable[str], Mapping[str, str]]:
+) -> tuple[Calibration, Iterable[str], NamedTexts]:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError.
 
     Gives the figures, the text for people in parts, and why a report file could not be written, by its path.
@@ -270,21 +260,18 @@ def calibrate(
         raise ConfigError.at(
             f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
         )
-    selected: list[Selected] = []
+    selected = []
 
     def choose(suites: list[Located]) -> list[Located]:
         found, wrong = labels.read(path, settings)
-        planned, chosen, unfit = labels.select(found, suites, asks)
+        (first, *others), chosen, unfit = labels.select(found, suites, asks)
         selected.extend(chosen)
-        suite = planned[0].suite
-        return [
-            replace(planned[0], suite=replace(suite, mistakes=(*suite.mistakes, *wrong, *unfit))),
-            *planned[1:],
-        ]
+        suite = replace(first.suite, mistakes=(*first.suite.mistakes, *wrong, *unfit))
+        return [replace(first, suite=suite), *others]
 
     session = Session.begin(
         settings,
-        [*settings.outputs, *filter(None, [kept])],
+        [*settings.outputs, kept] if kept else settings.outputs,
         choose=choose,
         inputs=[(settings.cwd / path).resolve()],
     )
@@ -298,8 +285,8 @@ def calibrate(
         any("text" in bound.models for bound in job.assertions[0].bounds)
         for job in plan.jobs[: len(selected)]
     ]
-    if kept and sum(asked) < LEAST:
-        what = f"a model grades {many(sum(asked), 'labelled output')}, and a file for `labels` has at least {LEAST}"
+    if kept and sum(asked) < drift.LEAST:
+        what = f"a model grades {many(sum(asked), 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
         raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
     prepared = replace(session.prepared, plan=plan)
     run = session.rows(prepared, progress)

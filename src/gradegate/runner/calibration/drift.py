@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.files import documents as document
 from gradegate.gate.calibration import Calibration
 from gradegate.http.client import Client
-from gradegate.planning.plan import Job, LabelledJobs, Plan
+from gradegate.planning.plan import LabelledJobs, Plan
 from gradegate.planning.planner import plan
 from gradegate.reports.delivery.report import Document, Sink
 from gradegate.runner.baseline_folder import replaces_baseline
@@ -37,14 +38,12 @@ def with_labels(
     planned: Plan, suites: Sequence[Located], settings: Settings, client: Client, base: Base | None
 ) -> Plan:
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
-    found: list[tuple[Job, bool]] = []
+    found = []
     shares, notes, wrong = [], list[Note](), list[Mistake]()
-    held = (
-        {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
-        if base
-        else {}
-    )
-    files: list[tuple[LabelsFile | None, list[Located]]] = []
+    held = {}
+    if base:
+        held = {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
+    files = []
     for own, group in _by_file(suites).items():
         former = (held[it.suite.file] for it in group if held.get(it.suite.file))
         file = next(former, None) if base else own
@@ -60,24 +59,20 @@ def with_labels(
         made = (
             plan(chosen, settings, client) if selected and not wrong else replace(planned, jobs=())
         )
-        graded: list[tuple[Label, Job]] = []
+        graded = []
         for it, job in zip(selected, jobs_of(made, selected, 1) if made.jobs else (), strict=False):
             if any("text" in bound.models for bound in job.assertions[0].bounds):
                 graded.append((it.label, job))
             else:
-                unfit += it.label.wrong(
-                    "no model grades this, so it cannot show whether a grader has moved",
-                    "leave it out",
-                ).mistakes
+                what = "no model grades this, so it cannot show whether a grader has moved"
+                unfit += it.label.wrong(what, "leave it out").mistakes
         sample = sorted(graded, key=lambda pair: _digest(pair[0]))[:MOST]
         found += [(job, label.passes) for label, job in sample]
         if base and unfit:
-            notes.append(
-                Note(
-                    f"{many(len(unfit), 'label')} of the base cannot be used here; the first: {unfit[0].what}"
-                )
-            )
-        wrong += [] if base else [it for it in unfit if it not in wrong]
+            what = f"{many(len(unfit), 'label')} of the base cannot be used here"
+            notes.append(Note(f"{what}; the first: {unfit[0].what}"))
+        if not base:
+            wrong += [it for it in unfit if it not in wrong]
         lines, share = document.readable_lines(file.content, file.name)[0], file.agreement
         if (
             share is None and lines
@@ -95,10 +90,10 @@ def with_labels(
 
 def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:
     """The suites by the file that their gates name."""
-    groups: dict[LabelsFile, list[Located]] = {}
+    groups = defaultdict(list)
     for located in suites:
         if file := located.suite.policy.labels:
-            groups.setdefault(file, []).append(located)
+            groups[file].append(located)
     return groups
 
 

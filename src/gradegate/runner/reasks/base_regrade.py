@@ -14,7 +14,7 @@ from gradegate.gate.regressions import increases, is_old
 from gradegate.planning.plan import Job, Plan
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.baseline import Baseline, beside, report, stated
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.runner.grading import grade_of
 from gradegate.runner.reasks.eligible import Askable
@@ -27,10 +27,10 @@ FIRST = 1000
 OLD_LEAD = (
     2  # by so many votes a failure that is old has to lead, where a rule has it asked again at all
 )
-_TURNED = {Outcome.PASS: Outcome.FAIL, Outcome.FAIL: Outcome.PASS, Outcome.ERROR: Outcome.ERROR}
+_TURNED = {PASS: FAIL, FAIL: PASS, ERROR: ERROR}
 _STANDS = {
-    Standing.FAIL: Outcome.PASS,
-    Standing.UNASKABLE: Outcome.ERROR,
+    Standing.FAIL: PASS,
+    Standing.UNASKABLE: ERROR,
 }  # and otherwise it does not
 
 
@@ -75,7 +75,7 @@ class Beside(Struct):
             base = Baseline((), plan.base.commit, started, reask="off", fresh=True)
             return cls(base, fresh, plan.base.gone, askable)
         if plan.baseline is None:
-            asked = any(rule.beside_base for policy in plan.policies for rule in policy.rules)
+            asked = any(rule.beside_base for rule in plan.rules)
             return cls(None, fresh, (), askable) if asked else None
         return cls(plan.baseline, plan.baseline.paired, plan.baseline.removed, askable)
 
@@ -84,13 +84,13 @@ class Beside(Struct):
 
         What nobody can ask again stands as the base has it.
         """
-        again: Mapping[int, Outcome] = {}
+        again = {}
         if any(grade.has_failed for grade in row.grades):
             base = self.paired.get(case)
             asked = (
                 {place for place, _ in self.askable.of(job)} if not base or not base.runs else set()
             )  # k of n stands for that
-            fixed = {place: Outcome.PASS for place in range(len(row.grades)) if place not in asked}
+            fixed = {place: PASS for place in range(len(row.grades)) if place not in asked}
             again = fixed | self.again.get(case, {})
         return stated(beside(row, self.paired.get(case)), again, open_)
 
@@ -125,7 +125,7 @@ class Beside(Struct):
         """Take what was found: of each grade that was brought to its end, whether its PASS stands, and what the graders took."""
         standings = {place: regrading.standing(place) for place in regrading.asks}
         found = {
-            place: _STANDS.get(it, Outcome.FAIL)
+            place: _STANDS.get(it, FAIL)
             for place, it in standings.items()
             if it is not Standing.OPEN
         }
@@ -138,7 +138,7 @@ class Beside(Struct):
         """Let what was still to be graded again of the base's answer be what nobody can tell."""
         done = self.again.setdefault(case, {})
         done |= {
-            place: Outcome.ERROR
+            place: ERROR
             for place, grade in enumerate(row.grades)
             if _waits(grade) and place not in done
         }

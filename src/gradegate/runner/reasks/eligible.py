@@ -31,7 +31,7 @@ class Askable:
 
     def of(self, job: Job) -> Iterator[tuple[int, Bound]]:
         """Those of each answer to a job, by their position among its grades."""
-        if all(bound.again.mode == "off" for binding in job.assertions for bound in binding.bounds):
+        if all(bound.again.mode == "off" for bound in job.bounds):
             return
         rules, position = () if job.of_base else self.rules.get(job.suite, ()), 0
         looked_at = {id(binding) for rule in rules for binding in selected(rule, job)}

@@ -1,5 +1,6 @@
 """Re-asks failing grades, in waves, until the rules are settled, so that noise (nearly) never blocks."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from gradegate.assertions.grading.bound import BoundSet
@@ -8,9 +9,8 @@ from gradegate.core.conversation import Transcript
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import stated
-from gradegate.gate.reasks.ballot import doubts, fails, is_contradicted, undecided
-from gradegate.gate.reasks.needs import Opened, Waves
-from gradegate.gate.reasks.needs import Place as Grades
+from gradegate.gate.reasks.ballot import doubts, is_contradicted, undecided
+from gradegate.gate.reasks.needs import GradePlace, Opened, Waves
 from gradegate.gate.reasks.stopping import Prior
 from gradegate.planning.plan import Job
 from gradegate.reports.view.wording import name
@@ -24,7 +24,7 @@ from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.reask import Asking, Stopped
 from gradegate.runner.rounds import Place, Portions, Rounds, by_job
 from gradegate.runner.rows import with_grades
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import FrozenStruct, Struct, replace
 
 Pursue = Callable[
     [Sequence[Asking], Portions, Stopped], None
@@ -50,50 +50,43 @@ class Answer(FrozenStruct):
         return self.job.case.quarantine is not None and self.job.case.quarantine.lasts
 
 
-class Scheduler:
+class Scheduler(Struct):
     """The answers of a run, in plan order, while their failing grades are asked again."""
 
-    def __init__(
-        self,
-        askable: Askable,
-        answers: Iterable[Answer],
-        histories: Histories,
-        beside: Beside | None,
-        pursue: Pursue,
-        rounds: Rounds,
-    ) -> None:
-        self._askable, self._histories = askable, histories
-        self._pursue = pursue
-        self._rounds = rounds  # of cases that re-asks may unsettle
-        self._answers: list[Answer] = []
-        self._places: list[Place] = []  # of the answers
-        self._cases: dict[Place, list[int]] = {}  # the answers of what is decided together
-        self._beside = beside  # the base, where there is one, or a rule that asks for it
-        self._regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
-        self._open: dict[
-            int, set[int]
-        ] = {}  # the positions of failing grades that may be asked again
-        self._seen: set[int] = set()  # the answers of which something was open
-        self._wave: list[tuple[int, Asking]] = []  # what is asked now
-        self._lost = NO_USAGE  # what graders took for asks that came to nothing
-        self.lost_answers = NO_USAGE  # what targets took for answers that came to nothing
-        for it in answers:
-            self._add(it)
+    askable: Askable
+    histories: Histories
+    beside: Beside | None  # the base, where there is one, or a rule that asks for it
+    pursue: Pursue
+    rounds: Rounds  # of cases that re-asks may unsettle
+    lost_answers: Usage = NO_USAGE  # what targets took for answers that came to nothing
+    _answers: list[Answer] = []
+    _cases: dict[Place, list[int]] = {}  # the answers of what is decided together
+    _regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
+    _open: dict[int, set[int]] = {}  # the positions of failing grades that may be asked again
+    _seen: set[int] = set()  # the answers of which something was open
+    _wave: list[tuple[int, Asking]] = []  # what is asked now
+    _lost: Usage = NO_USAGE  # what graders took for asks that came to nothing
 
-    def _add(self, it: Answer) -> None:
+    def add(self, it: Answer) -> None:
+        """Take an answer, in plan order."""
         number = len(self._answers)
         self._answers.append(it)
-        self._places.append(it.place)
         self._cases.setdefault(it.case, []).append(number)
-        if places := self._askable.open_in(it.job, it.row):
+        if places := self.askable.open_in(it.job, it.row):
             self._open[number] = places
-        if it.in_quarantine and (open_ := self._open.pop(number, None)):
+        if it.in_quarantine:
             # Only those with a history are asked again: it tells a break from flaking, for the report.
-            worth = open_.intersection(self._priors(number, open_))
-            self._open |= {number: worth} if worth else {}
+            open_ = self._open.pop(number, set())
+            if worth := open_.intersection(self._priors(number, open_)):
+                self._open[number] = worth
         self._forgive(number)
-        self._seen |= {number} & self._open.keys()
+        if number in self._open:
+            self._seen.add(number)
         self._state([number])
+
+    def _put(self, number: int, row: Row) -> None:
+        """Keep a row in place of the one that was there."""
+        self._answers[number] = replace(self._answers[number], row=row)
 
     def run(self, portions: Portions, stopped: Stopped) -> None:
         """Ask until no rule can change, or it is stopped."""
@@ -104,10 +97,10 @@ class Scheduler:
         if not stopped():  # no rule needs it: those that read the report do
             self._ask(waves.last(), portions, stopped)
 
-    def _ask(self, wave: Iterable[Grades], portions: Portions, stopped: Stopped) -> list[int]:
+    def _ask(self, wave: Iterable[GradePlace], portions: Portions, stopped: Stopped) -> list[int]:
         """Ask the grades of one wave until they stand, and make the runs that this takes; gives the numbers of the cases."""
         self._wave = list(self._asking(wave))
-        self._pursue([asking for _, asking in self._wave], portions, stopped)
+        self.pursue([asking for _, asking in self._wave], portions, stopped)
         numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
         self._go_on()
         self._regrade(numbers, portions, stopped)
@@ -116,21 +109,16 @@ class Scheduler:
     def _go_on(self) -> None:
         """Make the runs that cases need which re-asks unsettled."""
         while True:
-            wanted = self._rounds.next(
+            wanted = self.rounds.next(
                 by_job((it.place, it.row) for it in self._answers if it.job.needs)
             )
-            known = set(self._places)
-            places = [
-                place for place in wanted if place not in known
-            ]  # what is asked with them may have been before
+            # What is asked with them may have been before.
+            places = sorted(set(wanted).difference(it.place for it in self._answers))
             if not places:
                 return
-            for place, asked in self._rounds.take(places).items():
-                self._add(
-                    Answer(
-                        asked.job or self._rounds.jobs[place[0]], asked.row, place, asked.transcript
-                    )
-                )
+            for place, asked in self.rounds.take(places).items():
+                job = asked.job or self.rounds.jobs[place[0]]
+                self.add(Answer(job, asked.row, place, asked.transcript))
 
     def end(self, why: str) -> list[Row]:
         """The rows. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
@@ -140,28 +128,23 @@ class Scheduler:
             if answer.in_quarantine and number in self._open:
                 del self._open[number]
                 self._forgive(number)
-        if why and self._beside is not None:
+        if why and self.beside is not None:
             for number in self._seen:
-                self._beside.give_up(self._answers[number].case, self._answers[number].row)
+                self.beside.give_up(self._answers[number].case, self._answers[number].row)
             self._state(self._seen)
         for number, position in self._waves().needed() if why else ():
             grade = self._answers[number].row.grades[position]
-            self._change(
-                number,
-                {position: undecided(grade, f"failed, and was not re-asked: {why}", undone=True)},
-            )
+            reason = f"failed, and was not re-asked: {why}"
+            self._change(number, {position: undecided(grade, reason, undone=True)})
             self._state([number])
         for number in self._open:
-            left, answer = dict(self._left(number)), self._answers[number]
+            left, row = dict(self._left(number)), self._answers[number].row
             grades = tuple(
-                replace(grade, unconfirmed=place in left)
-                for place, grade in enumerate(answer.row.grades)
+                replace(grade, unconfirmed=place in left) for place, grade in enumerate(row.grades)
             )
-            self._answers[number] = replace(answer, row=replace(answer.row, grades=grades))
-        self._answers = [
-            replace(it, row=self._histories.told(it.job, it.row, self._histories.of(it.place)))
-            for it in self._answers
-        ]
+            self._put(number, replace(row, grades=grades))
+        for number, it in enumerate(self._answers):
+            self._put(number, self.histories.told(it.job, it.row, self.histories.of(it.place)))
         found = by_job((it.place, it.row) for it in self._answers)
         return [row for rows in found.values() for row in stated(rows)]
 
@@ -169,9 +152,9 @@ class Scheduler:
 
     def _waves(self) -> Waves:
         if not self._open:
-            return Waves((), ())
-        rules = (rule for several in self._askable.rules.values() for rule in several)
-        compared = self._beside is not None and self._beside.baseline is not None
+            return Waves((), {}, compared=False)
+        rules = (rule for several in self.askable.rules.values() for rule in several)
+        compared = self.beside is not None and self.beside.baseline is not None
         return Waves(
             rules,
             {numbers[0]: self._opened(numbers[0]) for numbers in self._cases.values()},
@@ -186,58 +169,41 @@ class Scheduler:
 
     # --- a wave -----------------------------------------------------------------------------------------------
 
-    def _asking(self, wave: Iterable[Grades]) -> Iterator[tuple[int, Asking]]:
+    def _asking(self, wave: Iterable[GradePlace]) -> Iterator[tuple[int, Asking]]:
         """The grades of a wave, those of one answer together; with new answers apart from those of the same one."""
-        groups: dict[tuple[int, bool, bool], list[int]] = {}
+        groups = defaultdict(list)
         for number, position in wave:
             answer = self._answers[number]
-            bound = dict(self._askable.of(answer.job))[position]
+            bound = dict(self.askable.of(answer.job))[position]
             old = (
-                self._beside is not None
+                self.beside is not None
                 and not answer.job.needs
-                and self._beside.remembers(answer.job, answer.row, position)
+                and self.beside.remembers(answer.job, answer.row, position)
             )
-            groups.setdefault((number, mode_of(bound, answer.job) == "answers", old), []).append(
-                position
-            )
+            groups[number, mode_of(bound, answer.job) == "answers", old].append(position)
         for (number, anew, old), positions in groups.items():
-            job, row, transcript = (
-                (answer := self._answers[number]).job,
-                answer.row,
-                answer.transcript,
-            )
-            bounds = {place: bound for place, bound in self._askable.of(job) if place in positions}
+            answer = self._answers[number]
+            job, row = answer.job, answer.row
+            transcript = answer.transcript or row.transcript
+            bounds = {place: bound for place, bound in self.askable.of(job) if place in positions}
             asks = {place: [row.grades[place]] for place in bounds}
-            lead = self._askable.lead(job.suite)
-            kind, lead = (Remembering, lead._replace(votes=OLD_LEAD)) if old else (Asking, lead)
-            priors = {} if old else self._priors(number, positions)
-            yield (
-                number,
-                kind(
-                    answer.place,
-                    job,
-                    transcript or row.transcript,
-                    bounds,
-                    asks,
-                    lead,
-                    anew,
-                    priors,
-                ),
-            )
+            kind, lead, priors = Asking, self.askable.lead(job.suite), {}
+            if old:
+                kind, lead = Remembering, lead._replace(votes=OLD_LEAD)
+            else:
+                priors = self._priors(number, positions)
+            yield number, kind(answer.place, job, transcript, bounds, asks, lead, anew, priors)
 
     def _priors(self, number: int, positions: Iterable[int]) -> dict[int, Prior]:
         """Of the grades whose history is used."""
         answer = self._answers[number]
-        known = (
-            (place, own)
-            for place, own in self._histories.of(answer.place).items()
-            if place in positions
-        )
-        priors = {
-            place: self._histories.prior(answer.job, place, own, answer.row.grades[place].model)
-            for place, own in known
-        }
-        return {place: prior for place, prior in priors.items() if prior}
+        priors = {}
+        for place, own in self.histories.of(answer.place).items():
+            if place in positions:
+                model = answer.row.grades[place].model
+                if prior := self.histories.prior(answer.job, place, own, model):
+                    priors[place] = prior
+        return priors
 
     def _settle(self) -> list[int]:
         """Conclude what was asked; gives the numbers of its answers."""
@@ -246,18 +212,15 @@ class Scheduler:
             number, asking = self._wave[-1]
             grades = {
                 place: asking.concluded(place)
-                for place in asking.asks
-                if len(asking.asks[place]) > 1
+                for place, asks in asking.asks.items()
+                if len(asks) > 1
             }
             self._open[number] -= {
                 place for place, grade in grades.items() if grade.confirmed is not None
             }
             self._change(number, grades)
             row = self._answers[number].row
-            self._answers[number] = replace(
-                self._answers[number],
-                row=replace(row, usage=row.usage + sum(asking.usages, NO_USAGE)),
-            )
+            self._put(number, replace(row, usage=sum(asking.usages, row.usage)))
             self._lost += asking.lost
             self.lost_answers += asking.lost_answers
             self._wave.pop()
@@ -270,15 +233,12 @@ class Scheduler:
         changed = [grades.get(n, grade) for n, grade in enumerate(answer.row.grades)]
         for binding in answer.job.assertions:
             if isinstance(binding, BoundSet):
-                inside = [
-                    replace(changed[place], inner=False) for place in members(changed, position)
-                ]
+                places = members(changed, position)
+                inside = [replace(changed[place], inner=False) for place in places]
                 changed[position] = conclude_set(binding, inside)
                 position += len(inside)
             position += 1
-        self._answers[number] = replace(
-            answer, row=with_grades(answer.job.case, answer.row, changed)
-        )
+        self._put(number, with_grades(answer.job.case, answer.row, changed))
         self._forgive(number)
 
     # --- quarantine -------------------------------------------------------------------------------------------
@@ -294,33 +254,23 @@ class Scheduler:
             for place, grade in enumerate(grades)
             if not grade.has_passed and grade.assertion.counts
         ]
-        held = {place for place in bad if not self._is_forgivable(number, place)}
-        is_open = any(grades[place].has_failed for place in held)
-        held |= {chief(grades, place) for place in held}
-        forgiven = {place for place in bad if place not in held and not grades[place].inner}
+        kept = {place for place in bad if not self._is_forgivable(number, place)}
+        is_open = any(grades[place].has_failed for place in kept)
+        kept |= {chief(grades, place) for place in kept}
         # Where the whole test has one score, all of it is forgiven but for errors, or none.
-        if answer.job.case.threshold is not None:
-            outcome, _, _ = conclude_case(
-                [replace(grade, quarantine="") for grade in grades], answer.job.case.threshold
-            )
-            whole = outcome is Outcome.FAIL and not is_open
-            forgiven = {
-                place
-                for place, grade in enumerate(grades)
-                if whole and not grade.inner and place not in held
-            }
+        threshold = answer.job.case.threshold
+        if threshold is not None:
+            bare = [replace(grade, quarantine="") for grade in grades]
+            fails_as_whole = conclude_case(bare, threshold).outcome is Outcome.FAIL
+            bad = list(range(len(grades))) if fails_as_whole and not is_open else []
         until = quarantine.until.isoformat()
-        changed = tuple(
-            replace(it, quarantine=until if place in forgiven else "")
-            for place, it in enumerate(grades)
-        )
-        # A run that fails is no run that passes.
-        row = (
-            replace(answer.row, grades=changed)
-            if answer.job.needs
-            else with_grades(answer.job.case, answer.row, changed)
-        )
-        self._answers[number] = replace(answer, row=row)
+        for place, grade in enumerate(grades):
+            forgiven = place in bad and place not in kept and not grade.inner
+            grades[place] = replace(grade, quarantine=until if forgiven else "")
+        if answer.job.needs:  # a run that fails is no run that passes
+            self._put(number, replace(answer.row, grades=tuple(grades)))
+        else:
+            self._put(number, with_grades(answer.job.case, answer.row, grades))
 
     def _is_forgivable(self, number: int, place: int) -> bool:
         """Whether a grade that does not pass may only advise: a failure that is not asked again now, or votes that decide nothing."""
@@ -343,7 +293,7 @@ class Scheduler:
                 if past.broken:
                     yield f"{what} broken, not flaky: {before}"
                 elif grade.confirmed:
-                    here = f"{fails(grade.votes)} of {many(len(grade.votes), 'ask')} failed here"
+                    here = f"{grade.failing_votes} of {many(len(grade.votes), 'ask')} failed here"
                     yield f"{what} broken, not flaky: {here}, {past.before}"
                 elif not past.flaky:
                     yield f"{what} not flaky: {before}: remove the quarantine"
@@ -352,7 +302,7 @@ class Scheduler:
 
     def _regrade(self, numbers: Iterable[int], portions: Portions, stopped: Stopped) -> None:
         """Have the base's answers graded again where a failure was confirmed, and say what that makes of it."""
-        if self._beside is None:
+        if self.beside is None:
             return
         numbers = list(numbers)
         self._state(numbers)
@@ -360,43 +310,43 @@ class Scheduler:
         for number in numbers:
             answer = self._answers[number]
             runs = [self._answers[run].row for run in self._cases[answer.case]]
-            if answer.job.needs and self._rounds.passes(answer.place[0], runs):
+            if answer.job.needs and self.rounds.passes(answer.place[0], runs):
                 continue
             begun = {place for case, place in pending if case == answer.case}
-            if regrading := self._beside.regrading(
+            if regrading := self.beside.regrading(
                 answer.case, answer.place, answer.job, answer.row, begun
             ):
                 self._regradings.append((number, regrading))
                 pending |= {(answer.case, place) for place in regrading.bounds}
-        self._pursue([regrading for _, regrading in self._regradings], portions, stopped)
+        self.pursue([regrading for _, regrading in self._regradings], portions, stopped)
         self._regraded()
         self._state(run for number in numbers for run in self._cases[self._answers[number].case])
 
     def _regraded(self) -> list[int]:
         """Keep what was found of the base's answers; gives the numbers of those of the run."""
         numbers = []
-        while self._regradings and self._beside:
+        while self._regradings and self.beside:
             number, regrading = self._regradings.pop()
-            self._beside.keep(self._answers[number].case, regrading)
+            self.beside.keep(self._answers[number].case, regrading)
             numbers.append(number)
         return numbers
 
     def _state(self, numbers: Iterable[int]) -> None:
         """Say of each grade what it is beside the base."""
-        beside = self._beside
+        beside = self.beside
         for number in numbers if beside else ():
             answer = self._answers[number]
             row = beside.stated(answer.case, answer.job, answer.row, self._open.get(number, ()))  # type: ignore[union-attr]
-            self._answers[number] = replace(answer, row=row)
+            self._put(number, row)
 
     @property
     def unseen(self) -> Usage:
         """What graders took for no grade of the run: for asks that came to nothing, and for the base's answers."""
-        return self._lost + (self._beside.usage if self._beside else NO_USAGE)
+        return self._lost + (self.beside.usage if self.beside else NO_USAGE)
 
     def baseline(self, rows: Sequence[Row]) -> BaselineReport | None:
         """The run beside its base; None where there is none."""
-        return self._beside.report(rows) if self._beside else None
+        return self.beside.report(rows) if self.beside else None
 
     # --- what came of it --------------------------------------------------------------------------------------
 
@@ -405,38 +355,39 @@ class Scheduler:
         asked = list(self._asked_again())
         outcomes = [grade.outcome for grade in asked]
         unanswered = sum(
-            sum(1 for _ in self._askable.of(it.job)) for it in self._answers if it.row.error
+            sum(1 for _ in self.askable.of(it.job)) for it in self._answers if it.row.error
         )
         for runs in self._cases.values():  # and runs that nobody needed
             job = self._answers[runs[0]].job
-            unanswered += (
-                (job.repeats - len(runs)) * sum(1 for _ in self._askable.of(job))
-                if job.needs
-                else 0
-            )
-        policies, suites = self._askable.policies.values(), self._askable.policies
-        beside, answers = self._beside, self._answers
-        left = [(number, place) for number in self._open for place, _ in self._left(number)]
+            if job.needs:
+                unanswered += (job.repeats - len(runs)) * sum(1 for _ in self.askable.of(job))
+        policies = self.askable.policies
+        beside = self.beside
+        left = [
+            (self._answers[number], place)
+            for number in self._open
+            for place, _ in self._left(number)
+        ]
         return ReaskReport(
-            mode=", ".join(sorted({policy.reask for policy in policies})) or "off",
-            noise=max((policy.noise for policy in policies), default=0.0),
-            lead=max((self._askable.lead(suite).votes for suite in suites), default=0),
-            grades=self._askable.grades,
+            mode=", ".join(sorted({policy.reask for policy in policies.values()})) or "off",
+            noise=max((policy.noise for policy in policies.values()), default=0.0),
+            lead=max((self.askable.lead(suite).votes for suite in policies), default=0),
+            grades=self.askable.grades,
             asked_again=len(asked),
             overturned=outcomes.count(Outcome.PASS),
             confirmed=sum(grade.confirmed is True for grade in asked),
             undecided=outcomes.count(Outcome.ERROR),
             not_asked_again=len(left),
             pre_existing=sum(
-                bool(beside and beside.remembers(answers[n].job, answers[n].row, place))
-                for n, place in left
+                bool(beside and beside.remembers(answer.job, answer.row, place))
+                for answer, place in left
             ),
-            asks=self._askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
+            asks=self.askable.grades - unanswered + sum(len(grade.votes) - 1 for grade in asked),
         )
 
     def doubts(self) -> list[str]:
         """What the asks say against `noise`, and against asking the same grader again."""
-        held = all(self._askable.lead(suite).held for suite in self._askable.policies)
+        held = all(self.askable.lead(suite).held for suite in self.askable.policies)
         return [*doubts(self.report(), list(self._asked_again()), held), *self._quarantine_notes()]
 
     def _left(self, number: int) -> Iterator[tuple[int, Grade]]:

@@ -123,7 +123,7 @@ class ShardParts(Struct):
         name, jobs = f"shard {part.header.shard}/{self.of}", self.plan.jobs
         own_jobs = [index for index, owner in self.owners.items() if owner == part.header.shard]
         planned = {(index, repeat) for index in own_jobs for repeat in range(jobs[index].repeats)}
-        answers: dict[Place, Asked] = {}
+        answers = {}
 
         def add_answer(row: AnswerRow) -> None:
             place = row.place, row.repeat

@@ -22,6 +22,7 @@ from gradegate.core.validation import first_wrong
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
 from gradegate.files.plain_files import UnusableError, regular
+from gradegate.results.mapping import Sha256
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct
 
@@ -73,7 +74,7 @@ class Header(Line):
     gradegate: Literal["part"] = "part"
     format: int = FORMAT
     version: str = __version__
-    plan: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    plan: Sha256
     commit: str
     run: str  # the id of the workflow run, so that no other run, such as a stranger's, has a part in it; empty elsewhere
     shard: Index
@@ -101,7 +102,7 @@ class Footer(Line):
     """The last line: how many there are before it, and the SHA-256 of all their bytes."""
 
     lines: int
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    sha256: Sha256
 
 
 class Part(FrozenStruct):
