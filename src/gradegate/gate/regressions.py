@@ -26,6 +26,7 @@ from gradegate.results.baseline import (
     standing,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
+from gradegate.results.history import PastVotes
 from gradegate.results.rows import Row, case_name, parts, takes
 from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import excerpt
@@ -93,7 +94,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
         result = replace(result, reason="")
     for earlier, names in COMPARED.items() if run.on_default_branch else ():
         limits = [name for name in names if getattr(rule, name) is not None]
-        if limits and not _has(earlier, rule, rows, run):
+        if limits and not _has(earlier, rule, rows):
             missing = f"the default branch has no {earlier.value} of its cases yet"
             result = _joined(result, None, missing)
             rule = replace(rule, **dict.fromkeys(limits))  # the other limits decide
@@ -105,7 +106,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
                 replace(result, within_noise=result.within_noise or noise), outcome, reason
             )
     if rule.max_flaky is not None:
-        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run.history is not None))
+        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows))
     cases = [case for case in found if case.grades]
     if rule.beside_base and (excuse := _excuse(cases)):
         return _joined(replace(result, excused=True), ERROR, excuse)
@@ -116,10 +117,10 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
     return result
 
 
-def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
+def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row]) -> bool:
     """Whether earlier runs left something for a rule to compare with."""
     if earlier is Earlier.HISTORY:
-        return run.history is not None
+        return any(_past_votes(rule, row) for row in rows)
     seen = (row for row in rows if _sees(rule, row))
     return any(row.base is not None or any(grade.base for grade in row.grades) for row in seen)
 
@@ -234,10 +235,8 @@ def _name_cases(rows: Sequence[Row]) -> str:
 # --- flaky cases ----------------------------------------------------------------------------------------------
 
 
-def _count_flaky(
-    most: int, rule: Rule, rows: Iterable[Row], has_history: bool
-) -> tuple[Outcome, str]:
-    if not has_history:
+def _count_flaky(most: int, rule: Rule, rows: Sequence[Row]) -> tuple[Outcome, str]:
+    if not _has(Earlier.HISTORY, rule, rows):
         return ERROR, "there is no history that shows which cases are flaky"
     flaky = [row for row in rows if _is_flaky(rule, row)]
     if not flaky:
@@ -249,14 +248,20 @@ def _count_flaky(
 
 
 def _is_flaky(rule: Rule, row: Row) -> bool:
-    """Whether something that the rule selects in a case is flaky or broken on the default branch, outside of a quarantine."""
-    for place, grade in enumerate(row.grades):
-        if _selects(rule, row, grade):
-            for part in parts(row.grades, place):
-                past = part.history
-                if past and (past.flaky or past.broken) and not past.quarantined:
-                    return True
-    return False
+    """Whether what the rule selects is flaky or broken on the default branch, outside of a quarantine."""
+    past = _past_votes(rule, row)
+    return any((it.flaky or it.broken) and not it.quarantined for it in past)
+
+
+def _past_votes(rule: Rule, row: Row) -> list[PastVotes]:
+    """What the history has of the grades that the rule selects."""
+    return [
+        part.history
+        for place, grade in enumerate(row.grades)
+        if _selects(rule, row, grade)
+        for part in parts(row.grades, place)
+        if part.history
+    ]
 
 
 # --- drops ----------------------------------------------------------------------------------------------------
