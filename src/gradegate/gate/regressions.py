@@ -210,7 +210,7 @@ def _count_new_failures(
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
     confirmed = ", confirmed here" if all(map(_is_confirmed, new)) else ""
-    passed = [case.base for case in new].count(PASS)
+    passed = sum(map(_has_passed_before, new))
     if not passed:
         return f"{confirmed}, without a base result"
     if rest := len(new) - passed:
@@ -222,8 +222,20 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
 
 def _is_confirmed(case: Case) -> bool:
     """Whether re-asks confirmed all that is new in a case."""
-    new = [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
+    new = _new_grades(case)
     return bool(new) and all(grade.confirmed for grade in new)
+
+
+def _has_passed_before(case: Case) -> bool:
+    """Whether the base passed all that is new in a case, whatever else of it failed there."""
+    if case.row.threshold is not None:
+        return case.base is PASS
+    bases = [grade.base for grade in _new_grades(case)]
+    return bool(bases) and all(base and base.outcome is PASS for base in bases)
+
+
+def _new_grades(case: Case) -> list[Grade]:
+    return [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
 
 
 def _name_cases(rows: Sequence[Row]) -> str:
