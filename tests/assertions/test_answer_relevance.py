@@ -7,7 +7,14 @@ from support.each import table
 from support.graded import Script, config, mistakes
 from support.patience import PATIENCE
 
-DIRECTIONS = {"What is it?": [1.0, 0.0], "Same": [1.0, 0.0], "Half": [0.6, 0.8], "Off": [0.0, 1.0], "Opposite": [-1.0, 0.0]}
+DIRECTIONS = {
+    "What is it?": [1.0, 0.0],
+    "Same": [1.0, 0.0],
+    "Half": [0.6, 0.8],
+    "Half?": [0.6, 0.8],
+    "Off": [0.0, 1.0],
+    "Opposite": [-1.0, 0.0],
+}
 
 
 def embed(texts):
@@ -39,6 +46,13 @@ def test_the_mean_similarity_of_three_questions(gate, llm, questions, score):
 def test_a_question_alone_is_for_a_prompt_of_the_user(gate, llm, replies):
     assert graded(gate, llm, *replies, rubricPrompt="Ask! {{ answer }}")["score"] == pytest.approx(0.6)
     assert graded(gate, llm, *replies)["outcome"] == "error"
+
+
+@pytest.mark.parametrize("reply", ["Same", "I cannot help with that.", '["Same"]', '["no question."]', '{"question": "\u3164"}'])
+def test_what_is_no_question_is_no_question_of_the_answer(gate, llm, reply):
+    grade = graded(gate, llm, SAME, SAME, reply, reply, rubricPrompt="Ask! {{ answer }}")
+    assert grade["outcome"] == "error"
+    assert "no verdict" in grade["reason"]
 
 
 @pytest.mark.parametrize("structured", ["none", "enforced"])

@@ -19,9 +19,9 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import form
+from gradegate.assertions.judge import form, prose
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.last_line import single_line
+from gradegate.assertions.judge.last_line import question_line
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import lacks_query
@@ -44,7 +44,7 @@ class Question(Struct, frozen=True):
 
 def _read(item: JsonObject, *, is_our_prompt: bool) -> Question:
     question = item.get("question")
-    if not isinstance(question, str) or not any(map(str.isalnum, question)):
+    if not isinstance(question, str) or not prose.has_words(question):
         raise Unreadable("`question` is not a text")
     evades = form.truth(form.entry(item, "evades")) if is_our_prompt or "evades" in item else False
     if evades is None:
@@ -56,7 +56,7 @@ OURS = Form(SCHEMA, partial(_read, is_our_prompt=True))
 OF_USER = Form(
     SCHEMA,
     partial(_read, is_our_prompt=False),
-    lines=lambda text: {"question": single_line(text)},
+    lines=lambda text: {"question": question_line(text)},
     texts="question",
 )
 

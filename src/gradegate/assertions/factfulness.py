@@ -24,7 +24,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     assertion,
 )
-from gradegate.assertions.judge import form, verdict_forms
+from gradegate.assertions.judge import form, prose, verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement, Judgements
@@ -215,7 +215,7 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
     claims = []
     for number, item in enumerate(form.table(found, "claims"), 1):
         text = item.get("claim") if isinstance(item, Mapping) else None
-        if not isinstance(text, str) or not any(map(str.isalnum, text)):
+        if not isinstance(text, str) or not prose.has_words(text):
             raise Unreadable(
                 f'claim {number} is not a JSON object with a text under the key "claim"'
             )

@@ -121,9 +121,10 @@ def pair(
 
     same_party = (
         lambda party: party,
+        # Before the label: else a label that moves to another text would give it the failures of the old one.
+        lambda party: party.content or party,
         lambda party: party.label or party,
         lambda party: now(party.file) if party.file else party,
-        lambda party: party.content or party,
         lambda _: None,
     )
 

@@ -92,6 +92,6 @@ def table(item: Object, key: str) -> list[Any]:
 def texts(item: Object, key: str) -> tuple[str, ...]:
     """The texts under a key; the list may be empty, none of its texts may. Raises Unreadable."""
     listed = table(item, key)
-    if not all(isinstance(text, str) and any(map(str.isalnum, text)) for text in listed):
+    if not all(isinstance(text, str) and prose.has_words(text) for text in listed):
         raise Unreadable(f"`{key}` is not a list of texts")
     return tuple(text.strip() for text in listed)

@@ -242,7 +242,7 @@ def marked_lines(
         known = prose.ends(sentence) or (
             (is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrapped(sentence))
         )
-        if not any(map(str.isalnum, sentence)) or prose.goes_on(sentence) or not known:
+        if not prose.has_words(sentence) or prose.goes_on(sentence) or not known:
             raise Unreadable(f"the text before the mark does not end: {excerpt(line, 80)!r}")
         pairs.append((prose.unwrapped(sentence), mark[1].lower()))
     return pairs
@@ -251,9 +251,14 @@ def marked_lines(
 def quoted_lines(text: str) -> list[str]:
     """Every line without marks of quotations and lists; whoever asks holds them against the context. Raises Unreadable."""
     lines = [prose.unmarked(line.lstrip("> "))[0] for line in _filled(text)]
-    if any("QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "") for line in lines):
+    if any(map(is_question, lines)):
         raise Unreadable("a line of it is a question")
     return lines
+
+
+def is_question(line: str) -> bool:
+    """Whether a line ends in a question mark, perhaps inside closing signs."""
+    return "QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "")
 
 
 def item_lines(text: str) -> list[str]:
@@ -266,10 +271,10 @@ def item_lines(text: str) -> list[str]:
     return [bare.strip(prose.WRAPPING) for _, bare, _ in lines]
 
 
-def single_line(text: str) -> str:
-    """The one line of a text. Raises Unreadable."""
+def question_line(text: str) -> str:
+    """The question that is the one line of a text. Raises Unreadable."""
     lines = _filled(text)
     line = prose.unmarked(lines[0])[0].strip(prose.WRAPPING)
-    if len(lines) > 1 or not prose.is_plain(text) or not any(map(str.isalnum, line)):
-        raise Unreadable("it is neither an object nor one line")
+    if len(lines) > 1 or not prose.is_plain(text) or not is_question(line):
+        raise Unreadable("it is neither an object nor one line with a question")
     return line

@@ -87,6 +87,11 @@ def seen(text: str) -> str:
     )
 
 
+def has_words(text: str) -> bool:
+    """Whether a text shows a letter or a digit."""
+    return any(map(str.isalnum, seen(text)))
+
+
 def last_sign(text: str) -> str:
     """The last sign of a text before blanks, closing quotes, brackets and emphasis; empty for none."""
     end = len(text)

@@ -174,12 +174,11 @@ def _in_form(text: str, form: Form[T], beside: Circumstances) -> tuple[JsonObjec
     # In place of the object: the list of texts, or the one text where the schema has one
     if form.texts and text[0] == "[" and _alone(text) is None:
         texts = _lenient(text)
-        is_one = (
-            form.schema["properties"][form.texts]["type"] == "string"
-            and isinstance(texts, list)
-            and len(texts) == 1
-        )
-        return {form.texts: texts[0] if is_one else texts}, "alone", True
+        wants_one = form.schema["properties"][form.texts]["type"] == "string"
+        is_one = isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str)
+        if wants_one and is_one and form.lines:
+            return form.lines(texts[0]), "alone", True
+        return {form.texts: texts}, "alone", True
     value = _alone(text)
     way: Way = "alone" if value is not None else "apart"
     if value is None and (found := _apart(text)):
