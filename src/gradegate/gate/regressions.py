@@ -227,11 +227,11 @@ def _is_confirmed(case: Case) -> bool:
 
 
 def _has_passed_before(case: Case) -> bool:
-    """Whether the base passed all that is new in a case, whatever else of it failed there."""
+    """Whether the base passed all that is new in a case."""
     if case.row.threshold is not None:
         return case.base is PASS
-    bases = [grade.base for grade in _new_grades(case)]
-    return bool(bases) and all(base and base.outcome is PASS for base in bases)
+    new = _new_grades(case)
+    return bool(new) and all(grade.base and grade.base.has_passed for grade in new)
 
 
 def _new_grades(case: Case) -> list[Grade]:
@@ -266,7 +266,6 @@ def _is_flaky(rule: Rule, row: Row) -> bool:
 
 
 def _past_votes(rule: Rule, row: Row) -> list[PastVotes]:
-    """What the history has of the grades that the rule selects."""
     return [
         part.history
         for place, grade in enumerate(row.grades)

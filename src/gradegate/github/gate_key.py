@@ -48,7 +48,7 @@ def workflow_file(environ: NamedTexts) -> str:
 
 
 def _matrix(environ: NamedTexts) -> NamedTexts:
-    """The values of the job's matrix as JSON; empty where it has none that can be read."""
+    """The values of the job's matrix as JSON; empty if unreadable."""
     try:
         values = json.loads(environ.get(MATRIX, ""))
         return {
