@@ -26,7 +26,6 @@ from gradegate.results.baseline import (
     standing,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.results.history import PastVotes
 from gradegate.results.rows import Row, case_name, parts, takes
 from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import excerpt
@@ -94,7 +93,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
         result = replace(result, reason="")
     for earlier, names in COMPARED.items() if run.on_default_branch else ():
         limits = [name for name in names if getattr(rule, name) is not None]
-        if limits and not _has(earlier, rule, rows):
+        if limits and not _has(earlier, rule, rows, run):
             missing = f"the default branch has no {earlier.value} of its cases yet"
             result = _joined(result, None, missing)
             rule = replace(rule, **dict.fromkeys(limits))  # the other limits decide
@@ -106,7 +105,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
                 replace(result, within_noise=result.within_noise or noise), outcome, reason
             )
     if rule.max_flaky is not None:
-        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows))
+        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run))
     cases = [case for case in found if case.grades]
     if rule.beside_base and (excuse := _excuse(cases)):
         return _joined(replace(result, excused=True), ERROR, excuse)
@@ -117,10 +116,14 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
     return result
 
 
-def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row]) -> bool:
-    """Whether earlier runs left something for a rule to compare with."""
+def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
+    """Whether earlier runs left something for a rule to compare with.
+
+    What no model grades leaves no votes: a rule over such cases alone needs no more than a history.
+    """
     if earlier is Earlier.HISTORY:
-        return any(_past_votes(rule, row) for row in rows)
+        graded = [part for row in rows for part in _parts_of(rule, row) if part.model]
+        return run.history is not None and (not graded or any(part.history for part in graded))
     seen = (row for row in rows if _sees(rule, row))
     return any(row.base is not None or any(grade.base for grade in row.grades) for row in seen)
 
@@ -247,8 +250,8 @@ def _name_cases(rows: Sequence[Row]) -> str:
 # --- flaky cases ----------------------------------------------------------------------------------------------
 
 
-def _count_flaky(most: int, rule: Rule, rows: Sequence[Row]) -> tuple[Outcome, str]:
-    if not _has(Earlier.HISTORY, rule, rows):
+def _count_flaky(most: int, rule: Rule, rows: Sequence[Row], run: RunResult) -> tuple[Outcome, str]:
+    if not _has(Earlier.HISTORY, rule, rows, run):
         return ERROR, "there is no history that shows which cases are flaky"
     flaky = [row for row in rows if _is_flaky(rule, row)]
     if not flaky:
@@ -261,18 +264,17 @@ def _count_flaky(most: int, rule: Rule, rows: Sequence[Row]) -> tuple[Outcome, s
 
 def _is_flaky(rule: Rule, row: Row) -> bool:
     """Whether what the rule selects is flaky or broken on the default branch, outside of a quarantine."""
-    past = _past_votes(rule, row)
-    return any((it.flaky or it.broken) and not it.quarantined for it in past)
+    past_votes = [part.history for part in _parts_of(rule, row) if part.history]
+    return any((it.flaky or it.broken) and not it.quarantined for it in past_votes)
 
 
-def _past_votes(rule: Rule, row: Row) -> list[PastVotes]:
-    return [
-        part.history
-        for place, grade in enumerate(row.grades)
-        if _selects(rule, row, grade)
-        for part in parts(row.grades, place)
-        if part.history
-    ]
+def _parts_of(rule: Rule, row: Row) -> list[Grade]:
+    """What the rule selects in a case, with the members of sets apart."""
+    selected: list[Grade] = []
+    for place, grade in enumerate(row.grades):
+        if _selects(rule, row, grade):
+            selected += parts(row.grades, place)
+    return selected
 
 
 # --- drops ----------------------------------------------------------------------------------------------------
