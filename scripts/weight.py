@@ -15,13 +15,13 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_500,
+    "cli": 16_600,
     "assertions": 41_300,
     "config": 29_200,
     "core": 10_100,
     "files": 13_700,
-    "gate": 23_100,
-    "github": 13_300,
+    "gate": 23_200,
+    "github": 13_400,
     "http": 7_500,
     "planning": 33_800,
     "providers": 42_400,
