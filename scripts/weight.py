@@ -15,18 +15,18 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_500,
+    "cli": 16_600,
     "assertions": 41_300,
     "config": 29_200,
     "core": 10_100,
-    "files": 13_700,
+    "files": 13_800,
     "gate": 23_100,
-    "github": 13_300,
+    "github": 13_400,
     "http": 7_300,
     "planning": 33_600,
     "providers": 42_100,
     "recordings": 10_200,
-    "reports": 29_400,
+    "reports": 29_600,
     "results": 12_200,
     "runner": 39_500,
     "sandbox": 10_400,

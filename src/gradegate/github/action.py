@@ -17,6 +17,7 @@ from gradegate.github.links import links
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, warn
 from gradegate.github.pull_request import with_pull_request
 from gradegate.github.step_files import Ending
+from gradegate.reports.delivery.deliver import remove_earlier
 from gradegate.reports.delivery.redact import at_door
 from gradegate.reports.format.escape import command, harmless, join_nonempty
 from gradegate.results.gate_changes import Approval
@@ -46,8 +47,9 @@ def main(environ: NamedTexts, cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     with Ending(environ) as ending:
-        event = read_event(environ)
         settings = from_inputs(environ, cwd)
+        mistakes = (*settings.mistakes, *remove_earlier(settings.run))
+        event = read_event(environ)
         settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
         if settings.run.shard:  # only the merge comments
             settings = replace(settings, comment="off")
@@ -56,8 +58,8 @@ def main(environ: NamedTexts, cwd: Path) -> int:
         if event.name == "pull_request_target":
             warn(step, TARGET)
         try:
-            if settings.mistakes:
-                raise ConfigError(*settings.mistakes)
+            if mistakes:
+                raise ConfigError(*mistakes)
             code = _run_shard(step) if settings.run.shard else _run(step)
         except ConfigError as e:
             said = ConfigError(*map(_with_key_line, at_door(e.mistakes, inputs=True)))

@@ -22,6 +22,7 @@ from gradegate.providers.cache.access import remembered
 from gradegate.reports.delivery.deliver import (
     check_inputs,
     check_outputs,
+    named_inputs,
     places,
     render,
     write,
@@ -95,7 +96,7 @@ class Session(FrozenStruct):
         where = places(outputs, settings.cwd, settings.environment)
         awaited = ready.read(settings.ready, settings.environ)
         prepared = prepare_merge(settings) if settings.merge else prepare(settings, choose)
-        check_inputs(where, prepared.inputs.union(inputs))
+        check_inputs(where, prepared.inputs.union(inputs), named_inputs(settings))
         return cls(settings, prepared, where, spare(prepared), awaited)
 
     def wait(self) -> str:
