@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from support.each import each
+from support.fake_github import Token
 from support.job import CONFIG, Job
 
 NAMES = ("gradegate-junit.xml", "results.json", "out/agent.md", "page.html")
@@ -119,3 +120,19 @@ def test_an_output_beside_inputs_is_none(job: Job, capsys: pytest.CaptureFixture
     inputs = {"answers": "answers/*.json", "config": "evals/*.yaml", "baseline": str(job.root.parent / "base")}
     job.run(when="always", output="answers/reports/r.json\nevals/r.json\nr.json\nbase.json", **inputs)
     assert "is a file that this run reads" not in capsys.readouterr().out
+
+
+@each("answer", ["fine", "wrong"])
+def test_a_missing_report_keeps_the_decision_and_is_never_green(job: Job, answer: str) -> None:
+    (job.root / "out").write_text("a file where a folder should be")
+    job.llm.reply = lambda path, body: answer
+    code, outputs = job.run(output="out/junit.xml\nresults.json", when="always")
+    assert (code, outputs["decision"]) == ((3, "pass") if answer == "fine" else (1, "blocked"))
+    assert outputs["reports"] == "results.json"
+
+
+def test_a_comment_that_cannot_be_posted_changes_no_exit_code(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    job.github.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
+    code, outputs = job.run(output="results.json", when="always")
+    assert (code, outputs["decision"], outputs["reports"]) == (0, "pass", "results.json")
+    assert "No comment was posted" in capsys.readouterr().out

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake, NoPartsError
 from gradegate.files.git import head_of, repository_of
-from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
+from gradegate.gate.exit_codes import INCONCLUSIVE, PASS
 from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.changed_files import Filter
@@ -99,9 +99,7 @@ def _run(step: Step) -> int:
     with fetched(step) as own:
         delivered = _delivered(own)
     decision = delivered.decision
-    code = exit_code(decision)
-    if decision.outcome is GateOutcome.NOT_RUN and step.settings.on_missing_secrets == "neutral":
-        code = PASS
+    code = delivered.code(neutral=step.settings.on_missing_secrets == "neutral")
     if decision.run.interrupted:  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
     console, *documents = delivered.documents

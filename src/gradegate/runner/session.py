@@ -17,6 +17,7 @@ from gradegate.core.provider_spec import NOTHING
 from gradegate.core.settings import Settings
 from gradegate.files.plain_files import Place
 from gradegate.gate.decision import decide, is_whole, withheld
+from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.providers.api import readiness as ready
 from gradegate.providers.cache.access import remembered
 from gradegate.reports.delivery.deliver import (
@@ -139,6 +140,14 @@ class Delivered(FrozenStruct):
     def written(self) -> list[str]:
         """The report files that are there."""
         return sorted(self.files - self.failures.keys())
+
+    def code(self, *, neutral: bool = False) -> int:
+        """The exit code of the decision, but no 0 where a report is missing. ``neutral``: a run without keys is one that passes."""
+        is_neutral = neutral and self.decision.outcome is GateOutcome.NOT_RUN
+        missing = self.files & self.failures.keys()
+        return (PASS if is_neutral else exit_code(self.decision)) or (
+            INCONCLUSIVE if missing else PASS
+        )
 
 
 def deliver(
