@@ -15,6 +15,7 @@ from gradegate.http.guard import Guard
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Environment
+from gradegate.security.vendors import Vendor
 from support.each import each
 
 ON_GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request"}
@@ -162,6 +163,13 @@ def test_every_vendor_with_a_key_declares_its_requests():
         assert vendor.requests or not (vendor.keys or vendor.hosts or vendor.forms or vendor.addresses), vendor
         for request in vendor.requests:
             assert request.split(" ")[0] in ("GET", "POST")
+
+
+def test_below_an_address_a_request_begins_with_a_declared_word():
+    vendor = Vendor(("K",), addresses=("BASE",), requests=("POST /models/{model}/run/{id}",))
+    base = {"BASE": "https://gateway.example.com/v1"}
+    for path, is_made in (("models/m/run/1", True), ("run/1", True), ("anything/run/1", False), ("1", False)):
+        assert vendor.makes("POST", f"https://gateway.example.com/v1/{path}", base) is is_made, path
 
 
 # --- no option of any kind changes the path outside the place of the model --------------------------------------

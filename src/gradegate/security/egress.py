@@ -77,7 +77,7 @@ class Egress:
     def fits_request(self, name: str, method: str, url: str) -> bool:
         """Whether a request with the value of a variable is one that providers make, where it goes to a vendor.
 
-        So no option of a config turns a key on another API of the same host. Of what no vendor owns, this holds where keys are bound.
+        So no option of a config sends a key to another API of the same host. For a key of no vendor, this holds where keys are bound.
         """
         owners = self._owners(name)
         if not owners and not (self.bound and self.is_credential(name)):

@@ -35,14 +35,14 @@ class Vendor(FrozenStruct):
     def makes(self, method: str, url: str, variables: Mapping[str, str]) -> bool:
         """Whether one of its providers makes such a request: at a host of its own, or below an address of the environment."""
         if self.owns(url):
-            return any(_is_request(it, method, _path_of(url)) for it in self.requests)
+            return any(_is_request(request, method, _path_of(url)) for request in self.requests)
         for name in self.addresses:
             base = variables.get(name, "").strip().rstrip("/")
             host, base_path = bound_by(base), _path_of(base)
             if host and host.takes(url) and _path_of(url).startswith(f"{base_path}/"):
                 # The address has the first parts of the path, such as `/v1`, or stands in front of them.
                 rest = _path_of(url).removeprefix(base_path)
-                if any(_is_end_of_request(it, method, rest) for it in self.requests):
+                if any(_is_end_of_request(request, method, rest) for request in self.requests):
                     return True
         return False
 
@@ -82,7 +82,11 @@ def _is_request(declared: str, method: str, path: str) -> bool:
 
 
 def _is_end_of_request(declared: str, method: str, path: str) -> bool:
-    """Whether a path is the declared one, or the end of it from a slash on."""
+    """Whether a path is the declared one, or the end of it from a slash on.
+
+    The end begins with a word of the declaration: a name in braces would let the first part be anything.
+    """
     declared_method, _, template = declared.partition(" ")
-    starts = (place for place, sign in enumerate(template) if sign == "/")
+    starts = [match.start() for match in re.finditer(r"/(?!\{)", template)]
+    starts.append(0)
     return any(_is_request(f"{declared_method} {template[at:]}", method, path) for at in starts)
