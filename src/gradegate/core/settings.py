@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gradegate.security.hosts import Host
 
 # What a run does where neither the command line nor a config says otherwise.
-CONCURRENCY = 4  # calls in flight; promptfoo's default
+CONCURRENCY = 50  # calls in flight to one host under one key, at most
 TIMEOUT = 300.0  # seconds of one call, with its retries
 RETRIES = 4  # of a call that failed
 LAST_RUN = ".gradegate/last.json"  # of the working directory: its last run
@@ -227,7 +227,7 @@ class Settings:
     asks: int = option(3, "--asks N", whole(1), commands=("calibrate",),
         help="how often each labelled output is graded", no_input=_ONE_STEP.format("calibrate"))
     max_concurrency: int | None = option(None, "-j --max-concurrency N", whole(1), commands=ASKING,
-        help="how many calls run at the same time", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}",
+        help="how many calls to one host may run at the same time, from the start on", otherwise=f"the config's `evaluateOptions.maxConcurrency`, else {CONCURRENCY}, found step by step for hosts of your own",
         no_input=_IN_CONFIG.format("`evaluateOptions: {maxConcurrency: N}`"))
     timeout: float | None = option(None, "--timeout SECONDS", whole(1), commands=ASKING,
         help="time limit for one call in seconds, including its retries", otherwise=f"the config's limit, else {TIMEOUT:.0f}",

@@ -173,6 +173,22 @@ class Budget:
             self._calls += 1
             self._in_flight[model] += 1
 
+    def give_back(self, model: Hashable = None) -> None:
+        """Take back a request that a busy host did not do."""
+        with self._lock:
+            self._calls -= 1
+            self._in_flight[model] -= 1
+            self._lock.notify_all()
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the run must end; infinite without a limit."""
+        return (self.limits.seconds or math.inf) - self._seconds_taken
+
+    @property
+    def _seconds_taken(self) -> float:
+        return time.monotonic() - self._started if self._started is not None else 0.0
+
     def spend(self, usage: Usage, ended: int = 1, model: Hashable = None) -> None:
         """So many requests have ended, and cost that: nothing without a reply. A price that is not known ends a budget of dollars."""
         if not (ended or usage.cost or usage.unpriced):
@@ -230,7 +246,6 @@ class Budget:
             return dollars(limits.usd) + (
                 " (the price of a reply is unknown)" if self._unknown else ""
             )
-        taken = time.monotonic() - self._started if self._started is not None else 0.0
-        if limits.seconds is not None and taken >= limits.seconds:
+        if limits.seconds is not None and self._seconds_taken >= limits.seconds:
             return f"{limits.seconds:g} {'second' if limits.seconds == 1 else 'seconds'}"
         return ""

@@ -6,9 +6,7 @@ whatever else a request holds can be looked at for credentials.
 
 from __future__ import annotations
 
-import email.utils
 import json
-import math
 import random
 import threading
 import time
@@ -28,8 +26,11 @@ from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
 from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
+from gradegate.http.pacing import Lane, Pace
+from gradegate.http.rate_limits import announced_pause, quota
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.http.tokens import Minted, Tokens
+from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
 
 if TYPE_CHECKING:
@@ -49,8 +50,12 @@ HOPELESS = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 )
 LONGEST_PAUSE = 60.0
+# A host that answers so is too busy: the request was not done.
 TOO_MANY = 429
-BUSY_SECONDS = 60.0  # the window of most rate limits
+BUSY = frozenset({TOO_MANY, 503, 529})
+# Seconds for which a host may take no call at all, or ask to wait: beyond them, its limit is taken to be used up
+PATIENCE = 120.0
+FIRST_CALLS = 8  # in flight to a host that is no vendor's, before it has shown that it bears more
 T = TypeVar("T")
 MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
 # Calls in a row that failed after all retries: further calls to that host are tried once
@@ -59,38 +64,29 @@ DEAD_AFTER = 3
 
 def passes(answer: Response) -> bool:
     """Whether asking again may help."""
+    return answer.status in RETRIED and not _is_out_of_quota(answer)
+
+
+def _is_out_of_quota(answer: Response) -> bool:
     if answer.status != TOO_MANY:
-        return answer.status in RETRIED
-    try:
+        return False
+    error = _error_of(answer)
+    return bool(HOPELESS & {str(error.get("code")), str(error.get("type"))})
+
+
+def _error_of(answer: Response) -> JsonObject:
+    """The member ``error`` of a response; empty if there is none."""
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         error = json.loads(answer.body)["error"]
-        return not HOPELESS & {error.get("code"), error.get("type")}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return True
-
-
-def wait(answer: Response | ProviderError, pause: float) -> float:
-    """Seconds before the next try: as the host asks, else ``pause``, and longer for a host that is overrun.
-
-    ``retry-after-ms`` has milliseconds, ``Retry-After`` seconds or a date (RFC 9110 section 10.2.3).
-    """
-    headers = answer.headers if isinstance(answer, Response) else NOTHING
-    asked = headers.get("retry-after", "")
-    with suppress(ValueError, TypeError):
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        if asked.replace(".", "", 1).isdigit():
-            return float(asked)
-        if asked:
-            return max(0.0, email.utils.parsedate_to_datetime(asked).timestamp() - time.time())
-    overrun = isinstance(answer, Response) and answer.status == TOO_MANY
-    # Jitter, so that workers do not come back in step
-    return (pause * 4 if overrun else pause) * random.uniform(0.5, 1.0)
+        return error if isinstance(error, dict) else {}
+    return {}
 
 
 @dataclass(eq=False)
 class Client:
-    """Sends requests from any number of threads, at most ``slots`` at a time.
+    """Sends requests from any number of threads, to each host under one key at most ``slots`` at a time, at a pace that it bears.
 
+    With ``patience``, in seconds, a call waits for a busy host as long as other calls succeed. Without, a busy host costs retries.
     ``timeout`` is the deadline of one call in seconds, retries included. No redirect is followed and no ``.netrc`` is
     read, so a key goes to the host that it was meant for and nowhere else.
     """
@@ -100,6 +96,8 @@ class Client:
     slots: int = 64
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     first_pause: float = 0.5
+    ramps: bool = False  # whether calls to a host that is no vendor's begin with a few at a time
+    patience: float = 0.0
     guard: Guard = Guard()
     budget: Budget = field(default_factory=Budget)
     replies: ResponseCache | None = None  # the cache, where there is one
@@ -108,9 +106,8 @@ class Client:
     def __post_init__(self) -> None:
         self._connections: Connections | None = None
         self._making = threading.Lock()
-        self._free = threading.BoundedSemaphore(self.slots)
+        self._lanes: dict[Hashable, Lane] = {}
         self._dead = Counter[str]()  # calls in a row to a host that failed after all retries
-        self._busy: dict[str, float] = {}  # since when a host answers nothing but 429
         self._deadlines = Deadlines()
         self._aside: Client | None = None
 
@@ -139,7 +136,7 @@ class Client:
         if self._deadlines.stopped:
             aside.stop()
         ask = Ask(method, url, _host(url), {**headers, **credential}, content)
-        return aside._send(ask, time.monotonic() + SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
+        return aside._send(ask, "", SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
 
     def _sender(self) -> Connections:
         """Made when something is sent: to import what it takes is a fifth of what it takes to check a config."""
@@ -174,7 +171,7 @@ class Client:
         """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self.guard.check(method, url, headers, content)
-        own = {name.lower() for name in headers}
+        own = {name.lower(): text for name, text in headers.items()}
         # A token is minted for a request that is sent; another credential says whose replies of the cache may be believed.
         field = {} if callable(credential) else _under(own, credential)
         ask = Ask(method, url, _host(url), {**field, **headers}, content, most)
@@ -187,17 +184,33 @@ class Client:
             field = _under(own, credential())
         self.guard.check_field(method, url, headers, field)
         ask = replace(ask, headers={**field, **headers})
-        # Kept while it waits to ask again, so that a host which is overrun is asked by fewer
-        with self._free:
-            deadline = time.monotonic() + (timeout or self.timeout)
-            response = self._send(ask, deadline, question.model if question else None)
+        seconds = timeout or self.timeout
+        # What is minted or signed for each request tells no keys apart.
+        key = () if callable(credential) else (*field.values(), own.get("authorization"))
+        response = self._send(ask, key, seconds, question.model if question else None)
+        if question:
+            question.heard(response)
+        if waits:
+            response = self._ended(ask, response, waits, time.monotonic() + seconds)
             if question:
-                question.heard(response)
-            if waits:
-                response = self._ended(ask, response, waits, deadline)
-                if question:
-                    question.ended(response)
+                question.ended(response)
         return response
+
+    def _lane(self, ask: Ask, key: Hashable) -> Lane:
+        """The calls to a host under one key."""
+        with self._making:
+            lane = self._lanes.get((ask.host, key))
+            if lane is None:
+                first = self.slots
+                if self.ramps and not self.guard.egress.leads_to_vendor(ask.url):
+                    first = FIRST_CALLS
+                lane = Lane(Pace(first, self.slots), ask.host, lambda: self._deadlines.stopped)
+                self._lanes[ask.host, key] = lane
+            return lane
+
+    def notes(self) -> Sequence[str]:
+        """Sentences about hosts that limited the calls of this run."""
+        return [*filter(None, (lane.note() for lane in self._lanes.values()))]
 
     def _ended(self, ask: Ask, response: Response, waits: Waits, deadline: float) -> Response:
         """What a response has begun, once it has ended: it is looked at again and again, which costs nothing. Raises ProviderError."""
@@ -230,35 +243,73 @@ class Client:
         if self._aside is not None:
             self._aside.stop()
 
-    def _send(self, ask: Ask, deadline: float, model: Hashable = None) -> Response:
+    def _send(self, ask: Ask, key: Hashable, seconds: float, model: Hashable = None) -> Response:
+        """The response; ``seconds`` are the call's own, which do not pass while it waits for its turn."""
         host = ask.host
+        lane = self._lane(ask, key)
         pause = self.first_pause
-        # One that fails every call, or has said for a minute that it is too busy, is asked once a call.
-        busy = time.monotonic() - self._busy.get(host, math.inf) > BUSY_SECONDS
-        left = 0 if busy or self._dead[host] >= DEAD_AFTER else self.retries
+        # A host that failed every call is asked once a call
+        left = 0 if self._dead[host] >= DEAD_AFTER else self.retries
         while True:
-            asked = time.monotonic()
-            self.budget.take(model)  # each try is a request that may cost
-            deadline += time.monotonic() - asked
-            answer = self._try(ask, deadline)
-            if not isinstance(answer, Response) or not answer.is_success:
+            departure = lane.enter(
+                lambda: self.budget.take(model)
+            )  # each try is a request that may cost
+            started = time.monotonic()
+            answer = self._try(ask, started + seconds)
+            seconds -= time.monotonic() - started
+            if isinstance(answer, Response):
+                announced = announced_pause(answer.headers)
+                if answer.status in BUSY and not _is_out_of_quota(answer):
+                    self.budget.give_back(model)
+                    stalled = lane.refused(departure, announced)
+                    if self.patience and (answer.status == TOO_MANY or lane.has_succeeded):
+                        self._check_progress(lane, answer, announced or 0.0, stalled)
+                        continue
+                else:
+                    if not answer.is_success:
+                        self.budget.spend(NO_USAGE, model=model)
+                    lane.answered(departure, answer.is_success, quota(answer.headers))
+                    if _is_out_of_quota(answer) and self.patience:
+                        raise lane.close(_out_of_quota(answer))
+                    if not passes(answer):
+                        self._dead[host] = 0
+                        return answer
+            else:
+                announced = None
                 self.budget.spend(NO_USAGE, model=model)
-            if isinstance(answer, Response) and not passes(answer):
-                self._dead[host] = 0
-                self._busy.pop(host, None)
-                return answer
-            alive = isinstance(answer, Response) and answer.status == TOO_MANY
-            if alive:
-                self._busy.setdefault(host, time.monotonic())
-            seconds = wait(answer, pause)
-            if left <= 0 or time.monotonic() + seconds >= deadline or _is_final(answer):
-                self._dead[host] += not alive
+                if answer.trouble is Trouble.UNREACHABLE and lane.has_succeeded and self.patience:
+                    if lane.lost(departure) < self.timeout:
+                        continue
+                    lane.give_up()
+                    raise answer
+                lane.ended()
+            seconds_to_wait = pause * random.uniform(0.5, 1.0) if announced is None else announced
+            if left <= 0 or seconds_to_wait >= seconds or _is_final(answer):
+                self._dead[host] += 1
                 if isinstance(answer, ProviderError):
                     raise answer
                 return answer
-            left = left - 1
+            left -= 1
             pause = min(pause * 2, LONGEST_PAUSE)
-            self._deadlines.pause(seconds)
+            self._deadlines.pause(seconds_to_wait)
+
+    def _check_progress(
+        self, lane: Lane, answer: Response, announced: float, stalled: float
+    ) -> None:
+        """Raises ProviderError when a busy host will not take another call in time."""
+        what = f"{answer.host} answered {answer.status}"
+        said = _error_of(answer).get("message")
+        said = f" ({excerpt(str(said), 200)})" if said else ""
+        cure = "ask for a higher limit there, or run fewer cases"
+        if stalled > self.patience:
+            why = f"{what} to every call for {stalled / 60:.0f} minutes{said}"
+        elif announced > self.patience:
+            why = f"{what} and asks to wait {announced:,.0f} s{said}"
+        elif announced > self.budget.seconds_left:
+            why = f"{what} and asks to wait {announced:,.0f} s, longer than the budget lasts{said}"
+        else:
+            return
+        raise lane.close(ProviderError(f"{why}: {cure}", Trouble.STATUS, status=answer.status))
 
     def _try(self, ask: Ask, deadline: float) -> Response | ProviderError:
         """The response, or why there is none."""
@@ -279,6 +330,14 @@ class Client:
                     f"{ask.host} did not answer within {seconds:.0f} s", Trouble.DEADLINE
                 )
             return answer
+
+
+def _out_of_quota(answer: Response) -> ProviderError:
+    said = excerpt(str(_error_of(answer).get("message") or "no more words"), 200)
+    what = f"{answer.host} says that the quota of this key is used up ({said})"
+    return ProviderError(
+        f"{what}: add credit or raise the limit there", Trouble.STATUS, status=TOO_MANY
+    )
 
 
 def _written(fields: JsonObject | None, form: bool) -> bytes | None:

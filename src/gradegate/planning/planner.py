@@ -18,7 +18,7 @@ from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.http.budget import Budget
-from gradegate.http.client import Client
+from gradegate.http.client import PATIENCE, Client
 from gradegate.http.guard import Guard
 from gradegate.planning import filters, recall
 from gradegate.planning.binding.assertions import BROUGHT, Subject, bind, check_options, check_share
@@ -244,7 +244,7 @@ def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
 
 
 def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
-    """How many calls may be in flight: what the command line says, else the most that a config says, else 4."""
+    """How many calls may be in flight: at most: what the command line says, else the most that a config says."""
     configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
     return share(settings.max_concurrency or configured or CONCURRENCY, settings.shard, least=1)
 
@@ -256,6 +256,8 @@ def build_client(settings: Settings, suites: Sequence[Located]) -> Client:
         timeout=settings.timeout or configured or TIMEOUT,
         retries=RETRIES,
         slots=concurrency(settings, suites),
+        ramps=settings.max_concurrency is None,
+        patience=PATIENCE,
         environ=settings.environ,
         budget=Budget(limits_of(settings, suites)),
     )

@@ -5,12 +5,12 @@ https://www.promptfoo.dev/docs/providers/custom-script/): ``call_api(prompt, opt
 ``{error}``; a command gets the same three as its last arguments, and its standard output is the answer.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradegate.core.conversation import IS_DATA, RAW, Reply, Request
-from gradegate.core.settings import CONCURRENCY
 from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
@@ -227,7 +227,7 @@ class Command(_Code):
         self.code = command_digest(self._words, setting.workspace, setting.folder, spec.origin)
         super().__init__(setting)
         self._place = Place(setting.folder, "target", spec.id, env=self._env)
-        self._workers = self._workers or max(repository_code.leave().calls, CONCURRENCY)
+        self._workers = self._workers or max(repository_code.leave().calls, os.cpu_count() or 1)
 
     def _asked(self, arguments: list[Any]) -> Any:
         words = [

@@ -99,6 +99,10 @@ class Egress:
             return True
         return self.bound and not self._is_listed(url) and vendor.is_set(url, self.variables)
 
+    def leads_to_vendor(self, url: str) -> bool:
+        """Whether an address is a vendor's own, or one that the environment gives to a vendor."""
+        return any(vendor.takes(url, self.variables) for vendor in self.vendors())
+
     def _is_listed(self, url: str) -> bool:
         """Whether the workflow lists the host of an address."""
         return any(host.takes(url) for host in self.hosts)

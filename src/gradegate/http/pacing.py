@@ -1,0 +1,324 @@
+"""The pace of calls to one host under one key, learned from what the host accepts and refuses.
+
+``Pace`` is arithmetic over times that are passed in. ``Lane`` lets threads wait for their turn.
+
+A host that never refuses is not paced. When it refuses a call, all calls pause as long as it says. Then they leave evenly, at the
+rate that it accepted before, and that rate grows slowly, as CUBIC (RFC 9438) does: flat around what was accepted, then faster.
+"""
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gradegate.core.numbers import many
+from gradegate.errors import ProviderError, Trouble
+
+WINDOW = 1.0  # seconds over which accepted calls are counted
+REMEMBERED = 10.0  # seconds that departures are remembered: a refusal may take that long
+LEAST_RATE = 0.1  # calls a second
+FIRST_SHARE = 0.05  # of the rate, below which calls begin after a pause
+# A pause takes at most this part of the time until the rate has grown back. A pause that the host announced ends when it should.
+ANNOUNCED_SHARE = 1 / 20
+GUESSED_SHARE = 1 / 8
+SHORTEST_GROWTH = 1.0  # seconds
+LONGEST_GROWTH = 60.0
+FIRST_PAUSE = 0.5  # seconds, where the host announces none; doubled while it refuses
+LONGEST_PAUSE = 10.0
+# Latency of a batch of calls over the best batch up to which more calls at once are no burden for a host
+FLAT = 1.25
+LATE = 0.002  # seconds that a thread may wake up too late without a loss of pace
+NOTICED = 0.1  # seconds of waiting that a report counts
+LOOK_EVERY = 0.25  # seconds after which a waiting thread looks whether the run was stopped
+
+
+class Quota(NamedTuple):
+    """How many calls a host says that it takes, and for how many seconds that holds."""
+
+    calls: int
+    seconds: float
+
+
+class Pace:
+    """How many calls may be in flight, and when the next one may leave. Times are seconds of one monotonic clock.
+
+    ``first`` calls may be in flight at the start, and up to ``most`` while latency stays flat.
+    """
+
+    def __init__(self, first: int, most: int) -> None:
+        self.in_flight = 0
+        self.resumes = -math.inf  # when calls may leave again
+        self.refusals = 0  # pauses in a row between which no call was accepted
+        self._limit, self._most = float(min(first, most)), most
+        self._batch: list[float] = []  # latencies
+        self._best_latency = math.inf
+        self._accepted_rate = math.inf  # calls a second that the host took before its last refusal
+        self._growth_seconds = SHORTEST_GROWTH  # until the rate is back at that
+        self._paced_seconds = 0.0  # since the last pause
+        self._next = -math.inf  # when the pace lets the next call leave
+        self._last = -math.inf  # when the last one left
+        self._departures: deque[float] = (
+            deque()
+        )  # of the last window, of calls that were not refused
+        self._refused_at = -math.inf
+        self._rate_before = (
+            math.inf
+        )  # the accepted rate before the last refusal, and whether it had grown back
+        self._had_grown = False
+        self._announced_left: tuple[int, float] | None = None  # calls, until a time
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more call may be in flight. After a second refusal in a row, one call alone asks whether the host is ready."""
+        return self.in_flight < (1 if self.refusals > 1 else int(self._limit))
+
+    @property
+    def rate(self) -> float:
+        """Calls a second; infinite for a host that never refused one."""
+        grown = self._paced_seconds / self._growth_seconds - 1
+        return self._accepted_rate * (1 + FIRST_SHARE * grown**3)
+
+    @property
+    def opens(self) -> float:
+        """When the next call may leave."""
+        return max(self.resumes, self._next)
+
+    def depart(self, now: float) -> None:
+        """Count a call that leaves now."""
+        self.in_flight += 1
+        if self._announced_left:
+            left, until = self._announced_left
+            self._announced_left = (left - 1, until) if now < until else None
+            if left <= 1 and now < until:
+                self._pause(now, now, until - now, ANNOUNCED_SHARE)
+        rate = self.rate
+        if rate < math.inf:
+            if (
+                now - self._next < LATE
+            ):  # the pace held the call back, so it is the pace that is tried
+                self._paced_seconds += min(WINDOW, now - self._last)
+            self._last = now
+            self._next = max(self._next, now - LATE) + 1 / rate
+        self._departures.append(now)
+        while self._departures[0] < now - REMEMBERED:
+            self._departures.popleft()
+
+    def accept(self, departure: float, latency: float) -> None:
+        """A call that left at a time was answered."""
+        self.in_flight -= 1
+        if departure >= self.resumes:
+            self.refusals = 0
+        self._learn_latency(latency)
+
+    def fail(self) -> None:
+        """A call ended without an answer that says anything about the pace."""
+        self.in_flight -= 1
+
+    def announce(self, departure: float, now: float, calls: int, seconds: float) -> None:
+        """The host said, when a call arrived, how many more it takes within so many seconds. Once it refused one, its refusals count."""
+        if self._accepted_rate < math.inf:
+            return
+        left = calls - self._count_departures(departure)
+        until = departure + seconds
+        if until <= max(now, self.resumes):
+            return
+        if left > 0:
+            self._announced_left = left, until
+        else:
+            self._pause(now, now, until - now, ANNOUNCED_SHARE)
+
+    def lose(self, departure: float, now: float) -> None:
+        """A call that left at a time did not reach the host: from now on one call alone asks, again and again."""
+        self.in_flight -= 1
+        if departure >= self.resumes:
+            self.refusals = max(self.refusals, 1) + 1
+            self._pause(departure, now, _guessed_pause(self.refusals - 1), GUESSED_SHARE)
+
+    def reopen(self, now: float) -> None:
+        """End a pause early: nobody waits for the host any longer."""
+        self.refusals = 0
+        self.resumes = self._next = now
+
+    def refuse(self, departure: float, now: float, announced: float | None) -> None:
+        """A call that left at a time was refused; the host announced so many seconds, or None."""
+        self.in_flight -= 1
+        self._forget(departure)
+        if departure < self.resumes:  # it left before the others were held back
+            if announced is not None and self.refusals <= 1:
+                self.resumes = max(self.resumes, now + announced)
+        else:
+            self.refusals += 1
+            guessed = _guessed_pause(self.refusals)
+            if announced is None:
+                self._pause(departure, now, guessed, GUESSED_SHARE)
+            else:
+                # A host that refuses again right after the pause it announced announces too little.
+                seconds = announced if self.refusals == 1 else max(announced, guessed / 2)
+                self._pause(departure, now, seconds, ANNOUNCED_SHARE)
+        if self.refusals <= 1:
+            self._learn_rate()
+
+    def _count_departures(self, after: float) -> int:
+        return sum(departure > after for departure in self._departures)
+
+    def _forget(self, departure: float) -> None:
+        if departure in self._departures:
+            self._departures.remove(departure)
+
+    def _pause(self, departure: float, now: float, seconds: float, share: float) -> None:
+        if self.refusals <= 1:
+            self._had_grown = self._paced_seconds > self._growth_seconds / 2
+            self._rate_before = self._accepted_rate
+            self._refused_at = departure
+            self._growth_seconds = min(LONGEST_GROWTH, max(SHORTEST_GROWTH, seconds / share))
+        self.resumes = self._next = self._last = now + seconds
+        self._paced_seconds = 0.0
+        self._announced_left = None
+        if self.refusals == 0:
+            self._learn_rate()
+
+    def _learn_rate(self) -> None:
+        """What the host accepted in the second before it refused. A rate that had grown back before was right, so it stays."""
+        accepted = self._count_departures(self._refused_at - WINDOW) / WINDOW
+        before = self._rate_before
+        least = LEAST_RATE
+        if before < math.inf:
+            least = before * (1 - FIRST_SHARE / 2) if self._had_grown else before / 2
+            accepted = min(accepted, before * (1 + FIRST_SHARE))
+        self._accepted_rate = max(accepted, least, LEAST_RATE)
+
+    def _learn_latency(self, latency: float) -> None:
+        """Let half as many calls again be in flight while that makes none slower."""
+        if self._limit >= self._most or self.in_flight + 1 < int(self._limit):
+            return
+        self._batch.append(latency)
+        if len(self._batch) < self._limit:
+            return
+        mean = sum(self._batch) / len(self._batch)
+        self._batch.clear()
+        if mean <= self._best_latency * FLAT:
+            self._limit = min(float(self._most), self._limit * 1.5)
+        self._best_latency = min(self._best_latency, mean)
+
+
+def _guessed_pause(number: int) -> float:
+    """Seconds of the pause with that number in a row, from 1."""
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(number - 1, 10))
+
+
+class Lane:
+    """The calls to one host under one key. They leave one after the other, each when ``pace`` lets it.
+
+    ``is_stopped`` says whether the run was stopped; then all that wait end with ProviderError.
+    """
+
+    def __init__(
+        self,
+        pace: Pace,
+        host: str,
+        is_stopped: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pace = pace
+        self._host = host
+        self._is_stopped = is_stopped
+        self._clock = clock
+        self._turn = threading.Lock()  # of the call that leaves next
+        self._changed = threading.Condition()
+        self.has_succeeded = False
+        self._closed: ProviderError | None = None
+        self._waits_since = (
+            math.inf
+        )  # when the host began to refuse, or the first pause that it announced ended
+        self._lost_since = math.inf
+        self._first = self._last_success = math.nan  # when calls left
+        self._successes = self._waited = self._refused = 0
+
+    def enter(self, prepare: Callable[[], None]) -> float:
+        """Wait for a turn, ``prepare`` and leave; return when that was. Raises ProviderError when the run is stopped."""
+        with self._turn:
+            waited = False
+            while True:
+                if self._closed:
+                    raise self._closed
+                with self._changed:
+                    seconds = self._seconds_to_wait()
+                    if seconds <= 0:
+                        break
+                    self._changed.wait(min(seconds, LOOK_EVERY))
+                if self._is_stopped():
+                    raise ProviderError("the run was stopped", Trouble.STOPPED)
+                waited = waited or seconds > NOTICED
+            prepare()
+            with self._changed:
+                now = self._clock()
+                self._pace.depart(now)
+                self._waited += waited
+                if math.isnan(self._first):
+                    self._first = now
+                return now
+
+    def _seconds_to_wait(self) -> float:
+        return self._pace.opens - self._clock() if self._pace.has_room else math.inf
+
+    def answered(self, departure: float, succeeded: bool, limit: Quota | None) -> None:
+        """The host answered a call that left at a time, and perhaps said how many more it takes."""
+        with self._changed:
+            now = self._clock()
+            self._pace.accept(departure, now - departure)
+            if limit:
+                self._pace.announce(departure, now, limit.calls, limit.seconds)
+            self._waits_since = self._lost_since = math.inf
+            self.has_succeeded = self.has_succeeded or succeeded
+            self._successes += succeeded
+            self._last_success = departure
+            self._changed.notify_all()
+
+    def ended(self) -> None:
+        """A call ended without an answer that says anything about the pace."""
+        with self._changed:
+            self._pace.fail()
+            self._changed.notify_all()
+
+    def refused(self, departure: float, announced: float | None) -> float:
+        """The host was too busy for a call. Returns for how many seconds it has made no progress, beyond the first pause it announced."""
+        with self._changed:
+            now = self._clock()
+            self._refused += 1
+            self._pace.refuse(departure, now, announced)
+            self._waits_since = min(self._waits_since, now + (announced or 0.0))
+            self._changed.notify_all()
+            return now - self._waits_since
+
+    def lost(self, departure: float) -> float:
+        """The host could not be reached for a call. Returns for how many seconds that has been so."""
+        with self._changed:
+            now = self._clock()
+            self._pace.lose(departure, now)
+            self._lost_since = min(self._lost_since, now)
+            self._changed.notify_all()
+            return now - self._lost_since
+
+    def give_up(self) -> None:
+        """Let all that wait leave at once, and fail."""
+        with self._changed:
+            self._pace.reopen(self._clock())
+            self._changed.notify_all()
+
+    def close(self, error: ProviderError) -> ProviderError:
+        """Let no call leave from now on: each ends with this error."""
+        with self._changed:
+            self._closed = self._closed or error
+            self._changed.notify_all()
+            return self._closed
+
+    def note(self) -> str:
+        """What the host allowed, in a sentence; an empty string if it never refused a call."""
+        seconds = self._last_success - self._first
+        if not self._refused or not seconds > 0:
+            return ""
+        rate = self._successes / seconds
+        allowed = f"{rate:.0f} calls a second" if rate >= 2 else f"{rate * 60:.0f} calls a minute"
+        return f"{self._host} allowed about {allowed}; {many(self._waited, 'call')} waited"
