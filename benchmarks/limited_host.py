@@ -56,7 +56,10 @@ async def serve(options: argparse.Namespace) -> None:
             left, reset = limits.take(key)
             headers = {}
             if options.headers:
-                headers = {"x-ratelimit-remaining-requests": str(max(0, left)), "x-ratelimit-reset-requests": f"{reset:.3f}s"}
+                headers = {
+                    "x-ratelimit-remaining-requests": str(max(0, left)),
+                    "x-ratelimit-reset-requests": f"{reset:.3f}s",
+                }
             if left < 0:
                 if options.retry_after == "exact":
                     headers["retry-after-ms"] = str(math.ceil(reset * 1000))
@@ -68,17 +71,32 @@ async def serve(options: argparse.Namespace) -> None:
             text = GRADE if b"rubric" in content.lower() else "Paris"
             usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
             message = {"role": "assistant", "content": text}
-            answer(writer, 200, {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}, headers)
+            answer(
+                writer,
+                200,
+                {
+                    "model": "m",
+                    "choices": [{"message": message, "finish_reason": "stop"}],
+                    "usage": usage,
+                },
+                headers,
+            )
 
     server = await asyncio.start_server(talk, "127.0.0.1", options.port)
     async with server:
         await server.serve_forever()
 
 
-def answer(writer: asyncio.StreamWriter, status: int, body: object, headers: dict[str, str]) -> None:
+def answer(
+    writer: asyncio.StreamWriter, status: int, body: object, headers: dict[str, str]
+) -> None:
     """Write one response."""
     content = json.dumps(body).encode()
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "Content-Type: application/json", f"Content-Length: {len(content)}"]
+    lines = [
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(content)}",
+    ]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     writer.write("\r\n".join([*lines, "", ""]).encode() + content)
 

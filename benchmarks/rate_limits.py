@@ -49,11 +49,20 @@ ROWS = {
 def config(base: str, row: Limited) -> dict[str, object]:
     """The suite: each answer is graded, by a model under the same key or under a second one."""
     target = {"id": "openai:chat:m", "config": {"apiBaseUrl": base, "apiKeyEnvar": "FIRST_API_KEY"}}
-    grader = {"id": "openai:chat:m", "config": {"apiBaseUrl": base, "apiKeyEnvar": "FIRST_API_KEY" if row.keys == 1 else "SECOND_API_KEY"}}
+    grader = {
+        "id": "openai:chat:m",
+        "config": {
+            "apiBaseUrl": base,
+            "apiKeyEnvar": "FIRST_API_KEY" if row.keys == 1 else "SECOND_API_KEY",
+        },
+    }
     return {
         "prompts": ["Question {{n}}: what is the capital of France?"],
         "providers": [target],
-        "defaultTest": {"options": {"provider": grader}, "assert": [{"type": "llm-rubric", "value": "names Paris (rubric)"}]},
+        "defaultTest": {
+            "options": {"provider": grader},
+            "assert": [{"type": "llm-rubric", "value": "names Paris (rubric)"}],
+        },
         "tests": [{"vars": {"n": str(number)}} for number in range(row.cases)],
     }
 
@@ -64,18 +73,33 @@ def run(name: str, row: Limited, command: list[str], folder: Path) -> bool:
     with serving(HOST, *arguments) as base:
         folder.mkdir()
         (folder / "promptfooconfig.yaml").write_text(json.dumps(config(base, row)))
-        env = {"PATH": os.environ["PATH"], "HOME": str(folder), "FIRST_API_KEY": "k" * 20, "SECOND_API_KEY": "l" * 20, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "FIRST_API_KEY": "k" * 20,
+            "SECOND_API_KEY": "l" * 20,
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        }
         started = time.monotonic()
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
         seconds = time.monotonic() - started
         with urllib.request.urlopen(base.replace("/v1", "/counts")) as counts:
             told = json.load(counts)
     share = 2 * row.cases / row.keys
     least = share / row.calls if row.window == 1.0 else (share - 1) // row.calls * row.window
-    errors = json.loads((folder / "results.json").read_text())["summary"]["errored"] if (folder / "results.json").exists() else "?"
+    errors = (
+        json.loads((folder / "results.json").read_text())["summary"]["errored"]
+        if (folder / "results.json").exists()
+        else "?"
+    )
     refused = told["refused"] / told["asked"]
     fine = errors == 0 and seconds <= row.most * least + 1 and refused <= 0.2
-    print(f"{name:24} {seconds:6.1f} s, {seconds / least:.2f} of the least, {refused:.0%} refused, {errors} errors, exit {done.returncode}{'' if fine else '  <--'}", flush=True)
+    print(
+        f"{name:24} {seconds:6.1f} s, {seconds / least:.2f} of the least, {refused:.0%} refused, {errors} errors, exit {done.returncode}{'' if fine else '  <--'}",
+        flush=True,
+    )
     if not fine:
         print(done.stdout[-600:], done.stderr[-600:])
     return fine
@@ -85,10 +109,21 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("rows", nargs="*")
     options = parser.parse_args()
-    command = [sys.executable, "-m", "gradegate", "run", "promptfooconfig.yaml", "-o", "results.json"]
+    command = [
+        sys.executable,
+        "-m",
+        "gradegate",
+        "run",
+        "promptfooconfig.yaml",
+        "-o",
+        "results.json",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         wanted = options.rows or ROWS
-        fine = [run(name, ROWS[name], command, Path(folder, str(number))) for number, name in enumerate(wanted)]
+        fine = [
+            run(name, ROWS[name], command, Path(folder, str(number)))
+            for number, name in enumerate(wanted)
+        ]
     sys.exit(not all(fine))
 
 

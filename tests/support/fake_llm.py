@@ -10,7 +10,7 @@ from typing import Any
 
 from support.loopback import JsonHandler, listening
 
-Scripted = str | dict | tuple[int, Any] | bytes
+Scripted = str | dict | tuple[int, Any] | tuple[int, Any, dict[str, str]] | bytes
 
 
 @dataclass
@@ -85,9 +85,9 @@ class _Handler(JsonHandler):
             self.wfile.write(answer)
             self.close_connection = True
             return
-        status, content = answer if isinstance(answer, tuple) else (200, answer)
+        status, content, *headers = answer if isinstance(answer, tuple) else (200, answer)
         content = chat(content) if isinstance(content, str) and status == 200 else content
-        self.answer(status, content)
+        self.answer(status, content, *headers)
 
 
 @contextmanager

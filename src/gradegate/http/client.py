@@ -261,10 +261,11 @@ class Client:
                 announced = announced_pause(answer.headers)
                 if answer.status in BUSY and not _is_out_of_quota(answer):
                     self.budget.give_back(model)
-                    stalled = lane.refused(departure, announced)
                     if self.patience and (answer.status == TOO_MANY or lane.has_succeeded):
+                        stalled = lane.refused(departure, announced)
                         self._check_progress(lane, answer, announced or 0.0, stalled)
                         continue
+                    lane.ended()
                 else:
                     if not answer.is_success:
                         self.budget.spend(NO_USAGE, model=model)
@@ -302,7 +303,7 @@ class Client:
         said = f" ({excerpt(str(said), 200)})" if said else ""
         cure = "ask for a higher limit there, or run fewer cases"
         if stalled > self.patience:
-            why = f"{what} to every call for {stalled / 60:.0f} minutes{said}"
+            why = f"{what} to every call for {stalled:,.0f} s{said}"
         elif announced > self.patience:
             why = f"{what} and asks to wait {announced:,.0f} s{said}"
         elif announced > self.budget.seconds_left:

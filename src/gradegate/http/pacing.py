@@ -20,6 +20,7 @@ WINDOW = 1.0  # seconds over which accepted calls are counted
 REMEMBERED = 10.0  # seconds that departures are remembered: a refusal may take that long
 LEAST_RATE = 0.1  # calls a second
 FIRST_SHARE = 0.05  # of the rate, below which calls begin after a pause
+LATER_SHARE = 0.2  # by which the rate has grown after twice the time until it has grown back
 # A pause takes at most this part of the time until the rate has grown back. A pause that the host announced ends when it should.
 ANNOUNCED_SHARE = 1 / 20
 GUESSED_SHARE = 1 / 8
@@ -53,6 +54,7 @@ class Pace:
         self.refusals = 0  # pauses in a row between which no call was accepted
         self._limit, self._most = float(min(first, most)), most
         self._batch: list[float] = []  # latencies
+        self._was_full = False  # in this batch
         self._best_latency = math.inf
         self._accepted_rate = math.inf  # calls a second that the host took before its last refusal
         self._growth_seconds = SHORTEST_GROWTH  # until the rate is back at that
@@ -78,7 +80,8 @@ class Pace:
     def rate(self) -> float:
         """Calls a second; infinite for a host that never refused one."""
         grown = self._paced_seconds / self._growth_seconds - 1
-        return self._accepted_rate * (1 + FIRST_SHARE * grown**3)
+        share = FIRST_SHARE if grown < 0 else LATER_SHARE
+        return self._accepted_rate * (1 + share * grown**3)
 
     @property
     def opens(self) -> float:
@@ -88,6 +91,7 @@ class Pace:
     def depart(self, now: float) -> None:
         """Count a call that leaves now."""
         self.in_flight += 1
+        self._was_full = self._was_full or self.in_flight >= int(self._limit)
         if self._announced_left:
             left, until = self._announced_left
             self._announced_left = (left - 1, until) if now < until else None
@@ -191,16 +195,17 @@ class Pace:
 
     def _learn_latency(self, latency: float) -> None:
         """Let half as many calls again be in flight while that makes none slower."""
-        if self._limit >= self._most or self.in_flight + 1 < int(self._limit):
+        if self._limit >= self._most:
             return
         self._batch.append(latency)
         if len(self._batch) < self._limit:
             return
         mean = sum(self._batch) / len(self._batch)
         self._batch.clear()
-        if mean <= self._best_latency * FLAT:
+        if self._was_full and mean <= self._best_latency * FLAT:
             self._limit = min(float(self._most), self._limit * 1.5)
         self._best_latency = min(self._best_latency, mean)
+        self._was_full = False
 
 
 def _guessed_pause(number: int) -> float:
