@@ -36,7 +36,7 @@ class Account(Readable):
     lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # of target and graders, for what no row has
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
-    problems: tuple[str, ...] = ()  # of its cache
+    problems: tuple[str, ...] = ()  # of its cache, and of hosts that limited its calls
     labels: tuple[LabelAsk, ...] = ()
 
     def after(self, earlier: Account) -> Account:
@@ -110,10 +110,7 @@ class Gathered(FrozenStruct):
             Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o)
             for o, count in places.items()
         )
-        texts = (
-            *self.scheduler.doubts(),
-            *(f"the cache: {problem}" for problem in account.problems),
-        )
+        texts = (*self.scheduler.doubts(), *account.problems)
         labels = report(account.labels, plan.labels.agreement) if plan.labels else None
         of = (
             plan.commit,

@@ -218,7 +218,10 @@ class Run:
             lost=(self._lost[0], sum(self._label_usages, self._lost[1])),
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
-            problems=tuple(replies.problems) if replies else (),
+            problems=(
+                *(f"the cache: {problem}" for problem in (replies.problems if replies else ())),
+                *self._client.notes(),
+            ),
             labels=tuple(sorted(self._labels, key=lambda it: it.model)),
         )
         return own.after(self._earlier.account)
