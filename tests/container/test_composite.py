@@ -28,8 +28,20 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 STEP, _ = ACTION["runs"]["steps"]
+OWN = ("file_commands", "workflow")
 # Of a hosted runner, what no step declares and nothing needs to know.
 MACHINE = {"JAVA_HOME": "/jvm", "AWS_SECRET_ACCESS_KEY": f"{CANARY}-machine", "ACTIONS_RUNTIME_TOKEN": f"{CANARY}-runtime"}
+
+
+def as_laid(path: str, root: Path) -> str:
+    """A path as a runner has it: its own files lie in folders of RUNNER_TEMP."""
+    for name in OWN:
+        inside, place = root / "runner_temp" / f"_{name}", root / name
+        if not place.is_symlink():
+            place.rename(inside)
+            place.symlink_to(inside)
+        path = path.replace(str(place), str(inside))
+    return path
 
 
 @dataclass
@@ -46,9 +58,8 @@ class Composite:
 
     def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         inputs = {name.removeprefix("INPUT_").lower(): value for name, value in environ.items() if name.startswith("INPUT_")}
-        runners = {name: value for name, value in environ.items() if re.match(r"(GITHUB|RUNNER|CI)", name)}
-        # In these tests the runner's own folders lie beside the workspace.
-        own = {"GITHUB_ACTION_PATH": str(ROOT), "RUNNER_TEMP": str(root)}
+        runners = {name: as_laid(value, root) for name, value in environ.items() if re.match(r"(GITHUB|RUNNER|CI)", name)}
+        own = {"GITHUB_ACTION_PATH": str(ROOT)}
         declared = {name: value for name, value in environ.items() if name.startswith("OPENAI_")} | self.declared
         given = {
             "GRADEGATE_IMAGE": self.image,
@@ -56,6 +67,8 @@ class Composite:
             "GRADEGATE_ENV": json.dumps({**declared, "GRADEGATE_IMAGE": self.image}),
             "GRADEGATE_MATRIX": environ.get("GRADEGATE_MATRIX", "null"),
             "GRADEGATE_NODE": inputs.get("node", ""),
+            "GRADEGATE_FOLDER": inputs.get("working-directory", ""),
+            "GRADEGATE_OUTPUT": inputs.get("output", ""),
         }
         assert set(given) == set(STEP["env"])
         path = f"{self.folder}:{os.environ['PATH']}"
