@@ -117,7 +117,7 @@ fi
 
 # Root of the container, because files belong to whoever runs the runner and code of the repository to a user of its own:
 # it reads and writes files of others (DAC_OVERRIDE), changes their owner and mode (CHOWN, FOWNER), becomes another user
-# (SETUID, SETGID) and ends what runs as one (KILL). tests/container/test_rights.py proves the need of each.
+# (SETUID, SETGID) and ends what runs as one (KILL). tests/container/test_composite.py proves the need of each.
 rights=(--cap-drop ALL --security-opt no-new-privileges)
 for capability in CHOWN DAC_OVERRIDE FOWNER KILL SETGID SETUID; do rights+=(--cap-add "$capability"); done
 

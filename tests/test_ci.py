@@ -167,7 +167,9 @@ def test_each_file_of_a_release_has_its_signature_beside_it_and_is_compared_with
     def downloads(name: str) -> set[str]:
         return {step["with"]["name"] for step in jobs(RELEASE)[name]["steps"] if "download-artifact@" in step.get("uses", "")}
 
-    uploads = {step["with"]["name"]: step["with"]["path"] for step in jobs(BUILD)["attest"]["steps"] if "upload-artifact@" in step.get("uses", "")}
+    uploads = {
+        step["with"]["name"]: step["with"]["path"] for step in jobs(BUILD)["attest"]["steps"] if "upload-artifact@" in step.get("uses", "")
+    }
     assert uploads == {"signatures": "dist/*.sigstore.json"}
     assert downloads("release") == downloads("notes") == {"package", "signatures"}
     assert downloads("pypi") == {"package"}  # it takes nothing else
