@@ -125,7 +125,8 @@ def test_node_that_is_mounted_runs_typescript_of_a_pull_request_and_gets_nothing
 def test_the_rights_of_these_tests_are_those_that_the_script_gives(container: Container) -> None:
     code = "print([line for line in open('/proc/self/status').read().splitlines() if line.startswith(('CapPrm', 'CapBnd', 'NoNewPrivs'))])"
     done = container.buildah.run(container.name, [*RIGHTS, *container.entry_point[:2], "-c", code])
-    assert done.stdout.strip() == f"{[f'CapPrm:\t{MASK:016x}', f'CapBnd:\t{MASK:016x}', 'NoNewPrivs:\t1']}", done.stderr
+    lines = [f"CapPrm:\t{MASK:016x}", f"CapBnd:\t{MASK:016x}", "NoNewPrivs:\t1"]
+    assert done.stdout.strip() == str(lines), done.stderr
 
 
 def test_the_image_holds_what_it_needs_and_no_installer(container: Container) -> None:
