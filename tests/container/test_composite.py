@@ -198,17 +198,20 @@ def test_code_of_a_pull_request_runs_and_gets_nothing_that_the_step_has(action: 
     assert CANARY not in left.log + str(action.github.comments)
 
 
-CODE = {
-    "prompts": ["{{ 'say' | upper }}"],
-    "providers": ["file://app.py"],
-    "tests": [{"assert": [{"type": "equals", "value": "fine"}, {"type": "javascript", "value": "output.length === 4"}]}],
-}
+# Of several kinds, so that one worker that evaluates takes the place of another.
+CHECKS = [
+    {"type": "javascript", "value": "output.length === 16"},
+    {"type": "regex", "value": "(?<=: )."},
+    {"type": "is-json", "value": {"type": "object"}},
+    {"type": "javascript", "value": "output.length < 17"},
+]
+CODE = {"prompts": ["{{ 'say' | upper }}"], "providers": ["file://app.py"], "tests": [{"assert": CHECKS}]}
 APP = """
 import os, subprocess
 
 def call_api(prompt, options, context):
     subprocess.Popen(["sleep", "300"], start_new_session=True)
-    return {"output": "fine" if os.getuid() else "root"}
+    return {"output": '{"word": "fine"}' if os.getuid() else "root"}
 """
 
 
