@@ -120,13 +120,20 @@ class NoPartsError(ConfigError):
 
 
 class ProviderError(GradegateError):
-    """A model gave no answer; the message is the provider's own words where there are any."""
+    """A model gave no answer; the message is the provider's own words where there are any.
+
+    ``host`` is the one that answered with an error status, and empty where that is not the reason.
+    """
 
     def __init__(
-        self, message: str, trouble: Trouble = Trouble.MALFORMED, status: int | None = None
+        self,
+        message: str,
+        trouble: Trouble = Trouble.MALFORMED,
+        status: int | None = None,
+        host: str = "",
     ) -> None:
         super().__init__(message)
-        self.trouble, self.status = trouble, status
+        self.trouble, self.status, self.host = trouble, status, host
 
 
 class Unreadable(GradegateError):

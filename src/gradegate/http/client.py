@@ -12,7 +12,7 @@ import math
 import random
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
@@ -55,6 +55,9 @@ T = TypeVar("T")
 MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
+WRONG_KEY = 401
+# Refusals of a key by a host that has let no call succeed: the key is not sent there again
+WRONG_AFTER = 10
 
 
 def passes(answer: Response) -> bool:
@@ -104,6 +107,8 @@ class Client:
     budget: Budget = field(default_factory=Budget)
     replies: ResponseCache | None = None  # the cache, where there is one
     tokens: Tokens = field(default_factory=Tokens)  # that requests are signed in with
+    # Hosts that let a call succeed. A reply of the cache proves nothing about the key, so it does not count.
+    live_hosts: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._connections: Connections | None = None
@@ -111,6 +116,8 @@ class Client:
         self._free = threading.BoundedSemaphore(self.slots)
         self._dead = Counter[str]()  # calls in a row to a host that failed after all retries
         self._busy: dict[str, float] = {}  # since when a host answers nothing but 429
+        # Answers that a key is wrong, by the host and the fields that hold the key
+        self._refusals: defaultdict[Hashable, list[Response]] = defaultdict(list)
         self._deadlines = Deadlines()
         self._aside: Client | None = None
 
@@ -134,7 +141,12 @@ class Client:
         content = _written(body and {**body, **secret}, form)
         with self._making:
             if self._aside is None:
-                self._aside = Client(SIGN_IN_SECONDS, SIGN_IN_RETRIES, environ=self.environ)
+                self._aside = Client(
+                    SIGN_IN_SECONDS,
+                    SIGN_IN_RETRIES,
+                    environ=self.environ,
+                    live_hosts=self.live_hosts,
+                )
             aside = self._aside
         if self._deadlines.stopped:
             aside.stop()
@@ -187,10 +199,16 @@ class Client:
             field = _under(own, credential())
         self.guard.check_field(method, url, headers, field)
         ask = replace(ask, headers={**field, **headers})
+        refusals = self._refusals[ask.host, *field.values()]
         # Kept while it waits to ask again, so that a host which is overrun is asked by fewer
         with self._free:
+            is_live = ask.host in self.live_hosts
+            if field and len(refusals) >= WRONG_AFTER and not is_live:
+                return refusals[0]
             deadline = time.monotonic() + (timeout or self.timeout)
             response = self._send(ask, deadline, question.model if question else None)
+            if response.status == WRONG_KEY and not is_live:
+                refusals.append(response)
             if question:
                 question.heard(response)
             if waits:
@@ -244,6 +262,8 @@ class Client:
             if not isinstance(answer, Response) or not answer.is_success:
                 self.budget.spend(NO_USAGE, model=model)
             if isinstance(answer, Response) and not passes(answer):
+                if answer.is_success:
+                    self.live_hosts.add(host)
                 self._dead[host] = 0
                 self._busy.pop(host, None)
                 return answer

@@ -138,6 +138,9 @@ class Grade(WithOutcome, FrozenStruct):
         PastVotes | None,
         "Earlier runs of the default branch; null where none of them counts.",
     ] = None
+    refused_by: Annotated[
+        str, "The host that answered the call with an error; empty where none did."
+    ] = ""
     quarantine: Annotated[
         str, "The day until which it only advises, as the test is flaky; empty where it counts."
     ] = ""

@@ -44,7 +44,7 @@ Count = Annotated[int, Field(ge=0)]
 Scale = Annotated[int, Field(ge=1)]
 Share = key("From 0 to 1; null when nothing was graded.", None)
 # The keys that joined later.
-_OF_GRADES = "votes confirmed unconfirmed key definition base undone unheard withheld turns model history quarantine"
+_OF_GRADES = "votes confirmed unconfirmed key definition base undone unheard withheld turns model history refused_by quarantine"
 _OF_CASES = "key definition base hidden undone withheld took base_took run verdict runs of passed needed base_runs base_passed parties"
 _OF_RULES = (
     "pass_rate score min_pass_rate min_score min_cases max_new_failures max_drop new_failures worse better p base_rate "

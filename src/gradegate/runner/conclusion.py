@@ -38,6 +38,7 @@ class Account(Readable):
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # of its cache
     labels: tuple[LabelAsk, ...] = ()
+    live_hosts: tuple[str, ...] = ()  # that let a call succeed
 
     def after(self, earlier: Account) -> Account:
         """One account of this run and of the jobs before it; the budget of this run counts theirs already."""
@@ -54,6 +55,7 @@ class Account(Readable):
             budget=budget,
             cache=cache or earlier.cache,
             problems=tuple(dict.fromkeys((*earlier.problems, *self.problems))),
+            live_hosts=(*earlier.live_hosts, *self.live_hosts),
         )
 
 
@@ -145,6 +147,7 @@ class Gathered(FrozenStruct):
             history=self.histories.report(rows),
             powers=plan.powers,
             labels=labels,
+            live_hosts=account.live_hosts,
         )
 
 

@@ -220,6 +220,7 @@ class Run:
             cache=replies.report() if replies else None,
             problems=tuple(replies.problems) if replies else (),
             labels=tuple(sorted(self._labels, key=lambda it: it.model)),
+            live_hosts=tuple(self._client.live_hosts),
         )
         return own.after(self._earlier.account)
 

@@ -310,7 +310,7 @@ def exit_code(calibration: Calibration) -> int:
         return TERMINATED if calibration.run.interrupted == "terminated" else INTERRUPTED
     if sum(calibration.overall.table):
         return PASS
-    return MISTAKE if any(it.first.setup for it in calibration.judged) else INCONCLUSIVE
+    return MISTAKE if calibration.run.has_setup_error else INCONCLUSIVE
 
 
 def cases(settings: Settings, output: str) -> Iterator[str]:

@@ -172,10 +172,9 @@ class AccountRow(Line):
     @classmethod
     def line_of(cls, account: Account, prepared: Prepared) -> str:
         """Its line, without secrets."""
-        plan, shown = (
-            prepared.shown_plan,
-            replace(account, problems=conceal(account.problems, prepared.hide)),
-        )
+        plan = prepared.shown_plan
+        problems, live_hosts = conceal((account.problems, account.live_hosts), prepared.hide)
+        shown = replace(account, problems=problems, live_hosts=live_hosts)
         return written(
             {
                 "account": shown,
