@@ -26,7 +26,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "planning": 33_600,
     "providers": 42_100,
     "recordings": 10_200,
-    "reports": 29_400,
+    "reports": 30_300,
     "results": 12_200,
     "runner": 39_500,
     "sandbox": 10_400,

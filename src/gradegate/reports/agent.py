@@ -2,7 +2,7 @@
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
 from gradegate.reports.format.escape import one_line
-from gradegate.reports.format.markdown import fence, utf16
+from gradegate.reports.format.markdown import fence, fill, join, utf16
 from gradegate.reports.format.markdown_case import told
 from gradegate.reports.format.page import opening
 from gradegate.reports.view.wording import compared, headline, in_short, tally
@@ -23,8 +23,8 @@ def render(decision: Decision, links: Links) -> Document:
         commit=made.commit,
         what=short,
     )
-    beside = f" {said}." if (said := compared(decision.run.baseline)) else ""
-    head = f"{first}{tally(decision)}.{beside}\n\n{fence(one_line(decision.reason, 600))}\n"
+    said = join(". ", [tally(decision), compared(decision.run.baseline)])
+    head = fill("{}{}.\n\n{}\n", first, said, fence(one_line(decision.reason, 600)))
     return Document(Sink.FILE, (head + told(decision, _LIMIT - utf16(head) - 200, utf16),))
 
 

@@ -9,7 +9,7 @@ from gradegate.core.numbers import many
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reports.format.escape import clip, command, one_line, visible
+from gradegate.reports.format.escape import Log, clip, command, one_line, visible
 from gradegate.reports.view.findings import Effect, Finding, failed_once, sort
 from gradegate.reports.view.wording import (
     called,
@@ -65,7 +65,7 @@ class _Level(Struct):
         else:
             self.left[about] = "more case" if mark.case else "more note"
 
-    def commands(self, links: Links) -> Iterator[str]:
+    def commands(self, links: Links) -> Iterator[Log]:
         hidden = Counter(kind for it, kind in self.left.items() if it not in self.shown)
         for number, mark in enumerate(self.firsts.values(), 1):
             others = self.counts[mark.key] - 1
@@ -147,14 +147,15 @@ def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _M
     return _Mark("warning" if advice else level, origin, title, message, key)
 
 
-def _command(mark: _Mark, more: str, links: Links) -> str:
+def _command(mark: _Mark, more: str, links: Links) -> Log:
     """At the line where the file is there; else the message names the place, as of a file that was deleted."""
     origin = mark.origin
     at_line = bool(origin.file) and len(origin.file) < _PATH and links.holds(origin.file)
     file, line = (visible(origin.file), origin.line or None) if at_line else ("", None)
     where = "" if at_line or not origin.file else f"{place(origin)}: "
     message = where + excerpt(mark.message, 3000) + more
-    return command(mark.level, message, file=file, line=line, title=one_line(mark.title)) + "\n"
+    title = one_line(mark.title)
+    return Log(command(mark.level, message, file=file, line=line, title=title) + "\n")
 
 
 REPORTS.register("annotations")(Report("annotations", Sink.ANNOTATIONS, "", render))

@@ -9,7 +9,7 @@ from gradegate.results.run_result import Decision
 def render(decision: Decision, links: Links) -> Document:
     """The text, line by line harmless to a runner."""
     return Document(
-        Sink.CONSOLE, (harmless(line.head + line.text) + "\n" for line in lines(decision, LOG))
+        Sink.CONSOLE, (harmless(line.head + line.text + "\n") for line in lines(decision, LOG))
     )
 
 

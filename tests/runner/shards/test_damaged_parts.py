@@ -212,6 +212,14 @@ def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
     assert (code, results["outcome"]) == (1, "blocked")
 
 
+def test_a_quarantine_lasts_until_a_day(asked, capsys):
+    forged = "<img src=x onerror=alert(1)>\x1b[2J"
+    change = lambda it: it["answer"]["grades"][0].update(quarantine=forged)  # noqa: E731
+    said = refused(asked, capsys, "line 2: answer.grades.0.quarantine", asked.part(2), change, line=1)
+    assert "<img" not in said
+    assert "\x1b" not in said
+
+
 def test_an_answer_too_few_and_one_twice_are_named(asked, capsys):
     path = asked.part(2)
     lines = path.read_text().splitlines()[:-1]

@@ -8,6 +8,7 @@ from pathlib import Path
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.plain_files import Place, replacing
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
+from gradegate.reports.format.escape import Escaped
 from gradegate.results.run_result import Decision
 from gradegate.security.environment import Environment
 from gradegate.security.redaction import Hide
@@ -79,7 +80,7 @@ def write_documents(
 
 
 def _hidden(document: Document, hide: Hide) -> Document:
-    return Document(document.sink, (hide(part) for part in document.parts))
+    return Document(document.sink, (Escaped(hide(part)) for part in document.parts))
 
 
 def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[str, Place]:

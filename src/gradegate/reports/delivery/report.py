@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from gradegate.files.documents import encodable
 from gradegate.registry import Registry
+from gradegate.reports.format.escape import Escaped
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, NamedTexts
 
@@ -33,12 +34,17 @@ class Document(FrozenStruct):
     """A rendered report in parts, so that a long one need not be in memory at once."""
 
     sink: Sink
-    parts: Iterable[str]
+    parts: Iterable[Escaped]
 
     @property
-    def text(self) -> str:
+    def text(self) -> Escaped:
         """The parts joined."""
-        return "".join(self.parts)
+        return Escaped("".join(self.parts))
+
+
+def data_file(parts: Iterable[str]) -> Document:
+    """A file for programs, of what an encoder has written."""
+    return Document(Sink.FILE, map(Escaped, parts))
 
 
 class Links(FrozenStruct):

@@ -9,6 +9,23 @@ from gradegate.results.rows import shown
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import JsonObject
 
+
+class Escaped(str):
+    """Text that may leave. Documents, the log and the comment take nothing else, and each kind is made in one place."""
+
+
+class Log(Escaped):
+    """Lines in which nothing is a command: of ``harmless`` and ``command``."""
+
+
+class Xml(Escaped):
+    """XML in which every character is allowed and visible."""
+
+
+class Html(Escaped):
+    """A part of a page of our own template, in which every value is visible and escaped."""
+
+
 # Joiners and emoji variants keep their meaning behind a letter that needs them; anywhere else they only hide things.
 _JOINERS = "\u200c\u200d\ufe0f"
 _HIDDEN = (
@@ -34,7 +51,7 @@ def clip(text: str, limit: int) -> str:
 
 def fact(label: str, text: str, limit: int) -> str:
     """At most ``limit`` characters of a text behind its label, further lines indented."""
-    first, *rest = visible(clip(text.strip(), limit)).split("\n")
+    first, *rest = clip(text.strip(), limit).split("\n")
     return "\n".join([f"{label}: {first}", *(f"  {line}" for line in rest)])
 
 
@@ -71,7 +88,7 @@ OLD = re.compile(r"##(?=[A-Za-z]*\[)")
 _START = re.compile(r"^([^\S\n]*)::", re.MULTILINE)
 
 
-def command(kind: str, message: str, **properties: str | int | None) -> str:
+def command(kind: str, message: str, **properties: str | int | None) -> Log:
     """``::kind file=a,line=1::message``, escaped as actions/toolkit does; empty properties are left out.
 
     Signs that hide or move the cursor are written out: the runner shows the message in the log, and on the page.
@@ -82,12 +99,12 @@ def command(kind: str, message: str, **properties: str | int | None) -> str:
         if value not in (None, "")
     }
     pairs = ",".join(f"{name}={value}" for name, value in written.items())
-    return f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}"
+    return Log(f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}")
 
 
-def harmless(text: str) -> str:
+def harmless(text: str) -> Log:
     """The same text for a log: nothing in it can be a command, hide, or move the cursor."""
-    return OLD.sub("# #", _START.sub(r"\1: :", visible(text)))
+    return Log(OLD.sub("# #", _START.sub(r"\1: :", visible(text))))
 
 
 def _data(text: str) -> str:
