@@ -63,7 +63,10 @@ def test_escaped_text_is_made_of_literals_or_where_it_is_escaped():
     }
     found = []
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        # Other packages have a `fill` of their own.
+        of_reports = "gradegate.reports.format" in text or "reports/format" in path.as_posix()
+        for node in ast.walk(ast.parse(text)) if of_reports else ():
             name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
             is_literal = bool(name in makers and (not node.args or isinstance(node.args[0], ast.Constant)))
             if name in makers and not is_literal and path.name not in makers[name]:

@@ -214,8 +214,8 @@ def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
 
 def test_a_quarantine_lasts_until_a_day(asked, capsys):
     forged = "<img src=x onerror=alert(1)>\x1b[2J"
-    change = lambda it: it["answer"]["grades"][0].update(quarantine=forged)  # noqa: E731
-    said = refused(asked, capsys, "line 2: answer.grades.0.quarantine", asked.part(2), change, line=1)
+    path = asked.part(2)
+    said = refused(asked, capsys, "grades.0.quarantine", path, lambda it: it["answer"]["grades"][0].update(quarantine=forged), line=1)
     assert "<img" not in said
     assert "\x1b" not in said
 
