@@ -132,7 +132,7 @@ def test_a_link_without_an_address_is_its_label(url: str, made: str) -> None:
 
 
 def test_what_is_folded_is_rendered() -> None:
-    tree = rendered(details("2 more", fence("a") + Markdown("\n**b**")) + "\nafter\n")
+    tree = rendered(details("2 more", fence("a") + Markdown("\n**b**")) + Markdown("\nafter\n"))
     assert shape(tree) == ["body", "details", "summary", "pre", "code", "p", "strong", "p"]
 
 

