@@ -17,7 +17,7 @@ from gradegate.github.gate_key import key_of_gate, shown_gate
 from gradegate.github.links import links
 from gradegate.github.step_files import MISTAKEN
 from gradegate.reports.delivery.redact import concealed_mistakes
-from gradegate.reports.delivery.report import Document, Sink
+from gradegate.reports.delivery.report import Annotations, Comment, Document, Summary
 from gradegate.reports.format.escape import Escaped, command, harmless, visible
 from gradegate.reports.format.page import bare
 from gradegate.reports.view.findings import fingerprint
@@ -67,12 +67,12 @@ def publish(
     written: Iterable[str | Path],
 ) -> dict[str, str]:
     """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set; says what fails."""
-    texts = {document.sink: document.text for document in documents}
-    if texts.get(Sink.ANNOTATIONS):
-        step.tell(texts[Sink.ANNOTATIONS])  # first: the runner shows ten of a kind and no more
-    _summarise(step, texts.get(Sink.SUMMARY))
+    texts = {type(document): document.text for document in documents}
+    if commands := texts.get(Annotations):
+        step.tell(commands)  # first: the runner shows ten of a kind and no more
+    _summarise(step, texts.get(Summary))
     failing = decision.outcome in FAILING
-    url = _comment(step, texts.get(Sink.COMMENT), failing, fingerprint(decision))
+    url = _comment(step, texts.get(Comment), failing, fingerprint(decision))
     cases, baseline = decision.cases, decision.run.baseline
     usage = decision.run.target_usage + decision.run.grader_usage
     values = {

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from junit_xml import TestCase, TestSuite
 
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.reports.format.escape import Xml, join_nonempty, one_line, visible
 from gradegate.reports.view.case import explain, explain_grade, flaky
 from gradegate.reports.view.findings import Effect, Finding, in_plan_order, unchecked
@@ -45,7 +45,7 @@ _Key = tuple[str, str, str]
 
 def render(decision: Decision, links: Links) -> Document:
     """The XML in parts of one test case each."""
-    return Document(Sink.FILE, _parts(decision))
+    return Document(_parts(decision))
 
 
 _ENDS = {
@@ -202,7 +202,7 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
         title,
         suite,
         _seconds(row),
-        file=row.origin.file or None,
+        file=visible(row.origin.file) or None,
         line=row.origin.line or None,
     )
     # The outcome decides, so that an error is never among the failures; the rest goes beside it.
@@ -270,12 +270,9 @@ def _opening(tag: str, attributes: dict[str, str]) -> Xml:
 
 def _xml(element: ET.Element) -> Xml:
     """The element as text: the only place that writes XML, so that nothing invisible and no character that XML forbids is left."""
-    for node in element.iter():
-        for key, value in node.items():
-            node.set(key, visible(value))
-        # Without a word by which GitLab and Jenkins attach a file of the machine that reads the report.
-        node.text = visible(node.text or "").replace("[[ATTACHMENT|", "[ [ATTACHMENT|")
-    return Xml(ET.tostring(element, encoding="unicode") + "\n")
+    text = visible(ET.tostring(element, encoding="unicode"))
+    # Without a word by which GitLab and Jenkins attach a file of the machine that reads the report.
+    return Xml(text.replace("[[ATTACHMENT|", "[ [ATTACHMENT|") + "\n")
 
 
 def _seconds(row: Row) -> float:
@@ -283,4 +280,4 @@ def _seconds(row: Row) -> float:
     return seconds if 0 <= seconds < 1e9 else 0.0
 
 
-REPORTS.register("junit")(Report("junit", Sink.FILE, ".xml", render))
+REPORTS.register("junit")(Report("junit", ".xml", render))

@@ -4,11 +4,11 @@ A ``CaseLine`` is also what the parts of a run in shards hold.
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import asdict
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from gradegate.core.conversation import Image, Turn
 from gradegate.core.policy import Note, Select
@@ -241,6 +241,9 @@ def _read_changes(said: list[ChangeLine]) -> tuple[GateChange, ...]:
 class MadeLine(Part):
     """How the results came about."""
 
+    started: Annotated[
+        str, AfterValidator(lambda said: said and datetime.fromisoformat(said).isoformat())
+    ] = key("UTC, ISO 8601.")
     digest: str = key(
         "Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each.",
         "",

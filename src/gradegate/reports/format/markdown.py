@@ -1,7 +1,7 @@
 """Markdown as GitHub renders it: text that stays text, and pages that stay within a limit.
 
-A page takes only ``Markdown``. ``fill``, ``join``, ``+`` and ``table`` make it of our own literals and escape any other text; what is
-put together in another way is a plain ``str`` again, which mypy refuses. tests/test_house.py looks at the literals.
+A page takes only ``Markdown``. ``fill``, ``join``, ``paragraphs`` and ``table`` make it of our own literals and escape any other text;
+what is put together in another way is a plain ``str`` again, which mypy refuses. tests/test_house.py looks at the literals.
 """
 
 from __future__ import annotations
@@ -41,22 +41,24 @@ _GROUP = re.compile(r"\w{6}(?=\w)")  # so few digits of a hash are no link
 class Markdown(Escaped):
     """Markdown in which nobody's text does anything."""
 
-    def __add__(self, text: str) -> Markdown:
-        """Append Markdown, or any text in one line."""
-        return fill("{}{}", self, text)
-
 
 NOTHING = Markdown()
 
 
 def fill(template: str, *texts: str) -> Markdown:
-    """A template of ours, with the texts in its places as ``str.format`` puts them."""
-    return Markdown(template.format(*map(_escaped, texts)))
+    """A template of ours, with the texts in its places as ``str.format`` puts them; nothing where all of them are empty."""
+    return Markdown(template.format(*map(_escaped, texts))) if any(texts) else NOTHING
 
 
 def join(separator: str, texts: Iterable[str]) -> Markdown:
     """The texts that say something, with a separator of ours between them."""
     return Markdown(separator.join(map(_escaped, filter(None, texts))))
+
+
+def paragraphs(*blocks: str) -> Markdown:
+    """The blocks that say something, with an empty line between them."""
+    texts = (_escaped(block).strip("\n") for block in blocks)
+    return fill("{}\n", Markdown("\n\n".join(filter(None, texts))))
 
 
 def some(names: Sequence[Markdown], number: int) -> Markdown:
@@ -118,14 +120,18 @@ def link(label: str, url: str) -> Markdown:
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[Markdown]:
     """The lines of a table: two for the header, then one for each row. Cells are without a bare pipe."""
     names = list(header)
-    return [_row(names), _row(Markdown("---") for _ in names), *map(_row, rows)]
+    return [table_row(names), table_row(Markdown("---") for _ in names), *map(table_row, rows)]
+
+
+def table_row(cells: Iterable[str]) -> Markdown:
+    """A line of a table."""
+    return Markdown(f"| {' | '.join(map(_escaped, cells))} |\n")
 
 
 def details(summary: str, body: Markdown) -> Markdown:
-    """A part folded under its title."""
-    return Markdown(
-        f"<details><summary>{inline(summary)}</summary>\n\n{body.rstrip()}\n\n</details>\n"
-    )
+    """A part folded under its title; nothing for no text."""
+    title = fill("<details><summary>{}</summary>", summary)
+    return paragraphs(title, body, Markdown("</details>")) if body else NOTHING
 
 
 def quote_lines(text: Markdown) -> Markdown:
@@ -154,7 +160,3 @@ def fit(blocks: Iterable[S], room: int, measure: Callable[[str], int]) -> list[S
             break
         taken.append(block)
     return taken
-
-
-def _row(cells: Iterable[str]) -> Markdown:
-    return Markdown(f"| {' | '.join(map(_escaped, cells))} |\n")

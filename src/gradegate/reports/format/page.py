@@ -19,10 +19,12 @@ from gradegate.reports.format.markdown import (
     inline,
     join,
     link,
+    paragraphs,
     quote_lines,
     sentence,
     some,
     table,
+    table_row,
 )
 from gradegate.reports.format.markdown_case import COLUMNS, NARROW, WIDE, Scope, block, line
 from gradegate.reports.view import wording
@@ -78,12 +80,16 @@ def page(decision: Decision, links: Links, form: PageForm) -> Markdown:
         wording.in_short(decision),
     )
     rules = _rules(decision, scope, form)
-    head = first + _below(decision, links, form, bool(rules)) + rules + _tallied(decision)
-    foot = _notes(wording.notes(decision), links, form)
-    if flakes := [fill("- {}\n", inline(line, 300)) for line in flaky(run.rows)]:
-        title = f"Flaky on the default branch: {many(len(flakes), 'case')}"
-        foot += _folded(title, _fitting(flakes, "case", form))
-    foot += _derived(run.derived, scope, form) + _foot(decision, scope, form)
+    below = _below(decision, links, form, bool(rules))
+    head = paragraphs(first, below, rules, _tallied(decision))
+    flakes = [fill("- {}\n", inline(line, 300)) for line in flaky(run.rows)]
+    title = f"Flaky on the default branch: {many(len(flakes), 'case')}"
+    foot = paragraphs(
+        _notes(wording.notes(decision), links, form),
+        details(title, _fitting(flakes, "case", form)),
+        _derived(run.derived, scope, form),
+        _foot(decision, scope, form),
+    )
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
     if sum(map(len, groups.values())) > _OPEN:
@@ -93,17 +99,17 @@ def page(decision: Decision, links: Links, form: PageForm) -> Markdown:
     cases = _listed(groups, scope, form, room * 4 // 5, NARROW)[0] if left else cases
     room -= form.measure(cases)
     agents = markdown_case.told(decision, min(room // 2, form.limit // 5), form.measure, short=True)
-    agents = _folded("For coding agents", agents)
+    agents = details("For coding agents", agents)
     grounds = _grounds(groups, scope, form, room - form.measure(agents))
     room -= form.measure(agents + grounds)
     all_cases = _all_cases(decision, form, room) if form.all_cases else NOTHING
-    return head + cases + grounds + all_cases + agents + foot
+    return paragraphs(head, cases, grounds, all_cases, agents, foot)
 
 
 def bare(outcome: str, reason: str, text: str, links: Links) -> Markdown:
     """A page without a decision: ``outcome`` is a key of ``wording.HEADS``, ``text`` anybody's lines."""
     first = opening(outcome, wording.HEADS[outcome].words, replace(links, page=""))
-    return fill("{}{}\n\n{}", first, reason, fence(text) if text else "")
+    return paragraphs(first, reason, fence(text) if text else "")
 
 
 # --- the head -------------------------------------------------------------------------------------------------
@@ -126,35 +132,34 @@ def opening(
     short = commit[:_SHORT]
     parts = [
         some(named[:_TITLES], len(named)),
-        code(links.key, 80) if links.key else "",
+        code(links.key, 80),
         link(code(short), links.head) if short else "",
         link("run", links.run) if links.run else "",
         link("report", links.page) if links.page else "",
     ]
     headline = f"{wording.HEADS[outcome].sign} gradegate: {words.upper()}"
     first = fill("### {}", join(" · ", [headline, what]))
-    return fill("{}\n\n", join("\n\n", [first, join(" · ", parts)]))
+    return paragraphs(first, join(" · ", parts))
 
 
 def _below(decision: Decision, links: Links, form: PageForm, ruled: bool) -> Markdown:
     """What stands below the first line: a weakened gate first, then why. ``ruled``: a table of the rules follows."""
     worse, other = decision.changes.parts
-    reason = sentence(why(decision, ruled), 600)
-    text = _weakened(worse, links, form) if worse.found else NOTHING
-    if reason:
-        text += fill("{}\n\n", reason)
+    changed = NOTHING
     if other.found:  # they make the gate only other than before
-        listed = join("", _changes(other, links, form))
-        text += fill("{}:\n\n{}\n", wording.changed(other), listed)
-        if not worse.found and (advice := wording.cure(other)):
-            text += fill("{}\n\n", sentence(advice, 600))
-    if decision.run.interrupted:
-        text += fill("**The run stopped early:** {}\n\n", decision.run.interrupted)
-    if unasked := wording.no_model(decision.run.models):
-        text += fill("**{}.**\n\n", unasked)
-    if said := wording.recorded(decision.run.made):
-        text += fill("{}.\n\n", inline(said, 1200))
-    return text
+        changed = paragraphs(
+            f"{wording.changed(other)}:",
+            join("", _changes(other, links, form)),
+            "" if worse.found else sentence(wording.cure(other), 600),
+        )
+    return paragraphs(
+        _weakened(worse, links, form) if worse.found else "",
+        sentence(why(decision, ruled), 600),
+        changed,
+        fill("**The run stopped early:** {}", decision.run.interrupted),
+        fill("**{}.**", wording.no_model(decision.run.models)),
+        fill("{}.", inline(wording.recorded(decision.run.made), 1200)),
+    )
 
 
 def why(decision: Decision, ruled: bool) -> str:
@@ -172,32 +177,36 @@ def why(decision: Decision, ruled: bool) -> str:
 
 def _tallied(decision: Decision) -> Markdown:
     """How many, and what changed against the base, with the names of some cases that are fixed."""
-    text = fill("{}.", wording.tally(decision))
+    lines = [f"{wording.tally(decision)}."]
     if said := wording.compared(decision.run.baseline):
-        text += fill("<br>{}.", said)
         fixed = [row for _, row in told(decision.run.rows) if is_fixed(row)]
-        if fixed:
-            names = [inline(wording.name(row), 60) for row in fixed[:_FIXED]]
-            text += fill(" Fixed: {}.", some(names, len(fixed)))
-    return fill("{}\n\n", text)
+        names = [inline(wording.name(row), 60) for row in fixed[:_FIXED]]
+        lines.append(fill("{}.{}", said, fill(" Fixed: {}.", some(names, len(fixed)))))
+    return join("<br>", lines)
 
 
 def _weakened(changes: GateChanges, links: Links, form: PageForm) -> Markdown:
     """A warning, with the first findings in sight and the rest folded."""
     lines = _changes(changes, links, form)
-    shown, rest = lines[:_SIGHT], join("", lines[_SIGHT:])
-    advice = sentence(wording.cure(changes), 600)
-    listed = join("", shown)
-    box = fill("[!WARNING]\n**{}**\n\n{}\n{}", wording.changed(changes), listed, advice)
+    shown, rest = lines[:_SIGHT], lines[_SIGHT:]
+    box = paragraphs(
+        fill("[!WARNING]\n**{}**", wording.changed(changes)),
+        join("", shown),
+        sentence(wording.cure(changes), 600),
+    )
     title = f"{len(changes.found) - len(shown):,} more changes of the gate"
-    return fill("{}\n{}", quote_lines(box), _folded(title, rest))
+    return paragraphs(quote_lines(box), details(title, join("", rest)))
 
 
 def _changes(changes: GateChanges, links: Links, form: PageForm) -> list[Markdown]:
-    findings = changes.found
-    notes = (Note(f"{it.kind.value}: {it.text}", it.origin) for it in findings)
+    notes = [Note(f"{it.kind.value}: {it.text}", it.origin) for it in changes.found]
+    return _items(notes, links, form)
+
+
+def _items(notes: Sequence[Note], links: Links, form: PageForm) -> list[Markdown]:
+    """Notes as a list, as far as there is room."""
     lines = form.fit((_note(note, links) for note in notes), 12)
-    left = len(findings) - len(lines)
+    left = len(notes) - len(lines)
     if left:
         lines.append(fill("- {} more in results.json\n", f"{left:,}"))
     return lines
@@ -214,13 +223,8 @@ def _note(said: Note, links: Links) -> Markdown:
 
 def _notes(said: Sequence[Note], links: Links, form: PageForm) -> Markdown:
     """Notes of a run: a few are in sight, many are folded."""
-    lines = form.fit((_note(one, links) for one in said), 10)
-    if len(said) > len(lines):
-        lines.append(fill("- {} in results.json\n", many(len(said) - len(lines), "more note")))
-    text = join("", lines)
-    if 0 < len(said) <= _NOTES:
-        return fill("{}\n", text)
-    return _folded(many(len(said), "note"), text)
+    text = join("", _items(said, links, form))
+    return text if len(said) <= _NOTES else details(many(len(said), "note"), text)
 
 
 # --- the cases ------------------------------------------------------------------------------------------------
@@ -237,22 +241,22 @@ def _listed(
     shown, shut, left, sight = table(COLUMNS, ()), table(COLUMNS, ()), 0, _OPEN
     for listed in groups.values():
         lines = fit(
-            (table((), [line(finding, scope, width)])[2] for finding in listed), room, form.measure
+            (table_row(line(finding, scope, width)) for finding in listed), room, form.measure
         )
         room -= sum(map(form.measure, lines))
         left += _number(listed[len(lines) :])
         shown += lines[:sight]
         shut += lines[sight:]
         sight = max(1, sight - len(lines))  # of each group something is in sight
-    text = fill("{}\n", join("", shown)) if len(shown) > 2 else NOTHING
+    parts = [join("", shown) if len(shown) > 2 else NOTHING]
     if len(shut) > 2:
-        text += _folded(f"{len(shut) - 2:,} more", join("", shut))
+        parts.append(details(f"{len(shut) - 2:,} more", join("", shut)))
     if left:
         run = link("the run", scope.links.run) if scope.links.run else ""
         rest = join(" and in ", [run, "results.json"])
         what = f"{many(left, 'more case')} {'is' if left == 1 else 'are'} not shown here"
-        text += fill("**{}, for lack of space;** see {}.\n\n", what, rest)
-    return text, left
+        parts.append(fill("**{}, for lack of space;** see {}.", what, rest))
+    return paragraphs(*parts), left
 
 
 def _number(findings: Sequence[Finding]) -> int:
@@ -264,7 +268,7 @@ def _grounds(
 ) -> Markdown:
     """What was expected, what came and why, of as many cases as there is room for, with the evidence where it fits."""
     findings = [it for listed in groups.values() for it in listed]
-    room -= form.measure(details("x" * 80, NOTHING))
+    room -= form.measure(details("x" * 80, fence("")))
     for folded in (True, False):
         blocks = fit((block(finding, scope, folded) for finding in findings), room, form.measure)
         if len(blocks) == len(findings):  # more cases are worth more than the evidence of some
@@ -273,14 +277,14 @@ def _grounds(
     if len(blocks) < len(findings):
         number = _number(findings[: len(blocks)])
         title += f" of {number:,} of {many(_number(findings), 'case')}"
-    return _folded(title, join("", blocks))
+    return details(title, join("", blocks))
 
 
 def _all_cases(decision: Decision, form: PageForm, room: int) -> Markdown:
     rows = [row for _, row in told(decision.run.rows)]
     if not rows:
         return NOTHING
-    header = join("", table(("Case", "Provider", "Prompt", "Outcome"), ()))
+    header = table(("Case", "Provider", "Prompt", "Outcome"), ())
     cells = (
         (
             inline(wording.name(row)),
@@ -290,11 +294,11 @@ def _all_cases(decision: Decision, form: PageForm, room: int) -> Markdown:
         )
         for row in rows
     )
-    lines = fit((table((), [of])[2] for of in cells), room - form.measure(header), form.measure)
-    if left := len(rows) - len(lines):
-        number = many(left, "more case")
-        lines.append(fill("\n{} not shown, for lack of space; results.json has all.\n", number))
-    return _folded(f"All {many(len(rows), 'case')}", header + join("", lines))
+    lines = fit(map(table_row, cells), room - form.measure("".join(header)), form.measure)
+    left = len(rows) - len(lines)
+    more = f"{many(left, 'more case')} not shown, for lack of space; results.json has all."
+    body = paragraphs(join("", header + lines), more if left else "")
+    return details(f"All {many(len(rows), 'case')}", body)
 
 
 # --- rules and metrics ----------------------------------------------------------------------------------------
@@ -342,26 +346,21 @@ def _rules(decision: Decision, scope: Scope, form: PageForm) -> Markdown:
     taken = form.fit(lines, 10)
     head, shown, shut = taken[:2], taken[2 : _RULES + 2], taken[_RULES + 2 :]
     left = len(lines) - len(taken)
-    text = fill("{}\n", join("", head + shown))
-    if shut or left:
-        title = f"{len(shut) + left:,} more rules"
-        text += _folded(title, join("", head + shut) + _left_out(left, "rule"))
-    return text
+    text = join("", head + shown)
+    if not shut and not left:
+        return text
+    rest = paragraphs(join("", head + shut), _left_out(left, "rule"))
+    return paragraphs(text, details(f"{len(shut) + left:,} more rules", rest))
 
 
 def _fitting(lines: list[Markdown], noun: str, form: PageForm) -> Markdown:
     """The lines that there is room for, and how many there are besides."""
     taken = form.fit(lines, 10)
-    return join("", taken) + _left_out(len(lines) - len(taken), noun)
+    return paragraphs(join("", taken), _left_out(len(lines) - len(taken), noun))
 
 
-def _left_out(number: int, noun: str) -> Markdown:
-    return fill("\n{} in results.json.\n", many(number, f"more {noun}")) if number else NOTHING
-
-
-def _folded(title: str, text: Markdown) -> Markdown:
-    """A text behind a fold; nothing for no text."""
-    return fill("{}\n", details(title, text)) if text else NOTHING
+def _left_out(number: int, noun: str) -> str:
+    return f"{many(number, f'more {noun}')} in results.json." if number else ""
 
 
 def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> Markdown:
@@ -376,14 +375,14 @@ def _derived(metrics: Sequence[DerivedMetric], scope: Scope, form: PageForm) -> 
     rows = []
     for metric in metrics:
         suite = fill(" ({})", code(metric.suite, 100)) if scope.suites else ""
-        cells = [inline(metric.name, 100) + suite]
+        cells = [fill("{}{}", inline(metric.name, 100), suite)]
         if scope.providers:
             cells.append(code(metric.provider, 80))
         if scope.prompts:
             cells.append(inline(metric.prompt_label, 60))
         rows.append([*cells, worth(metric)])
     lines = table([*columns, "Value"], rows)
-    return _folded(many(len(metrics), "derived metric"), _fitting(lines, "metric", form))
+    return details(many(len(metrics), "derived metric"), _fitting(lines, "metric", form))
 
 
 def _foot(decision: Decision, scope: Scope, form: PageForm) -> Markdown:
@@ -399,20 +398,17 @@ def _foot(decision: Decision, scope: Scope, form: PageForm) -> Markdown:
         if result.slack is not None:
             power = power_line(result.rule, result, scope.suites)
             lines.append(fill("- {}\n", sentence(power, 600)))
-    in_words = fill("{}\n", _fitting(lines, "line", form)) if lines else ""
     names = form.fit((code(str(model), 120) for model in run.models), 20)
     keys = form.fit((fill("<br>{}", code(str(use), 200)) for use in run.keys), 20)
     target, grader = took(run)
     facts = [f"Target: {target}. Grader: {grader}. {run.seconds:,.1f} s."]
     readings = asdict(run.grader_usage.readings).items()
     replies = [f"{count:,} {name.replace('_', ' ')}" for name, count in readings if count]
-    if replies:
-        facts.append(f"Replies of graders: {', '.join(replies)}.")
+    facts.append(fill("Replies of graders: {}.", ", ".join(replies)))
     facts += (f"{said[0].upper()}{said[1:]}." for said in saved(run))
     facts.append(fill("Models: {}", some(names, len(run.models)) or "none"))
     facts += (code(model.chosen, 300) for model in run.models if model.chosen)
-    if keys:
-        facts.append(fill("Keys and where they go:{}", join("", keys)))
+    facts.append(fill("Keys and where they go:{}", join("", keys)))
     facts += (fill("{}: {}", name, code(value, 100)) for name, value in provenance(run.made))
-    text = fill("{}{}\n", in_words, join("<br>", facts))
+    text = paragraphs(_fitting(lines, "line", form), join("<br>", facts))
     return details("Rules in words, and what it took", text)
