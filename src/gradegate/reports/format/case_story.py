@@ -125,7 +125,7 @@ def _assertion(row: Row, told: Told) -> Iterator[str]:
         for label, text in (("because", claim.reason), ("nearest in the sources", claim.near)):
             yield from _indented(_indented(_fact(label, text)))
     if grade.evidence and not told.claims:
-        yield from _indented(_fact("evidence", outline(grade.evidence)))
+        yield from _indented(_fact("evidence", outline(grade.evidence, _TEXT)))
 
 
 def _rest(decision: Decision, it: CaseView) -> Iterator[str]:

@@ -10,7 +10,7 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -55,7 +55,7 @@ def filled(template: str, **values: Any) -> Iterator[Html]:
         "spent": spent,
         "figure": figure,
         "spread": spread,
-        "outline": outline,
+        "outline": partial(outline, limit=_TEXT),
     }
     for name, file in (("style", "report.css"), ("script", "report.js")):
         text = _file(file)

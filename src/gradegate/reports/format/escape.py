@@ -1,10 +1,9 @@
 """Texts and values as people may read them: nothing in them hides, reorders, or is a command to a runner."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.results.mapping import plain
 from gradegate.results.rows import shown
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import JsonObject
@@ -122,34 +121,37 @@ def spread(values: JsonObject) -> str:
     )
 
 
-def outline(value: Any) -> str:
-    """Nested data as indented lines, without the marks of JSON; empty lists and mappings read ``none``."""
-    return "\n".join(_outlined(plain(value)))
+def outline(value: Any, limit: int) -> str:
+    """The beginning of nested data as indented lines, without the marks of JSON; empty lists and mappings read ``none``.
+
+    Only what is shown is read: data may be a thousand times as long.
+    """
+    room = limit - 80  # for the words on what is left out
+    lines = []
+    for line in _outlined(value):
+        if room <= 0:
+            lines.append("… (the rest is in results.json)")
+            break
+        lines.append(clip(line, room))
+        room -= len(line) + 1
+    return "\n".join(lines)
 
 
-def _outlined(value: Any) -> Iterator[str]:
-    pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
+def _outlined(value: Any, depth: int = 40) -> Iterator[str]:
+    pairs = value.items() if isinstance(value, Mapping) else (("-", item) for item in value)
     for key, item in pairs:
-        words = (
-            [word if isinstance(word, str) else "-" for word in item]
-            if isinstance(item, list)
-            else ["-"]
-        )
+        is_list = isinstance(item, list | tuple)
         # A list of a few words, such as votes, reads best on one line; the arguments of a call stay JSON.
-        short = len(words) <= 12 and all(word.isalnum() and len(word) <= 12 for word in words)
-        nested = isinstance(item, dict | list) and bool(item) and key != "arguments" and not short
-        if nested:
-            lines = list(_outlined(item))
+        words = item if is_list and len(item) <= 12 else ["-"]
+        short = all(isinstance(it, str) and it.isalnum() and len(it) <= 12 for it in words)
+        is_nested = (is_list or isinstance(item, Mapping)) and key != "arguments" and not short
+        if is_nested and item and depth:
+            lines = _outlined(item, depth - 1)
         else:
-            lines = (
-                "none"
-                if item in ([], {}, None)
-                else ", ".join(item)
-                if isinstance(item, list)
-                else shown(item)
-            ).split("\n")
+            text = ", ".join(words) if is_list and short else shown(item)
+            lines = iter((text if item not in ([], (), {}, None) else "none").split("\n"))
+            is_nested = "\n" in text
         label = key if key == "-" else f"{key}:"
         # An item of a list starts on the line of its dash; what is short is beside its key.
-        beside = key == "-" or (len(lines) == 1 and not nested)
-        yield f"{label} {lines.pop(0)}" if beside else label
+        yield f"{label} {next(lines)}" if key == "-" or not is_nested else label
         yield from ("  " + line for line in lines)

@@ -152,7 +152,7 @@ def block(finding: Finding, scope: Scope, folded: bool) -> Markdown:
             texts += [
                 (f"Expected by {of}", expected(grade.assertion)),
                 (f"Reason of {of}", grade.reason),
-                (f"Evidence of {of}", outline(grade.evidence)),
+                (f"Evidence of {of}", outline(grade.evidence, _LONG)),
             ]
         # What is in sight already is not worth a second look.
         unseen = ("Prompt", "Variables", "Evidence")

@@ -199,11 +199,11 @@ def explain_grade(row: Row, grade: Grade, limit: int) -> str:
         ("why", grade.reason or "no reason was given"),
     )
     facts = [fact(label, text, limit) for label, text in texts if text]
-    told = re.findall(r"\w+", grade.reason)
+    told = set(re.findall(r"\w+", grade.reason))
     if any(
         not isinstance(it, str) or it not in told for it in grade.evidence.values()
     ):  # else it only repeats
-        facts.append(clip(outline({"evidence": grade.evidence}), limit))
+        facts.append(outline({"evidence": grade.evidence}, limit))
     return "\n".join([headline_of(row, grade), *(textwrap.indent(text, "  ") for text in facts)])
 
 
