@@ -157,7 +157,7 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
         raise Damaged("a grade belongs to a different assertion than in the plan")
     shown = replace(asserted, value=said.value, config=said.config)
     return replace(
-        grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine=""
+        grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine=None
     )
 
 
