@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shlex
+import socket
 from urllib.parse import quote
 
 import pytest
@@ -146,11 +147,62 @@ def test_addresses_that_are_not_asked(gate, github, url, target):
     assert "would ask" in ran.err
 
 
-def test_a_name_that_leads_to_a_closed_address_is_not_asked(gate, llm, github, monkeypatch):
-    monkeypatch.setattr("gradegate.security.egress.is_private", lambda address: True)  # as if loopback were inside a network
-    ran = gate(config({"providers": [{"id": f"http://localhost:{llm.port}/v1", "config": {"body": {"p": "{{prompt}}"}}}]}))
-    assert (ran.code, llm.requests) == (2, [])
-    assert "localhost is not called: it is an address inside a private network" in ran.out
+ASKED = {"config": {"body": {"p": "{{prompt}}"}}}
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_another_port_of_the_runner_is_not_asked(gate, llm, github, command):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(0.2)
+        port = other.getsockname()[1]
+        opened = ("--ready", f"http://127.0.0.1:{llm.port}/v1", "--allowed-hosts", "127.0.0.1")
+        ran = gate(config({"providers": [{"id": f"http://127.0.0.1:{port}/x", **ASKED}]}), *opened, command=command)
+        assert (ran.code, llm.requests) == (2, [])
+        said = (
+            f"promptfooconfig.yaml:4: `http://127.0.0.1:{port}/x` would ask 127.0.0.1:{port}: it is on this machine or in a private network, "
+            "and the workflow does not open this host and port -> name it in the workflow: "
+            f"--ready http://127.0.0.1:{port} or --allowed-hosts 127.0.0.1:{port}"
+        )
+        assert said in ran.err
+        with pytest.raises(TimeoutError):
+            other.accept()
+
+
+@pytest.mark.parametrize("opened", [("--ready", "http://localhost:{}/v1"), ("--allowed-hosts", "localhost:{}")])
+def test_what_the_workflow_names_is_asked(gate, llm, github, opened):
+    target = {"id": f"http://localhost:{llm.port}/v1", **ASKED}
+    ran = gate(
+        config({"providers": [target], "tests": [{"assert": [{"type": "contains", "value": "ok"}]}]}), opened[0], opened[1].format(llm.port)
+    )
+    assert ran.code == 0, ran.out + ran.err
+    assert [body for _, body, _ in llm.requests if body]
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["at once", "by the time of the connection"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_name_that_leads_to_the_runner_is_not_asked(gate, github, monkeypatch, later, scheme):
+    found, looks = socket.getaddrinfo, []
+
+    def rebinding(host, *rest, **more):
+        if host != "rebind.example.com":
+            return found(host, *rest, **more)
+        looks.append(host)
+        public = later and len(looks) == 1
+        return found("93.184.216.34" if public else "127.0.0.1", *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(0.2)
+        port = other.getsockname()[1]
+        ran = gate(config({"providers": [{"id": f"{scheme}://rebind.example.com:{port}/x", **ASKED}]}))
+        assert ran.code == 2, ran.out
+        assert f"rebind.example.com:{port} is not called: it is on this machine" in ran.out
+        assert f"`allowed-hosts: rebind.example.com:{port}`" in ran.out
+        if later:
+            assert other.accept()[0].recv(1) == b""  # closed before anything was sent
+        else:
+            with pytest.raises(TimeoutError):
+                other.accept()
 
 
 @pytest.mark.parametrize("folder", [".git/config", ".npmrc", ".netrc", ".aws/credentials", ".ssh/id_rsa", ".env", ".docker/config.json"])

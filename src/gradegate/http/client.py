@@ -163,7 +163,7 @@ class Client:
                 self._connections = Connections(
                     self.slots,
                     self.environ,
-                    lambda *seen: self.guard.check_peer(*seen),  # noqa: PLW0108
+                    lambda *seen: self.guard.check_host(*seen),  # noqa: PLW0108
                 )
             return self._connections
 

@@ -24,6 +24,7 @@ from gradegate.cli.init.choices import (
     Choices,
     check,
     completed,
+    is_address,
     variables_of,
 )
 from gradegate.core.conversation import Reply, Request
@@ -376,6 +377,8 @@ def _values(
     env = f"env: # secrets of the repository{when}"
     for key in sorted({*keys[0], *keys[1]}):
         env += f"\n          {key}: ${{{{ secrets.{key} }}}}"
+    # An application of the runner is open to the run, once it is asked, by this line alone.
+    ready = f"ready: {choices.target} 60 # an earlier step starts the application\n          "
     if not any(keys):
         env = "# No key: nobody is asked who takes one. One goes in here as `env: { NAME: ${{ secrets.NAME }} }`."
     return {
@@ -397,6 +400,7 @@ def _values(
         "RUN_IN": below and f"\n        working-directory: {quoted}",
         "ANSWERS": _in_quotes(f"{below}/answers.jsonl") if below else "answers.jsonl",
         "PAGE": _in_quotes(f"{below}/{PAGE}") if below else PAGE,
+        "READY": ("" if choices.live else "# ") + ready if is_address(choices.target) else "",
         "UP": below and "../" * len(below.split("/")),
         "COMMENT_KEY": below and f"\n          comment-key: {where.key}",
         "ENV": env,

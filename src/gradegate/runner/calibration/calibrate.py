@@ -318,7 +318,7 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
 
     No key is needed, and nothing is asked. Raises ConfigError.
     """
-    session = Session.begin(replace(settings, listing=True, ready=()), [output] if output else [])
+    session = Session.begin(replace(settings, listing=True), [output] if output else [])
     hide = session.prepared.hide
     texts = (
         json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
