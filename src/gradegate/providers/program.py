@@ -202,12 +202,13 @@ class File(_Code):
             "seconds": self._seconds,
             "workers": self._workers,
         }
+        role = "gate" if self.judges else "target"
         if self._program.file.is_python:
-            return repository_code.call(self._program, arguments, "target", default, **about)
+            return repository_code.call(self._program, arguments, role, default, **about)
         prompt, options, *context = arguments
         more = {"kind": "provide", "options": options}
         return repository_code.call(
-            self._program, [prompt, *context], "target", _METHODS[default], more=more, **about
+            self._program, [prompt, *context], role, _METHODS[default], more=more, **about
         )
 
 

@@ -1,20 +1,25 @@
 """Code of the repository as configs name it: a file with a function in it, with a digest of what it will run."""
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.paths import is_hidden
 from gradegate.files.workspace import Workspace
 from gradegate.structs import FrozenStruct
 
-MOST_FILES = 500  # that belong to one program
+MOST_FILES = 2000  # that belong to one program
+# Wherever it stands, in a text or a comment too: a file too many is better than one that may not be imported.
 _IMPORTS = re.compile(
-    r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))",
-    re.MULTILINE,
+    r"\bfrom[^\S\n]+([.\w]{1,200})[^\S\n]+import\b[^\S\n]*(?:\(([^)]*)|([^\n;#]*))"
+    r"|\bimport[^\S\n]+([^\n;#]+)"
+    r"""|\b(?:import_module|__import__)\(\s*["']([\w.]{1,200})"""
 )
+_MODULE = re.compile(r"(?:^|,)\s*([\w.]{1,200})")
 _QUOTED = re.compile(r"""["'](\w{1,100})["']""")
 _REFERENCE = re.compile(
     r"(?:python:|javascript:)?(?:file://)?(.+?\.(?:py|[cm]?[jt]s))(?::(.*))?",
@@ -29,11 +34,15 @@ _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")
 
 
 class File(FrozenStruct):
-    """A file of code and a function in it, empty where none is named; ``folder`` is the config's."""
+    """A file of code and a function in it, empty where none is named; ``folder`` is the config's.
+
+    ``covered`` are the files of the digest, this one among them: of the workspace, a judge imports no other.
+    """
 
     path: Path
     function: str
     folder: Path
+    covered: tuple[str, ...]
 
     @property
     def is_python(self) -> bool:
@@ -81,25 +90,35 @@ def is_javascript(reference: str) -> bool:
     return _REFERENCE.fullmatch(reference) is not None and not is_python(reference)
 
 
+def is_typed(path: Path) -> bool:
+    """Whether a file is TypeScript."""
+    return path.suffix.lower() in (".ts", ".mts", ".cts")
+
+
 def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> Program:
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
+    near = (path.parent, folder.resolve())
+    above = [it for start in near for it in start.parents if it.is_relative_to(workspace.root)]
+    settings = [it / "tsconfig.json" for it in (*near, *above)] if is_typed(path) else []
+    roots = [*near, *(it for it in above if not is_hidden(it.relative_to(workspace.root)))]
+    folders = tuple(dict.fromkeys([*roots, *(root / "src" for root in roots)]))
     digest = hashlib.sha256()
     words = set[str]()
-    seen = {path}
-    waiting = [path]
-    # With the modules beside it or the config that it imports, and those that these import
+    waiting = list(dict.fromkeys([path, *filter(Path.is_file, settings)]))
+    seen = set(waiting)
+    # With the modules that it may import, and those that these import
     while waiting:
-        content = workspace.read(str(waiting[0]), folder, origin)
-        here = waiting.pop(0).parent
-        digest.update(hashlib.sha256(content).digest())
+        file = waiting.pop(0)
+        content = workspace.read(str(file), folder, origin)
+        digest.update(os.fsencode(workspace.name(file)) + hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
         words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))
         for found in (
-            _imported(source, here, (path.parent, folder))
+            _imported(source, file.parent, folders)
             if is_python(path.name)
-            else _modules(source, here)
+            else _modules(source, file.parent)
         ):
             if found.resolve().is_relative_to(workspace.root) and found not in seen:
                 seen.add(found)
@@ -111,7 +130,7 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
         reference,
         workspace.name(path),
         digest.hexdigest(),
-        File(path, function, folder),
+        File(path, function, folder, tuple(map(str, seen))),
         frozenset(words),
     )
 
@@ -145,13 +164,13 @@ def command_digest(words: list[str], workspace: Workspace, folder: Path, origin:
 
 def _imported(source: str, here: Path, folders: tuple[Path, ...]) -> Iterator[Path]:
     """The files of the repository that a source may import, by their names alone."""
-    for start, names, plain in _IMPORTS.findall(source):
-        for module in [part.split()[0] for part in plain.split(",") if part.split()] or [start]:
+    for start, in_brackets, names, plain, dynamic in _IMPORTS.findall(source.replace("\\\n", " ")):
+        for module in _MODULE.findall(plain) or [start or dynamic]:
             dots = len(module) - len(module.lstrip("."))
             above = here.joinpath(*[".."] * (dots - 1)).resolve() if dots else here
             steps = [step for step in module.split(".") if step]
             for folder in (above,) if dots else dict.fromkeys((here, *folders)):
-                yield from _files(folder, steps, names)
+                yield from _files(folder, steps, in_brackets + names)
 
 
 def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
@@ -159,7 +178,11 @@ def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
     for step in steps:
         below /= step
         yield from filter(Path.is_file, (below / "__init__.py", below.with_suffix(".py")))
-    for name in (word for part in names.split(",") for word in part.split()[:1]):
+    if not below.is_dir():
+        return
+    if "*" in names:
+        yield from sorted(below.glob("*.py"))
+    for name in re.findall(r"\w{1,100}", names):
         yield from filter(Path.is_file, (below / f"{name}.py", below / name / "__init__.py"))
 
 

@@ -3,6 +3,7 @@
 It is module state, as the accounts of ``bounded`` are: whoever reads a config may come upon code, and it ends once.
 """
 
+import json
 import os
 import shutil
 import site
@@ -19,16 +20,17 @@ from msgspec import Struct, field
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.git import is_checked_out
+from gradegate.files.git import is_checked_out, repository_of
 from gradegate.files.workspace import Workspace
 from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Seclusion, may_run
-from gradegate.sandbox.program import File, Program, is_javascript, is_python, read, split
+from gradegate.sandbox.program import File, Program, is_javascript, is_python, is_typed, read, split
 from gradegate.sandbox.rights import hide
 from gradegate.sandbox.workers import Died, Post, Worker
 from gradegate.structs import FrozenStruct, JsonObject
 
-_TYPED = (".ts", ".mts", ".cts")
 _STRIPS = "22.18"  # the Node.js from which on it strips types by itself
+# Else it runs what `bunfig.toml` names, and reads `.env`
+_BUN = (f"--config={os.devnull}", f"--env-file={os.devnull}", "--eval")
 _PLAIN = ("--no-warnings", "--input-type=commonjs")
 
 
@@ -125,11 +127,9 @@ class _Desk(Struct):
 
     def _post(self, place: Place) -> Post:
         env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
-        env["PYTHONPATH"] = os.pathsep.join(
-            filter(None, (str(place.folder), env.get("PYTHONPATH", "")))
-        )
         start = place.node
         harness = "harness.js"
+        arguments = list[str]()
         if not start:  # the interpreter that is named, else that of PATH, else our own
             named = place.python or self.leave.python
             names = (str(place.folder / named), named) if named else ("python3", "python")
@@ -142,10 +142,12 @@ class _Desk(Struct):
                 python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
             elif python and not self.leave.apart:  # where it may be run as we are
                 python = _executable(python, env["PATH"])
-            start = (python or sys.executable, "-c")
+            python = python or sys.executable
+            start = (python, *_ISOLATED, "-c")
             harness = "harness.py"
+            arguments = self._python_folders(Path(python).absolute(), place.folder, env)
         if not self.leave.apart:
-            return Post(start, harness, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
+            return Post(start, harness, place.folder, env, arguments=arguments)
         if self.seclusion is None:
             seclusion = Seclusion(self.leave)
             try:
@@ -163,10 +165,41 @@ class _Desk(Struct):
             hidden.user(),
             hidden.secret,
             tuple(hidden.fixed(place.folder)),
+            arguments,
         )
+
+    def _python_folders(self, python: Path, folder: Path, env: dict[str, str]) -> list[str]:
+        """The roots of the workspace, and the folders in it from which whatever is installed may be imported, as JSON.
+
+        Nothing of these is in the commit that is checked out. Raises Died where the interpreter belongs to no such folder.
+        """
+        roots = {self.leave.root.resolve(), (repository_of(folder) or folder).resolve()}
+
+        def is_inside(place: Path) -> bool:
+            return not roots.isdisjoint(place.parents)
+
+        interpreters = (python, python.resolve())
+        places = [it.parent.parent for it in interpreters]
+        places += [folder / name for name in env.get("PYTHONPATH", "").split(os.pathsep) if name]
+        installed = [it for it in places if is_inside(it) and not is_checked_out(it)]
+        if any(is_inside(it) and it.parent.parent not in installed for it in interpreters):
+            raise Died(
+                f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
+                " such as `.venv`, of which nothing is in the commit"
+            )
+        user_base = site.getuserbase()
+        env.pop("PYTHONUSERBASE", None)
+        if not self.leave.apart and not is_inside(Path(user_base)):
+            env["PYTHONUSERBASE"] = user_base
+        return [
+            json.dumps([f"{it}{os.sep}" for it in paths])
+            for paths in (roots, {it.resolve() for it in installed})
+        ]
 
 
 _ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+# Neither the environment nor a file beside the code changes what Python itself loads; the harness adds the packages.
+_ISOLATED = ("-I", "-S", "-B", "-u", "-X", "utf8", "-X", f"pycache_prefix={os.devnull}")
 _DESK = _Desk()
 
 
@@ -246,6 +279,8 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
         "path": str(file.path),
         "function": file.function or default,
         "args": arguments,
+        # What answers is what is tested: it may import all that is there
+        "covered": file.covered if role == "gate" else None,
     }
     return ask(
         place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options
@@ -263,7 +298,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     name = file.path.name
     if file.is_python or key in _DESK.starts:
         return _DESK.starts.get(key, ())
-    typed = file.path.suffix.lower() in _TYPED
+    typed = is_typed(file.path)
     packages = (
         [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
     )
@@ -284,7 +319,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
         raise ConfigError.at(
             f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format("")
         )
-    start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
+    start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), *_BUN)
     if node and any((place / "tsx" / "package.json").is_file() for place in packages):
         start = (node, "--import", "tsx", *_PLAIN, "--eval")
     elif node and typed and (version := _version(start)):
@@ -294,7 +329,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
             what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
             other = "or have a step install `tsx` or `bun`, which must not be in the commit"
             raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
-        start = start if reads else (str(bun), "--eval")
+        start = start if reads else (str(bun), *_BUN)
     return _DESK.starts.setdefault(key, start)
 
 
