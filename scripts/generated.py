@@ -11,6 +11,8 @@ from gradegate.cli.commands.schema import schema
 from gradegate.core.options import SWITCH, Option, worded
 from gradegate.core.settings import OPTIONS
 from gradegate.planning.binding.unknown_types import known, spelled
+from gradegate.providers.api.provider import PROVIDERS
+from gradegate.security.vendors import Vendor
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -127,6 +129,36 @@ def from_deepeval() -> str:
     return before + head + made + rest[rest.index("\n\n") + 1 :]
 
 
+KEY_REQUESTS = """\
+# Requests that a key signs
+
+Made from the providers by `make generated`.
+
+A vendor's key goes only into these requests, whatever a config says: at the vendor's own hosts, or below the address that a variable
+of the environment sets. A name in braces is one part of the path, such as the name of the model. [Keys](keys.md) has all rules.
+
+| kinds | keys | hosts | requests |
+|---|---|---|---|
+"""
+
+
+def key_requests() -> str:
+    """The requests of each vendor with a key, with the kinds of providers that make them."""
+    kinds: dict[Vendor, list[str]] = {}
+    for name, build in PROVIDERS:
+        kinds.setdefault(getattr(build, "vendor", Vendor()), []).append(name)
+    rows = []
+    for vendor, names in sorted(kinds.items(), key=lambda item: item[1]):
+        if vendor.keys:
+            hosts = [*vendor.hosts, *vendor.addresses]
+            hosts += ["any region"] * bool(vendor.forms)
+            cells = (names, vendor.keys, hosts, vendor.requests)
+            rows.append(" | ".join(", ".join(f"`{text}`" for text in texts) for texts in cells))
+    return KEY_REQUESTS + "".join(
+        f"| {row.replace('`any region`', 'any region')} |\n" for row in rows
+    )
+
+
 INDEX = """\
 # Assertions
 
@@ -227,6 +259,7 @@ FILES = {
     DOCS / "action.md": page,
     ROOT / "container" / "action.yml": in_container,
     DOCS / "from-deepeval.md": from_deepeval,
+    DOCS / "key-requests.md": key_requests,
     DOCS / "assertions" / "README.md": assertions,
     DOCS / "config.schema.json": lambda: schema("config"),
     DOCS / "results.schema.json": lambda: schema("results"),

@@ -110,6 +110,25 @@ def test_files_for_other_ci_are_valid_and_their_scripts_decide(place: Path, llm:
     assert "<failure" in (place / "gradegate-junit.xml").read_text()
 
 
+def test_files_for_other_ci_first_remove_what_a_change_committed_under_the_names_of_reports(tmp_path: Path) -> None:
+    """Before anything that can fail, and whether it is a file, a link or a folder."""
+    files = [block.file for block in blocks(ROOT / "docs" / "other-ci.md") if " -o " in block.file and "pip install" in block.file]
+    assert len(files) == 4
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    for text in files:
+        names = sorted(set(re.findall(r"-o ([\w.-]+)", text)))
+        assert names
+        first = re.search(r"(?:- |script: |sh ')(rm -rf [^'#\n]*)", text[: text.index("pip install")])
+        assert first, text
+        for make in (Path.touch, Path.mkdir, lambda path: path.symlink_to(precious)):
+            for name in names:
+                make(tmp_path / name)
+            subprocess.run(["bash", "-ec", first[1]], cwd=tmp_path, check=True)
+            assert list(tmp_path.iterdir()) == [precious]
+    assert precious.read_text() == "precious"
+
+
 def test_what_is_wrong_in_a_block_is_found(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="min-pass-rte"):
         planned(tmp_path, as_config({"gate": {"rules": [{"name": "x", "min-pass-rte": 1}]}}))

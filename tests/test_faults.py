@@ -110,9 +110,10 @@ def test_a_working_directory_that_is_gone_is_said(folder):
 # --- the reports ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("config", "code"), [("pass.yaml", 0), ("fail.yaml", 1)])
-def test_a_report_that_cannot_be_written_changes_no_verdict(folder, monkeypatch, capsys, config, code):
+@pytest.mark.parametrize(("config", "code", "decision"), [("pass.yaml", 3, "pass"), ("fail.yaml", 1, "blocked")])
+def test_a_report_that_cannot_be_written_changes_no_decision_and_is_never_green(folder, monkeypatch, capsys, config, code, decision):
     monkeypatch.chdir(folder)
+    monkeypatch.delenv("CI", raising=False)  # no last run is kept there
     (folder / "r.json").symlink_to("/dev/stdout")
     (folder / "out").write_text("a file")
     assert cli.main(["run", config, "-o", "r.json", "-o", "out/r.xml", "-o", "r.html"]) == code
@@ -123,6 +124,7 @@ def test_a_report_that_cannot_be_written_changes_no_verdict(folder, monkeypatch,
     )
     assert '"version"' not in captured.out
     assert (folder / "r.html").read_text().endswith("</html>")
+    assert json.loads((folder / ".gradegate" / "last.json").read_text())["outcome"] == decision
 
 
 @slow
@@ -137,7 +139,7 @@ def test_a_full_disk_leaves_the_old_report(folder):
     command = [*GATE, "run", "pass.yaml", "-o", "r.json", "-o", "new.json", "-o", "r.md"]
     environ = {**ENVIRON, "PYTHONDONTWRITEBYTECODE": "1"}  # compiled modules would be cut too, and stay
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, preexec_fn=limited, timeout=PATIENCE)
-    assert done.returncode == 0
+    assert done.returncode == 3  # reports are missing
     assert done.stderr == "".join(
         f"{name} could not be written: File too large\n" for name in (".gradegate/last.json", "r.json", "new.json")
     )
@@ -191,6 +193,30 @@ def test_a_signal_ends_a_run_at_any_moment_without_a_traceback(folder, number):
         assert _temporary(folder) == []
     assert 128 + number in codes
     assert codes <= {0, 128 + number}
+
+
+# Sends the process a signal at the import of the N-th module after the start of the command.
+AT_IMPORT = """
+import os, signal, sys, typing  # Python's own handlers are there until these are imported
+class Finder:
+    left = int(sys.argv.pop(1))
+    def find_spec(self, name, *_):
+        if "gradegate.__main__" in sys.modules:
+            Finder.left -= 1
+            if not Finder.left:
+                os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from gradegate.__main__ import script
+script()
+"""
+
+
+@slow
+@pytest.mark.parametrize("imports", [1, 2, 3, 10, 60, 150, 250])
+def test_a_signal_during_imports_prints_no_traceback(folder, imports):
+    command = [sys.executable, "-c", AT_IMPORT, str(imports), "run", "pass.yaml"]
+    done = subprocess.run(command, cwd=folder, env={**os.environ}, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, "Traceback" in done.stderr) == (130, False), done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

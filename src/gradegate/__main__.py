@@ -1,20 +1,21 @@
 """``python -m gradegate``, and the console script. Until the commands are imported, a signal ends the process at once."""
 
+import os
 import signal
 import sys
 from typing import NoReturn
-
-from gradegate import __version__
-from gradegate.gate.exit_codes import at_once
-from gradegate.reports.format.streams import guard
 
 
 def script() -> NoReturn:
     """Run the command of this process and exit."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, at_once)
+            # Before anything of the package is imported: what an import raises is a traceback.
+            signal.signal(number, lambda number, _: os._exit(128 + number))
     if sys.argv[1:] == ["--version"]:  # asked at every start by some tools: without the commands
+        from gradegate import __version__
+        from gradegate.reports.format.streams import guard
+
         guard()
         print(f"gradegate {__version__}")
         sys.exit()

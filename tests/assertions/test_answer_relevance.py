@@ -7,14 +7,7 @@ from support.each import table
 from support.graded import Script, config, mistakes
 from support.patience import PATIENCE
 
-DIRECTIONS = {
-    "What is it?": [1.0, 0.0],
-    "Same": [1.0, 0.0],
-    "Half": [0.6, 0.8],
-    "Half?": [0.6, 0.8],
-    "Off": [0.0, 1.0],
-    "Opposite": [-1.0, 0.0],
-}
+DIRECTIONS = {"What is it?": [1.0, 0.0], "Same": [1.0, 0.0], "Half": [0.6, 0.8], "Off": [0.0, 1.0], "Opposite": [-1.0, 0.0]}
 
 
 def embed(texts):
@@ -48,8 +41,8 @@ def test_a_question_alone_is_for_a_prompt_of_the_user(gate, llm, replies):
     assert graded(gate, llm, *replies)["outcome"] == "error"
 
 
-@pytest.mark.parametrize("reply", ["Same", "I cannot help with that.", '["Same"]', '["no question."]', '{"question": "\u3164"}'])
-def test_what_is_no_question_is_no_question_of_the_answer(gate, llm, reply):
+@pytest.mark.parametrize("reply", ["\u3164", '["\u3164"]', '{"question": "\u3164"}'])
+def test_what_shows_nothing_is_no_question(gate, llm, reply):
     grade = graded(gate, llm, SAME, SAME, reply, reply, rubricPrompt="Ask! {{ answer }}")
     assert grade["outcome"] == "error"
     assert "no verdict" in grade["reason"]

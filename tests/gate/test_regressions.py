@@ -243,6 +243,15 @@ def test_what_the_base_says_of_a_case_with_a_threshold_is_said_of_the_whole(base
     assert applied([*OK, row]).reason == f"1 new failure{evidence}"
 
 
+def test_what_the_base_says_is_about_the_grade_that_fails():
+    """One assertion of a case failed on the base and passes now; another one passed there and fails now."""
+    mended, broken = case("fixed", F, outcome=P), case("new-failure")
+    row = replace(broken, base=F, grades=(*mended.grades, *broken.grades))
+    assert applied([*OK, row]).reason == "1 new failure, passing on the base (1a2b3c4, 2 days old)"
+    other = replace(broken, grades=(*case("new-failure", None).grades, *broken.grades))
+    assert applied([*OK, other]).reason == "1 new failure, without a base result"
+
+
 def confirmed(mark, **own):
     row = case("new-failure", **own)
     return replace(row, grades=(replace(row.grades[0], confirmed=mark),))

@@ -63,9 +63,12 @@ def test_no_report_is_written_through_a_link_that_a_pull_request_commits(action:
     left = action.run()
     assert left.outputs["decision"] == "inconclusive"  # the model answers without a verdict, with and without the link
     assert left.code == 3
-    missing = {"gradegate-results.json": "evals/gradegate-results.json", "out": "evals/out/junit.xml"}[link]
-    assert missing not in left.outputs["reports"].splitlines()
-    assert any("is a symbolic link, and reports follow none" in c.data for c in left.shown if c.name == "warning")
+    if link == "out":
+        assert "evals/out/junit.xml" not in left.outputs["reports"].splitlines()
+        assert any("is a symbolic link, and reports follow none" in c.data for c in left.shown if c.name == "warning")
+    else:  # it was removed before the run
+        assert not (action.workspace / "evals" / link).is_symlink()
+        assert f"evals/{link}" in left.outputs["reports"].splitlines()
     assert (action.workspace / ".git" / "config").read_text() == "precious"
     assert "pull_request" in (action.root / "workflow" / "event.json").read_text()
     assert list((action.root / "home").iterdir()) == []

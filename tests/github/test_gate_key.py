@@ -54,6 +54,14 @@ def matrix(**values: object) -> dict[str, str]:
 TWO = {
     "two jobs": ({"GITHUB_JOB": "a"}, {}, {"GITHUB_JOB": "b"}, {}, ["a", "b"]),
     "two jobs of a matrix": (matrix(model="m:1", n=1), {}, matrix(model="m:1", n=2), {}, ["gate (m:1, 1)", "gate (m:1, 2)"]),
+    "a matrix of lists and of what JSON writes otherwise": (
+        matrix(models=["a", "é"], fast=True, seed=None),
+        {},
+        matrix(models=["a"], fast=False, seed={"b": 1}),
+        {},
+        ['gate (["a", "é"], true, null)', 'gate (["a"], false, {"b": 1})'],
+    ),
+    "a number and a text of the same digits": (matrix(n=1), {}, matrix(n="1"), {}, ["gate (1)", "gate (1)"]),
     "two steps": ({}, {}, {}, {"config": "other.yaml"}, ["gate", "gate"]),
     "two folders": ({}, {}, {}, {"working_directory": "evals"}, ["gate", "gate"]),
     "a config of odd signs": ({}, {"config": ODD}, {}, {"config": "other.yaml"}, ["gate", "gate"]),
@@ -86,6 +94,13 @@ def test_of_two_with_one_key_the_one_that_runs_again_leaves_the_others_comment(s
     ran(step, llm, "fine", {"GITHUB_RUN_ATTEMPT": "2"})
     assert heads(github) == ["BLOCKED gate", "PASSED gate", "PASSED gate"]
     ran(step, llm, "fine", {"GITHUB_RUN_ID": "4712"})  # of what an older run left, nothing stays
+    assert heads(github) == ["PASSED gate"]
+
+
+@each("text", ["[" * 3000, '{"a": ' + "[" * 3000 + "]" * 3000 + "}", "[]", "[1]", "1", "null", '"a"', "{"])
+def test_a_matrix_that_cannot_be_read_names_no_gate(step: Step, github: FakeGitHub, llm: FakeLlm, text: str) -> None:
+    github.comments.clear()
+    ran(step, llm, "fine", {"GRADEGATE_MATRIX": text})
     assert heads(github) == ["PASSED gate"]
 
 

@@ -62,7 +62,8 @@ def test_the_file_of_the_sign_in_action_leads_to_one_token(gate, cloud, monkeypa
     assert len(cloud.to("iamcredentials.googleapis.com")) == bool(account)
     shown = ran.out + ran.err + (ran.folder / "r.html").read_text() + (ran.folder / "results.json").read_text()
     assert "canary" not in shown
-    assert [key["name"] for key in ran.results["keys"]] == ["GOOGLE_APPLICATION_CREDENTIALS"]
+    paths = [(key["name"], key["path"].rpartition(":")[2]) for key in ran.results["keys"]]
+    assert paths == [("GOOGLE_APPLICATION_CREDENTIALS", "generateContent"), ("GOOGLE_APPLICATION_CREDENTIALS", "rawPredict")]
 
 
 @pytest.mark.slow

@@ -161,7 +161,7 @@ def test_any_text_is_javascript_or_a_mistake(text: str):
     ],
 )
 def test_the_method_follows_the_body(config: dict, method: str):
-    assert vars(build("http", {"url": "http://127.0.0.1:1/", **config}))["_method"] == method
+    assert vars(build("http", {"url": "http://127.0.0.1:1/", **config}))["method"] == method
 
 
 @each("answer", ["no numbers", "[" * 5000, "[" + "1," * 300_000 + "1]"])

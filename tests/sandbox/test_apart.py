@@ -110,13 +110,16 @@ def test_no_capability_is_left_to_gain(job: Job):
     assert left == dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"), 0)
 
 
+SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/var/lock")
+
+
 def test_what_code_leaves_where_everybody_may_write_is_removed(job: Job):
     kept = Path(tempfile.mkdtemp(dir="/tmp"))
     (kept / "file").write_text("of another")
     kept.chmod(0o777)
     source = (
         "import os, tempfile\n"
-        f"def f(kept):\n    found = []\n    for place in {keeper.SHARED}:\n"
+        f"def f(kept):\n    found = []\n    for place in {SHARED}:\n"
         "        if not os.path.isdir(place): continue\n"
         "        folder = tempfile.mkdtemp(dir=place)\n"
         "        os.makedirs(folder + '/a/b')\n        os.symlink(kept, folder + '/link')\n"

@@ -8,9 +8,9 @@ from urllib.parse import quote
 import pytest
 
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.hosts import Vendor as Vendors
 from gradegate.security.redaction import Traces
 from gradegate.security.secrets import sounds_secret
+from gradegate.security.vendors import Vendor as Vendors
 from support import clouds
 from support.each import table
 from support.fake_llm import chat

@@ -4,7 +4,8 @@ import pytest
 import requests
 
 from gradegate.security.egress import METADATA, NO_NAME, PRIVATE, Egress
-from gradegate.security.hosts import Vendor, allowed, host_at, is_private, literal, refused
+from gradegate.security.hosts import allowed, host_at, is_private, literal, refused
+from gradegate.security.vendors import Vendor
 from support.each import table
 
 VENDOR = Vendor(("A_KEY",), ("api.a.com",), ("A_BASE", "A_HOST"))
@@ -88,11 +89,11 @@ def test_loopback_is_this_machine_and_not_private(name):
 
 def test_a_variable_with_an_address_may_go_to_that_address():
     egress = Egress({"APP_URL": "https://app.example.com/x", "TOKEN": "t"}, bound=True)
-    assert egress.carries("APP_URL", "https://app.example.com/y")
+    assert egress.reaches_host("APP_URL", "https://app.example.com/y")
     hosts = Egress({"H": "app.example.com", "P": "app:8080", "K": "abcdef"}, bound=True)
-    assert hosts.carries("H", "https://app.example.com/")
-    assert hosts.carries("P", "http://app:8080/")
-    assert not hosts.carries("H", "https://h.app.example.com/")
-    assert not hosts.carries("K", "https://abcdef/")
-    assert not egress.carries("APP_URL", "https://evil.net/")
-    assert not egress.carries("TOKEN", "https://app.example.com/y")
+    assert hosts.reaches_host("H", "https://app.example.com/")
+    assert hosts.reaches_host("P", "http://app:8080/")
+    assert not hosts.reaches_host("H", "https://h.app.example.com/")
+    assert not hosts.reaches_host("K", "https://abcdef/")
+    assert not egress.reaches_host("APP_URL", "https://evil.net/")
+    assert not egress.reaches_host("TOKEN", "https://app.example.com/y")

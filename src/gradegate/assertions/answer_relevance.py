@@ -21,7 +21,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import form, prose
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.last_line import question_line
+from gradegate.assertions.judge.last_line import single_line
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import lacks_query
@@ -56,7 +56,7 @@ OURS = Form(SCHEMA, partial(_read, is_our_prompt=True))
 OF_USER = Form(
     SCHEMA,
     partial(_read, is_our_prompt=False),
-    lines=lambda text: {"question": question_line(text)},
+    lines=lambda text: {"question": single_line(text)},
     texts="question",
 )
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from gradegate.core.options import worded
 from gradegate.errors import ConfigError, Mistake
-from gradegate.gate.exit_codes import exit_code
 
 EXAMPLES: Mapping[str, str] = {
     "run": "gradegate run evals/support.yaml --grader openai:chat:MODEL -o results.json",
@@ -149,7 +148,7 @@ def delivered(outcome: Delivered, settings: Settings) -> int:
     view = QUIET if settings.quiet else WHOLE if settings.verbose else View()
     for line in lines(outcome.decision, fitted(view, sys.stdout), outcome.written):
         shown(line, outcome.seal)
-    return exit_code(outcome.decision)
+    return outcome.code()
 
 
 def report_shard(shard: ShardReport) -> int:

@@ -8,7 +8,7 @@ from gradegate.core.settings import Settings
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Environment
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import replace
 
 

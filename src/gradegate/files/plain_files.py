@@ -130,6 +130,19 @@ def opened_folder(place: Place) -> int:
     return folder
 
 
+def remove(place: Place) -> None:
+    """Remove what has the name of the file; a link is removed itself. Raises OSError, also for a folder."""
+    if not os.path.lexists(place.path):
+        return
+    folder = opened_folder(place)
+    try:
+        os.unlink(place.parts[-1], dir_fd=folder)
+    except IsADirectoryError as e:
+        raise OSError(e.errno, "it is a folder") from e
+    finally:
+        os.close(folder)
+
+
 def _link(shown: str) -> OSError:
     return OSError(errno.ELOOP, f"`{shown}` is a symbolic link, and reports follow none")
 

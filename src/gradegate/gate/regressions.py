@@ -105,7 +105,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
                 replace(result, within_noise=result.within_noise or noise), outcome, reason
             )
     if rule.max_flaky is not None:
-        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run.history is not None))
+        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run))
     cases = [case for case in found if case.grades]
     if rule.beside_base and (excuse := _excuse(cases)):
         return _joined(replace(result, excused=True), ERROR, excuse)
@@ -117,9 +117,13 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
 
 
 def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
-    """Whether earlier runs left something for a rule to compare with."""
+    """Whether earlier runs left something for a rule to compare with.
+
+    What no model grades leaves no votes: a rule over such cases alone needs no more than a history.
+    """
     if earlier is Earlier.HISTORY:
-        return run.history is not None
+        graded = [part for row in rows for part in _parts_of(rule, row) if part.model]
+        return run.history is not None and (not graded or any(part.history for part in graded))
     seen = (row for row in rows if _sees(rule, row))
     return any(row.base is not None or any(grade.base for grade in row.grades) for row in seen)
 
@@ -209,7 +213,7 @@ def _count_new_failures(
 def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
     """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
     confirmed = ", confirmed here" if all(map(_is_confirmed, new)) else ""
-    passed = [case.base for case in new].count(PASS)
+    passed = sum(map(_has_passed_before, new))
     if not passed:
         return f"{confirmed}, without a base result"
     if rest := len(new) - passed:
@@ -221,8 +225,20 @@ def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
 
 def _is_confirmed(case: Case) -> bool:
     """Whether re-asks confirmed all that is new in a case."""
-    new = [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
+    new = _new_grades(case)
     return bool(new) and all(grade.confirmed for grade in new)
+
+
+def _has_passed_before(case: Case) -> bool:
+    """Whether the base passed all that is new in a case."""
+    if case.row.threshold is not None:
+        return case.base is PASS
+    new = _new_grades(case)
+    return bool(new) and all(grade.base and grade.base.has_passed for grade in new)
+
+
+def _new_grades(case: Case) -> list[Grade]:
+    return [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
 
 
 def _name_cases(rows: Sequence[Row]) -> str:
@@ -234,10 +250,8 @@ def _name_cases(rows: Sequence[Row]) -> str:
 # --- flaky cases ----------------------------------------------------------------------------------------------
 
 
-def _count_flaky(
-    most: int, rule: Rule, rows: Iterable[Row], has_history: bool
-) -> tuple[Outcome, str]:
-    if not has_history:
+def _count_flaky(most: int, rule: Rule, rows: Sequence[Row], run: RunResult) -> tuple[Outcome, str]:
+    if not _has(Earlier.HISTORY, rule, rows, run):
         return ERROR, "there is no history that shows which cases are flaky"
     flaky = [row for row in rows if _is_flaky(rule, row)]
     if not flaky:
@@ -249,14 +263,18 @@ def _count_flaky(
 
 
 def _is_flaky(rule: Rule, row: Row) -> bool:
-    """Whether something that the rule selects in a case is flaky or broken on the default branch, outside of a quarantine."""
+    """Whether what the rule selects is flaky or broken on the default branch, outside of a quarantine."""
+    past_votes = [part.history for part in _parts_of(rule, row) if part.history]
+    return any((it.flaky or it.broken) and not it.quarantined for it in past_votes)
+
+
+def _parts_of(rule: Rule, row: Row) -> list[Grade]:
+    """What the rule selects in a case, with the members of sets apart."""
+    selected: list[Grade] = []
     for place, grade in enumerate(row.grades):
         if _selects(rule, row, grade):
-            for part in parts(row.grades, place):
-                past = part.history
-                if past and (past.flaky or past.broken) and not past.quarantined:
-                    return True
-    return False
+            selected += parts(row.grades, place)
+    return selected
 
 
 # --- drops ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gradegate.errors import ConfigError, Mistake, NoPartsError
 from gradegate.files.git import head_of, repository_of
-from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
+from gradegate.gate.exit_codes import INCONCLUSIVE, PASS
 from gradegate.github.approval import approval
 from gradegate.github.artifact import fetched, keep
 from gradegate.github.changed_files import Filter
@@ -17,6 +17,7 @@ from gradegate.github.links import links
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, warn
 from gradegate.github.pull_request import with_pull_request
 from gradegate.github.step_files import Ending
+from gradegate.reports.delivery.deliver import remove_earlier
 from gradegate.reports.delivery.redact import at_door
 from gradegate.reports.format.escape import command, harmless, join_nonempty
 from gradegate.results.gate_changes import Approval
@@ -46,8 +47,9 @@ def main(environ: NamedTexts, cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     with Ending(environ) as ending:
-        event = read_event(environ)
         settings = from_inputs(environ, cwd)
+        mistakes = (*settings.mistakes, *remove_earlier(settings.run))
+        event = read_event(environ)
         settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
         if settings.run.shard:  # only the merge comments
             settings = replace(settings, comment="off")
@@ -56,8 +58,8 @@ def main(environ: NamedTexts, cwd: Path) -> int:
         if event.name == "pull_request_target":
             warn(step, TARGET)
         try:
-            if settings.mistakes:
-                raise ConfigError(*settings.mistakes)
+            if mistakes:
+                raise ConfigError(*mistakes)
             code = _run_shard(step) if settings.run.shard else _run(step)
         except ConfigError as e:
             said = ConfigError(*map(_with_key_line, at_door(e.mistakes, inputs=True)))
@@ -97,9 +99,7 @@ def _run(step: Step) -> int:
     with fetched(step) as own:
         delivered = _delivered(own)
     decision = delivered.decision
-    code = exit_code(decision)
-    if decision.outcome is GateOutcome.NOT_RUN and step.settings.on_missing_secrets == "neutral":
-        code = PASS
+    code = delivered.code(neutral=step.settings.on_missing_secrets == "neutral")
     if decision.run.interrupted:  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
     console, *documents = delivered.documents

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradegate.config.load import DEFAULT_CONFIGS
 from gradegate.core.settings import ActionSettings, Settings
-from gradegate.structs import JsonObject, NamedTexts
+from gradegate.structs import NamedTexts
 
 MATRIX = "GRADEGATE_MATRIX"  # the context `matrix` as JSON; action.yml sets it
 WORKFLOW = re.compile(
@@ -34,7 +34,9 @@ def key_of_gate(settings: Settings) -> str:
 def shown_gate(settings: ActionSettings) -> str:
     """The gate as its comment names it: the input `comment-key`, else the job with its matrix, as GitHub shows it."""
     environ = settings.run.environ
-    values = ", ".join(map(str, _matrix(environ).values()))
+    values = ", ".join(
+        json.loads(text) if text.startswith('"') else text for text in _matrix(environ).values()
+    )
     job = environ.get("GITHUB_JOB", "")
     return settings.comment_key or (f"{job} ({values})" if values else job)
 
@@ -45,13 +47,16 @@ def workflow_file(environ: NamedTexts) -> str:
     return workflow["file"] if workflow else ""
 
 
-def _matrix(environ: NamedTexts) -> JsonObject:
-    """The values of the job's matrix; empty where it has none, or where the Action is not told."""
+def _matrix(environ: NamedTexts) -> NamedTexts:
+    """The values of the job's matrix as JSON; empty if unreadable."""
     try:
         values = json.loads(environ.get(MATRIX, ""))
-    except ValueError:
+        return {
+            name: json.dumps(value, ensure_ascii=False, sort_keys=True)
+            for name, value in values.items()
+        }
+    except (ValueError, AttributeError, RecursionError):
         return {}
-    return values if isinstance(values, dict) else {}
 
 
 def _hashed(value: Any) -> str:

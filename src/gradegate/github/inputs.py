@@ -248,8 +248,8 @@ def moved(given: JsonObject) -> Moved:
             found.drop |= {it for it in given if it.lower() == "repeat"}
         elif do == "gate" and re.fullmatch(r"\d{1,2}(\.\d+)?|100", text):
             if least is None:
-                share = float(text) / 100
-                found.gate = ("min-pass-rate", share) if share < 1 else None
+                share = float(f"{text}e-2")
+                found.gate = ("min-pass-rate", share)
                 if 0 < share < 0.01:
                     found.left.append(
                         (

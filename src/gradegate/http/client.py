@@ -130,7 +130,7 @@ class Client:
         ``headers`` say so. Raises ProviderError when there is no answer within a few seconds.
         """
         form = "form" in headers.get("Content-Type", "")
-        self.guard.check(url, headers, _written(body, form))
+        self.guard.check(method, url, headers, _written(body, form))
         content = _written(body and {**body, **secret}, form)
         with self._making:
             if self._aside is None:
@@ -173,7 +173,7 @@ class Client:
         for what it has only begun, at the same host; the response is the one that has ended.
         """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        self.guard.check(url, headers, content)
+        self.guard.check(method, url, headers, content)
         own = {name.lower() for name in headers}
         # A token is minted for a request that is sent; another credential says whose replies of the cache may be believed.
         field = {} if callable(credential) else _under(own, credential)
@@ -183,9 +183,9 @@ class Client:
         if known is not None:  # whether a run is stopped or its budget used up: this costs nothing
             return known
         if callable(credential):
-            self.guard.check_signed(url, headers)
+            self.guard.check_signed(method, url, headers)
             field = _under(own, credential())
-        self.guard.check_field(url, headers, field)
+        self.guard.check_field(method, url, headers, field)
         ask = replace(ask, headers={**field, **headers})
         # Kept while it waits to ask again, so that a host which is overrun is asked by fewer
         with self._free:
@@ -215,6 +215,7 @@ class Client:
                 )
             self._deadlines.pause(pause)
             pause = min(pause * 2, LONGEST_LOOK)
+            self.guard.check_field("GET", url, NOTHING, ask.headers)
             looked = self._try(replace(ask, method="GET", url=url, content=None), deadline)
             if isinstance(looked, ProviderError) and _is_final(looked):
                 raise looked

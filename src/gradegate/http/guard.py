@@ -29,7 +29,9 @@ class Guard:
 
     egress: Egress = Egress()
 
-    def check(self, url: str, headers: Mapping[str, str], content: bytes | None) -> None:
+    def check(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
+    ) -> None:
         """Raises ProviderError for a credential in what is beside the credential field of a request.
 
         Headers may hold one of no vendor where their host may have it, and an address the one that it is made of.
@@ -44,7 +46,11 @@ class Guard:
         shown = "\n".join(headers.values())
         rest = "\n".join([*headers, body])
         for names, traces in self._sought:
-            heads = any(all(self.egress.heads(name, place) for place in places) for name in names)
+            heads = any(
+                all(self.egress.heads(name, place) for place in places)
+                and self.egress.fits_request(name, method, url)
+                for name in names
+            )
             leads = any(self.egress.is_address(name, url) for name in names)
             if (
                 traces.shows(rest)
@@ -53,18 +59,25 @@ class Guard:
             ):
                 raise _withheld(names[0])
 
-    def check_field(self, url: str, headers: Mapping[str, str], field: Mapping[str, str]) -> None:
-        """Raises ProviderError for a credential field with a credential that does not go to the host."""
+    def check_field(
+        self, method: str, url: str, headers: Mapping[str, str], field: Mapping[str, str]
+    ) -> None:
+        """Raises ProviderError for a credential field with a credential that does not go to the host, or not in this request."""
         text = "\n".join(field.values())
         for names, traces in self._sought if text and self._all.shows(text) else ():
+            if not traces.shows(text):
+                continue
             places = addresses(url, headers)
-            if traces.shows(text) and not any(
-                all(self.egress.carries(it, place) for place in places) for it in names
-            ):
-                raise ProviderError(
-                    f"the request holds {names[0]}, which must not go to this host",
-                    Trouble.WITHHELD,
-                )
+            fitting = [
+                name
+                for name in names
+                if all(self.egress.reaches_host(name, place) for place in places)
+            ]
+            if not fitting:
+                what = f"the request holds {names[0]}, which must not go to this host"
+                raise ProviderError(what, Trouble.WITHHELD)
+            if not any(self.egress.fits_request(name, method, url) for name in fitting):
+                raise ProviderError(strange_request(names[0], method, url), Trouble.WITHHELD)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -92,8 +105,10 @@ class Guard:
     def _all(self) -> Traces:
         return Traces.whole(text for text in self._named if len(text) >= LEAST)
 
-    def check_signed(self, url: str, headers: Mapping[str, str]) -> None:
-        """Raises ProviderError for a request that a token is to sign and that is meant for another host than its address says."""
+    def check_signed(self, method: str, url: str, headers: Mapping[str, str]) -> None:
+        """Raises ProviderError for a request that a token is to sign and that no provider makes, or whose headers name another host."""
+        if not self.egress.fits_signed(method, url):
+            raise ProviderError(strange_request("a token", method, url), Trouble.WITHHELD)
         if len({host_at(at) for at in addresses(url, headers)}) > 1:
             raise ProviderError(
                 "the header Host names another host, and tokens never go there", Trouble.SETUP
@@ -109,6 +124,12 @@ class Guard:
                 else f"; allow it in the workflow: `allowed-hosts: {name}`"
             )
             raise ProviderError(f"{name} is not called: {objection}{cure}", Trouble.SETUP)
+
+
+def strange_request(key: str, method: str, url: str) -> str:
+    """The message that a key may go to a host, but not in this request."""
+    parts = urlsplit(url)
+    return f"{key} does not go into `{method} {parts.path or '/'}` at {parts.hostname}: no provider makes this request there"
 
 
 def _withheld(what: str) -> ProviderError:

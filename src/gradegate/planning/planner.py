@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -314,7 +315,11 @@ def plan(suites: Sequence[Located], settings: Settings, client: Client) -> Plan:
             )
         ),
         keys=tuple(
-            dict.fromkeys(KeyUse(name, it.host) for it in pool.values() for name in it.keys)
+            dict.fromkeys(
+                KeyUse(name, it.host, it.kind, urlsplit(it.url).path)
+                for it in pool.values()
+                for name in it.keys
+            )
         ),
         about={
             located.suite.file: located.suite.about for located in suites if located.suite.about

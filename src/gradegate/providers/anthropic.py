@@ -12,7 +12,7 @@ from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import base_url, need_model, own_headers, post
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
 VERSION = "2026-10-21"
@@ -26,7 +26,13 @@ _IDS = {
     "organization_id": "ANTHROPIC_ORGANIZATION_ID",
     "service_account_id": "ANTHROPIC_SERVICE_ACCOUNT_ID",
 }
-_VENDOR = Vendor(_KEYS, ("api.anthropic.com",), ("ANTHROPIC_BASE_URL",), ids=tuple(_IDS.values()))
+_VENDOR = Vendor(
+    _KEYS,
+    ("api.anthropic.com",),
+    ("ANTHROPIC_BASE_URL",),
+    ids=tuple(_IDS.values()),
+    requests=("POST /v1/messages", "POST /v1/chat/completions"),
+)
 FEDERATION = Federation(
     "Anthropic",
     "https://api.anthropic.com/v1/oauth/token",

@@ -15,7 +15,7 @@ from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import ACCESS, Model, base_url, own_headers
 from gradegate.providers.api.openai_chat import SENT, Completions, reasons
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
 # The latest dated version that is not a preview; it has structured output
@@ -25,7 +25,21 @@ _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
 # Whose a host below openai.azure.com is cannot be told from its name: the environment names the one that is meant.
 _IDS = {"client_id": "AZURE_CLIENT_ID", "tenant": "AZURE_TENANT_ID"}
-_VENDOR = Vendor(_KEYS, (), (*_BASES, *_HOSTS), ids=tuple(_IDS.values()))
+_VENDOR = Vendor(
+    _KEYS,
+    (),
+    (*_BASES, *_HOSTS),
+    ids=tuple(_IDS.values()),
+    requests=tuple(
+        f"POST {path}"
+        for task in ("chat/completions", "embeddings")
+        for path in (
+            f"/openai/deployments/{{deployment}}/{task}?api-version={{version}}",
+            f"/openai/v1/{task}",
+            f"/openai/v1/{task}?api-version=preview",
+        )
+    ),
+)
 FEDERATION = Federation(
     "Microsoft Entra ID",
     "https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token",

@@ -33,7 +33,7 @@ from gradegate.providers.api.json_http import (
 )
 from gradegate.providers.api.prices import price
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
@@ -47,6 +47,11 @@ VENDOR = Vendor(
     addresses=_ADDRESSES,
     signing=((_ACCESS, "accessKeyId"), (_SECRET, "secretAccessKey"), (_SESSION, "sessionToken")),
     forms=(rf"bedrock-(?:agent-)?runtime(?:-fips)?\.{REGION}\.amazonaws\.com",),
+    requests=(
+        "POST /model/{model}/converse",
+        "POST /retrieveAndGenerate",
+        "POST /openai/v1/chat/completions",
+    ),
 )
 # Served by an API in OpenAI's form at another host, and not by Converse.
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")

@@ -10,7 +10,7 @@ from gradegate.files.documents import table
 from gradegate.providers.api.chat_model import Service
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 
 _OPENROUTER = Federation(
     "OpenRouter",

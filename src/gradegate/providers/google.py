@@ -15,6 +15,7 @@ from gradegate.providers.api.gemini import OPTIONS, Gemini
 from gradegate.providers.api.json_http import (
     ACCESS,
     base_url,
+    must_be,
     need_key,
     need_model,
     own_headers,
@@ -22,13 +23,23 @@ from gradegate.providers.api.json_http import (
 )
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 _BASES = ("GOOGLE_API_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
 _HOST = "generativelanguage.googleapis.com"
-_VENDOR = Vendor(_KEYS, (_HOST,), (*_BASES, "GOOGLE_API_HOST"))
+_VENDOR = Vendor(
+    _KEYS,
+    (_HOST,),
+    (*_BASES, "GOOGLE_API_HOST"),
+    requests=(
+        "POST /{version}/models/{model}:generateContent",
+        "POST /{version}/models/{model}:batchEmbedContents",
+        "POST /{version}/openai/chat/completions",
+        "POST /{version}/openai/embeddings",
+    ),
+)
 _EMBEDDING = ("taskType", "outputDimensionality", "title")
 
 
@@ -83,10 +94,8 @@ def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
     base = base_url(
         setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
     )
-    root = (
-        base
-        if base.endswith(("/v1", "/v1beta", "/v1alpha"))
-        else f"{base}/{config.get('apiVersion') or 'v1beta'}"
-    )
+    version = str(config.get("apiVersion") or "v1beta")
+    must_be("version", version, r"v\d\w{0,20}", setting, "write v1 or v1beta")
+    root = base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{version}"
     url = f"{root}/models/{quote(model, safe='')}:{task}"
     return url, Headers(own_headers(config), {"x-goog-api-key": need_key(setting, *_KEYS)})

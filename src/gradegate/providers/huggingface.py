@@ -26,12 +26,20 @@ from gradegate.providers.api.json_http import (
     vector,
 )
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
 ROUTER = "https://router.huggingface.co/hf-inference/models"
 _KEYS = ("HF_TOKEN", "HF_API_TOKEN")
-_VENDOR = Vendor(_KEYS, ("router.huggingface.co",))
+_VENDOR = Vendor(
+    _KEYS,
+    ("router.huggingface.co",),
+    requests=tuple(
+        f"POST /hf-inference/models/{model}{task}"
+        for model in ("{model}", "{owner}/{model}")
+        for task in ("", "/pipeline/feature-extraction", "/pipeline/sentence-similarity")
+    ),
+)
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiEndpoint", "headers", "passthrough")
 _TEXT = tuple(
     "top_k top_p temperature repetition_penalty max_new_tokens max_time return_full_text num_return_sequences do_sample".split()

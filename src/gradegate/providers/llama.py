@@ -11,7 +11,7 @@ from gradegate.http.client import Headers, bearer
 from gradegate.providers.api.chat_api import is_count, picked
 from gradegate.providers.api.json_http import Model, base_url, count, one_text, own_headers
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 
 TOKENS = 512
 SENT = tuple(
@@ -25,7 +25,7 @@ class Llama(Model):
     """The model that the server has, at ``{base}/completion``."""
 
     options = (*SENT, "apiBaseUrl", "apiKey", "apiKeyEnvar", "headers")
-    vendor = Vendor(addresses=("LLAMA_BASE_URL",))
+    vendor = Vendor(addresses=("LLAMA_BASE_URL",), requests=("POST /completion",))
     rates = (0.0, 0.0)
 
     def __init__(self, setting: Setting) -> None:

@@ -12,11 +12,14 @@ from gradegate.providers.api.json_http import ACCESS, need_key, need_model, own_
 from gradegate.providers.api.openai_chat import Completions
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
 _VENDOR = Vendor(
-    ("MISTRAL_API_KEY",), ("api.mistral.ai",), ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL")
+    ("MISTRAL_API_KEY",),
+    ("api.mistral.ai",),
+    ("MISTRAL_API_HOST", "MISTRAL_API_BASE_URL"),
+    requests=("POST /v1/chat/completions", "POST /v1/embeddings"),
 )
 SENT = tuple(
     "temperature top_p top_k max_tokens min_tokens stop random_seed response_format tools tool_choice n "

@@ -25,10 +25,20 @@ from gradegate.providers.api.chat_model import ChatModel, Embeddings
 from gradegate.providers.api.content import Parts, Taken, ToolCall, ToolResult
 from gradegate.providers.api.json_http import base_url, count, need_model, own_headers, rows
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
-_VENDOR = Vendor(("OLLAMA_API_KEY",), ("ollama.com",), ("OLLAMA_BASE_URL",))
+_VENDOR = Vendor(
+    ("OLLAMA_API_KEY",),
+    ("ollama.com",),
+    ("OLLAMA_BASE_URL",),
+    requests=(
+        "POST /api/chat",
+        "POST /api/embed",
+        "POST /v1/chat/completions",
+        "POST /v1/embeddings",
+    ),
+)
 # Members of `options`, and what goes beside it.
 OPTIONS = tuple(
     "num_predict num_keep seed top_k top_p min_p tfs_z typical_p repeat_last_n temperature repeat_penalty "

@@ -15,7 +15,7 @@ from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.json_http import Model, need_model, own_headers, place
 from gradegate.providers.api.openai_chat import RESPONSES_SENT, SENT, Completions, Responses
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 
 _KEYS = ("OPENAI_API_KEY",)
 _HOST = "OPENAI_API_HOST"
@@ -24,7 +24,18 @@ _IDS = {
     "identity_provider_id": "OPENAI_IDENTITY_PROVIDER_ID",
     "service_account_id": "OPENAI_SERVICE_ACCOUNT_ID",
 }
-VENDOR = Vendor(_KEYS, ("api.openai.com",), (_HOST, *_BASES), ids=tuple(_IDS.values()))
+VENDOR = Vendor(
+    _KEYS,
+    ("api.openai.com",),
+    (_HOST, *_BASES),
+    ids=tuple(_IDS.values()),
+    requests=(
+        "POST /v1/chat/completions",
+        "POST /v1/responses",
+        "POST /v1/embeddings",
+        "POST /v1/moderations",
+    ),
+)
 # https://developers.openai.com/api/reference/workload-identity-federation
 FEDERATION = Federation(
     "OpenAI",
@@ -50,6 +61,7 @@ class OpenAiChat(ChatModel):
     siblings = SIBLINGS
     options = (*SENT, *ACCESS, *CHAT)
     vendor = VENDOR
+    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:chat:MODEL")
@@ -76,6 +88,7 @@ class OpenAiResponses(ChatModel):
         "response_format",
     )
     vendor = VENDOR
+    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:responses:MODEL")
@@ -90,6 +103,7 @@ class OpenAiEmbeddings(Embeddings):
 
     options = (*Embeddings.options, *ACCESS)
     vendor = VENDOR
+    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:embeddings:MODEL")
@@ -104,6 +118,7 @@ class OpenAiModeration(Model):
     rates = (0.0, 0.0)  # its use is free of charge
     options = tuple(ACCESS)
     vendor = VENDOR
+    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = setting.model or str(setting.config.get("model") or "omni-moderation-latest")

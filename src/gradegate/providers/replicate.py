@@ -25,7 +25,7 @@ from gradegate.providers.api.json_http import (
     own_headers,
 )
 from gradegate.providers.api.provider import PROVIDERS, Setting
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 
 _KEYS = ("REPLICATE_API_TOKEN", "REPLICATE_API_KEY")
 _OURS = ("apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "prompt")
@@ -41,7 +41,15 @@ class Replicate(Model):
     options = (*_OURS, *_INPUT)
     open = True
     siblings = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
-    vendor = Vendor(_KEYS, ("api.replicate.com",))
+    vendor = Vendor(
+        _KEYS,
+        ("api.replicate.com",),
+        requests=(
+            "POST /v1/predictions",
+            "POST /v1/models/{owner}/{model}/predictions",
+            "GET /v1/predictions/{id}",
+        ),
+    )
     rates = None
 
     def __init__(self, setting: Setting) -> None:

@@ -17,7 +17,7 @@ from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import ACCESS_TOKENS, FILE, access_token, strayed
 from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model, own_headers
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
 _KEYS = ("VERTEX_API_KEY", "GOOGLE_API_KEY")
@@ -26,11 +26,23 @@ _REGIONS = ("VERTEX_REGION", "GOOGLE_CLOUD_LOCATION")
 _HOST = "aiplatform.googleapis.com"
 _ANYWHERE = "global"
 _REGION = r"[a-z]{2,20}-[a-z]{2,20}\d{1,2}"
+_PUBLISHER = "projects/{project}/locations/{region}/publishers/{publisher}"
 VENDOR = Vendor(
     (*_KEYS, *ACCESS_TOKENS, FILE),
     (_HOST,),
     ("VERTEX_API_HOST",),
     (rf"{_REGION}-aiplatform\.googleapis\.com", r"aiplatform\.(?:us|eu)\.rep\.googleapis\.com"),
+    requests=(
+        "POST /{version}/projects/{project}/locations/{region}/endpoints/openapi/chat/completions",
+        *(
+            f"POST /{{version}}/{place}/models/{{model}}:{task}"
+            for place, task in (
+                ("publishers/google", "generateContent"),
+                (_PUBLISHER, "generateContent"),
+                (_PUBLISHER, "rawPredict"),
+            )
+        ),
+    ),
 )
 ANTHROPIC_VERSION = "vertex-2023-10-16"
 _PROMPTFOOS = {

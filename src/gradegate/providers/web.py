@@ -82,12 +82,12 @@ class Web(Provider):
             *parts.query.values(),
             *strings(parts.body),
         )
-        self._method = str(
+        self.method = str(
             config.get("method") or ("GET" if self._parts.body is None else "POST")
         ).upper()
-        if not re.fullmatch(r"[A-Z]{1,20}", self._method):
+        if not re.fullmatch(r"[A-Z]{1,20}", self.method):
             raise ConfigError.at(
-                f"`{self._method}` is not an HTTP method", origin, "write one, such as GET or POST"
+                f"`{self.method}` is not an HTTP method", origin, "write one, such as GET or POST"
             )
         self._client = setting.client
         try:
@@ -197,7 +197,7 @@ class Web(Provider):
                 f"the variables of the test turn {self.host} into another host", Trouble.SETUP
             )
         headers = {**({"Content-Type": kind} if kind else {}), **headers}
-        answer = self._client.send(self._method, url, headers=headers, body=body)
+        answer = self._client.send(self.method, url, headers=headers, body=body)
         if not answer.is_success:
             raise refusal(answer)
         # The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error.

@@ -54,13 +54,16 @@ class AskedModel(Readable):
 
 
 class KeyUse(Readable):
-    """A variable of the environment whose value goes to a host."""
+    """A variable of the environment whose value goes to a host, which kind of provider sends it, and the path that is asked."""
 
     name: str
     host: str
+    kind: str = ""
+    path: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} -> {self.host}"
+        kind = f"{self.kind}, " if self.kind else ""
+        return f"{self.name} -> {kind}{self.host}{self.path}"
 
 
 class ReaskReport(Readable):

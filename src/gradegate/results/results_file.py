@@ -63,10 +63,14 @@ def reread(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
     return replace(value(Decision, results), blocking=blocking), results.links
 
 
+_Party = tuple[str, str, str]
+
+
 class _Answer(CaseLine):
     """A case of the base: without a key, there is nothing that it could be compared by."""
 
     key: Sha256
+    parties: tuple[()] | tuple[_Party, _Party] = ()
 
 
 class _Base(Head):

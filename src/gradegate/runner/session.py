@@ -17,11 +17,13 @@ from gradegate.core.provider_spec import NOTHING
 from gradegate.core.settings import Settings
 from gradegate.files.plain_files import Place
 from gradegate.gate.decision import decide, is_whole, withheld
+from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.providers.api import readiness as ready
 from gradegate.providers.cache.access import remembered
 from gradegate.reports.delivery.deliver import (
     check_inputs,
     check_outputs,
+    named_inputs,
     places,
     render,
     write,
@@ -95,7 +97,7 @@ class Session(FrozenStruct):
         where = places(outputs, settings.cwd, settings.environment)
         awaited = ready.read(settings.ready, settings.environ)
         prepared = prepare_merge(settings) if settings.merge else prepare(settings, choose)
-        check_inputs(where, prepared.inputs.union(inputs))
+        check_inputs(where, prepared.inputs.union(inputs), named_inputs(settings))
         return cls(settings, prepared, where, spare(prepared), awaited)
 
     def wait(self) -> str:
@@ -138,6 +140,14 @@ class Delivered(FrozenStruct):
     def written(self) -> list[str]:
         """The report files that are there."""
         return sorted(self.files - self.failures.keys())
+
+    def code(self, *, neutral: bool = False) -> int:
+        """The exit code of the decision, but no 0 where a report is missing. ``neutral``: a run without keys is one that passes."""
+        is_neutral = neutral and self.decision.outcome is GateOutcome.NOT_RUN
+        missing = self.files & self.failures.keys()
+        return (PASS if is_neutral else exit_code(self.decision)) or (
+            INCONCLUSIVE if missing else PASS
+        )
 
 
 def deliver(

@@ -22,7 +22,7 @@ from gradegate.sandbox.rights import DUMPABLE, LINUX, give_up, hide, limit, prct
 _SUBREAPER, _DEATH = 36, 1  # of prctl(2)
 TAIL = 4096  # bytes of what was printed
 GONE = 3.0  # seconds until what was killed is gone
-SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - where everybody may leave files
+SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/var/lock")  # noqa: S108 - where everybody may leave files
 CLEARED = 5  # seconds in which they are removed
 
 

@@ -12,7 +12,6 @@ from typing import Self
 from gradegate.security.hosts import (
     Address,
     Host,
-    Vendor,
     allowed,
     bound_by,
     host_at,
@@ -21,6 +20,7 @@ from gradegate.security.hosts import (
     refused,
 )
 from gradegate.security.secrets import is_runners, sounds_secret
+from gradegate.security.vendors import Vendor
 from gradegate.structs import replace
 
 METADATA = (
@@ -72,25 +72,52 @@ class Egress:
 
     def heads(self, name: str, url: str) -> bool:
         """Whether any header of a request may hold the value of a variable."""
-        return not self.is_vendors(name) and not is_runners(name) and self.carries(name, url)
+        return not self.is_vendors(name) and not is_runners(name) and self.reaches_host(name, url)
 
-    def carries(self, name: str, url: str, *, listed: bool = False) -> bool:
+    def fits_request(self, name: str, method: str, url: str) -> bool:
+        """Whether a request with the value of a variable is one that providers make, where it goes to a vendor.
+
+        So no option of a config sends a key to another API of the same host. For a key of no vendor, this holds where keys are bound.
+        """
+        owners = self._owners(name)
+        if not owners and not (self.bound and self.is_credential(name)):
+            return True
+        at_owner = [vendor for vendor in owners if self._serves(vendor, url)]
+        return self._is_made(at_owner or self.vendors(), method, url)
+
+    def fits_signed(self, method: str, url: str) -> bool:
+        """Whether a request that a token or a signing key signs is one that providers make, where it goes to a vendor."""
+        return self._is_made(self.vendors(), method, url)
+
+    def _is_made(self, vendors: Iterable[Vendor], method: str, url: str) -> bool:
+        serving = [vendor for vendor in vendors if self._serves(vendor, url)]
+        return not serving or any(vendor.makes(method, url, self.variables) for vendor in serving)
+
+    def _serves(self, vendor: Vendor, url: str) -> bool:
+        """Whether an address is a vendor's. Where keys are bound, so is one that the environment gives to it, unless the workflow lists the host."""
+        if vendor.owns(url):
+            return True
+        return self.bound and not self._is_listed(url) and vendor.is_set(url, self.variables)
+
+    def _is_listed(self, url: str) -> bool:
+        """Whether the workflow lists the host of an address."""
+        return any(host.takes(url) for host in self.hosts)
+
+    def _owners(self, name: str) -> list[Vendor]:
+        """The vendors whose key a variable holds, or who signs in at them."""
+        return [vendor for vendor in self.vendors() if name in (*vendor.keys, *vendor.ids)]
+
+    def reaches_host(self, name: str, url: str, *, listed: bool = False) -> bool:
         """Whether the value of a variable may go to the host of an address.
 
         A credential of no vendor goes where the environment leads providers, too; ``listed``: where the workflow lists hosts alone.
         """
-        if (
-            not self.bound
-            or any(host.takes(url) for host in self.hosts)
-            or _leads(self.variables.get(name, ""), url)
-        ):
+        if not self.bound or self._is_listed(url) or _leads(self.variables.get(name, ""), url):
             return True
-        vendors = tuple(self.vendors())
-        own = [vendor for vendor in vendors if name in (*vendor.keys, *vendor.ids)]
-        if own:
-            return any(vendor.takes(url, self.variables) for vendor in own)
+        if owners := self._owners(name):
+            return any(vendor.takes(url, self.variables) for vendor in owners)
         free = not listed and self.is_credential(name) and not is_runners(name)
-        return free and any(vendor.is_set(url, self.variables) for vendor in vendors)
+        return free and any(vendor.is_set(url, self.variables) for vendor in self.vendors())
 
     def objection(self, name: str, address: Address | None = None) -> str:
         """Why a host may not be asked, or nothing. ``address`` is what its name led to, where that is known."""

@@ -52,6 +52,7 @@ class Repository:
             shutil.copy(made, self.step.workspace / ".answers")
         (gate,) = (step for step in jobs["gate"]["steps"] if step.get("id") == "gate")
         self.step.environ = dict.fromkeys(gate["env"], "")  # secrets that nobody has set yet
+        self.step.environ["GITHUB_RUN_ID"] = str(4711 + self.step.runs)
         given = {name.replace("-", "_"): FILLED.get(value, value) for name, value in gate["with"].items()}
         return self.step.run(**given, github_token="ghs_actions")
 

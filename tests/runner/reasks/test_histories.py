@@ -282,6 +282,21 @@ def test_a_rule_about_flaky_cases_alone_has_a_history(gate, llm):
     assert pull(gate, llm, config, {})[0].code == 1
 
 
+def test_a_history_that_knows_none_of_the_rules_cases_is_no_history_for_it(gate, llm):
+    config = steady(llm, **{"max-flaky": 0})
+    earlier(gate, llm, {**config, "gate": {"max-flaky": 3}}, 1)
+    assert pull(gate, llm, config, {})[0].code == 0
+    selects_one = steady(llm, **{"max-flaky": 0, "select": {"description": "new 2"}})
+    for number in (2, 1, 0):
+        for changed in (config, selects_one):
+            changed["tests"][number]["description"] = f"new {number}"
+        ran, _ = pull(gate, llm, selects_one, {})
+        assert (ran.code, ran.results["reason"]) == (3, "steady: there is no history that shows which cases are flaky")
+        assert pull(gate, llm, config, {})[0].code == (0 if number else 3)
+    rule = on_default_branch(gate, config).results["rules"][1]
+    assert (rule["outcome"], rule["reason"]) == (None, "the default branch has no history of its cases yet")
+
+
 def test_a_rule_about_flaky_cases_without_a_history_is_inconclusive(gate, llm):
     config = steady(llm, **{"max-flaky": 1})
     llm.reply = by("m1", scripted({}))

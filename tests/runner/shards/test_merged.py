@@ -117,7 +117,8 @@ def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
     assert len(llm.requests) == before
     assert (merged_code, timeless(merged)) == (code, timeless(whole))
     assert "JUDGE_API_KEY" in merged["hidden"]
-    assert merged["keys"] == [{"name": "JUDGE_API_KEY", "host": whole["asked"][-1]["host"]}]
+    place = {"host": whole["asked"][-1]["host"], "kind": "openai:chat", "path": "/v1/chat/completions"}
+    assert merged["keys"] == [{"name": "JUDGE_API_KEY", **place}]
 
 
 def test_what_is_compared_is_asked_in_one_shard(sharded, llm):

@@ -251,14 +251,9 @@ def marked_lines(
 def quoted_lines(text: str) -> list[str]:
     """Every line without marks of quotations and lists; whoever asks holds them against the context. Raises Unreadable."""
     lines = [prose.unmarked(line.lstrip("> "))[0] for line in _filled(text)]
-    if any(map(is_question, lines)):
+    if any("QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "") for line in lines):
         raise Unreadable("a line of it is a question")
     return lines
-
-
-def is_question(line: str) -> bool:
-    """Whether a line ends in a question mark, perhaps inside closing signs."""
-    return "QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "")
 
 
 def item_lines(text: str) -> list[str]:
@@ -271,10 +266,10 @@ def item_lines(text: str) -> list[str]:
     return [bare.strip(prose.WRAPPING) for _, bare, _ in lines]
 
 
-def question_line(text: str) -> str:
-    """The question that is the one line of a text. Raises Unreadable."""
+def single_line(text: str) -> str:
+    """The one line of a text. Raises Unreadable."""
     lines = _filled(text)
     line = prose.unmarked(lines[0])[0].strip(prose.WRAPPING)
-    if len(lines) > 1 or not prose.is_plain(text) or not is_question(line):
-        raise Unreadable("it is neither an object nor one line with a question")
+    if len(lines) > 1 or not prose.is_plain(text) or not prose.has_words(line):
+        raise Unreadable("it is neither an object nor one line")
     return line

@@ -18,11 +18,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from gradegate.github.action import main as action
-    from gradegate.github.inputs import handed
+    from gradegate.github.inputs import ENV, from_inputs, handed
     from gradegate.github.step_files import Ending
+    from gradegate.reports.delivery.deliver import remove_earlier
 
     with Ending(os.environ):
-        environ, cwd = handed(os.environ), here()
+        cwd = here()
+        try:
+            environ = handed(os.environ)
+        except ConfigError:  # an event can fill a variable: its text decides nothing about reports
+            remove_earlier(from_inputs(handed({**os.environ, ENV: ""}), cwd).run)
+            raise
         os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
         if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it
             raise ConfigError.at(

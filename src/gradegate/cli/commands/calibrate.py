@@ -6,6 +6,7 @@ from functools import partial
 
 from gradegate.cli import parser as flags
 from gradegate.cli.output import complain, here
+from gradegate.gate.exit_codes import INCONCLUSIVE, PASS
 
 ABOUT = "compare a grader with human labels, and suggest `noise`"
 
@@ -29,4 +30,4 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.writelines(text)
     for failure in failures.values():
         complain(failure)
-    return calibration.exit_code(found)
+    return calibration.exit_code(found) or (INCONCLUSIVE if failures else PASS)

@@ -54,6 +54,7 @@ _INPUTS = {
     "runs": "repeat-min-pass",
 }  # by the key of the gate
 Gate = tuple[str, float | str]  # a key of the gate with its value
+_ALL: Gate = ("min-pass-rate", 1.0)  # what a config without a gate asks for
 ABOUT = "show as a diff what promptfoo configs and workflows need; makes no call"
 CONCURRENCY = "max-concurrency"
 
@@ -233,7 +234,8 @@ class Migration(Struct):
     def _tell_variables(self, edits: Edits, place: Steps) -> None:
         """Say which variables at a place decide in promptfoo, and not here."""
         decides = PROMPTFOO_VARIABLES.keys() & mapping_at(edits.wanted, *place).keys()
-        if "min-pass-rate" in mapping_at(edits.wanted, "gate"):
+        share = _share(edits)
+        if share and share in mapping_at(edits.wanted, "gate").items():
             decides -= {_SHARE}
         for name in sorted(decides):
             where = edits.origin([*place, name])
@@ -257,7 +259,7 @@ class Migration(Struct):
         for path in dict.fromkeys(path for run, _ in self._runs for path in _configs(run)):
             if edits := self._config(path):
                 self._change_keys(edits)
-        self._write_gates()
+            self._write_gate(path)
         for run, origin in self._runs:
             for path in _configs(run):
                 self._write_grader(path, replace(run, configs=(str(path),)), origin)
@@ -345,7 +347,7 @@ class Migration(Struct):
         return None
 
     def _change_keys(self, edits: Edits) -> None:
-        """Rename what promptfoo ignores, and write the share of `env` that it reads into the gate."""
+        """Rename what promptfoo ignores."""
         for place, assertion in list(_assertions(edits.wanted)):
             kind = GRADERS.find(str(assertion.get("type")).removeprefix("not-"))
             value = assertion.get("value")
@@ -355,21 +357,25 @@ class Migration(Struct):
                 what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
                 cure = "promptfoo ignores this `value`; check that you want it"
                 self._tell(what, edits.origin([*place, "value"]), cure)
-        share = moved({_SHARE_INPUT: mapping_at(edits.wanted, "env").get(_SHARE)}).gate
-        if share and "gate" not in edits.wanted:
-            edits.change([], put={"gate": dict([share])})
-        self._tell_variables(edits, ["env"])
 
-    def _write_gates(self) -> None:
-        """Write into each config what its steps want in its gate, if all of them want the same."""
-        for path, wanted in self._gates.items():
-            keys = {gate: origin for gate, origin in wanted.items() if gate}
-            config = self._config(path) if keys else None
-            if config is not None and len(wanted) == 1 and "gate" not in config.wanted:
-                config.change([], put={"gate": dict([*keys])})
-            else:
-                for gate, origin in keys.items():
-                    self._tell_gate(gate, origin)
+    def _write_gate(self, path: Path) -> None:
+        """Write the strictest of what the `env` and the steps of a config want into its gate; what is left out is told."""
+        steps = self._gates.get(path, {})
+        config = self._config(path)
+        share = _share(config) if config else None
+        wanted = {gate or share or _ALL for gate in steps or [None]}
+        if share:
+            wanted.add(share)
+        comparable = len(wanted) == 1 or all(key == _ALL[0] for key, _ in wanted)
+        strictest = max(wanted) if comparable else _ALL
+        writable = config is not None and "gate" not in config.wanted
+        if config and writable and (share or strictest != _ALL):
+            config.change([], put={"gate": dict([strictest])})
+        for gate, origin in steps.items():
+            if gate and not (writable and gate == strictest):
+                self._tell_gate(gate, origin)
+        if config:
+            self._tell_variables(config, ["env"])
 
     def _tell(self, what: str, origin: Origin, cure: str) -> None:
         self.left.append(Mistake(what, origin, cure))
@@ -379,12 +385,17 @@ class Migration(Struct):
         key, value = gate
         shown = value if isinstance(value, str) else f"{value:.10g}"
         cure = f"write `gate: {{{key}: {shown}}}` into the config"
-        what = f"`{_INPUTS[key]}` is left out: its config has a gate, is not known here, or is run by another step without it"
+        what = f"`{_INPUTS[key]}` is left out: its config has a gate or is not known here, or its `env` or another step is stricter"
         self._tell(what, origin, cure)
 
     def _tell_mistakes(self, mistakes: Iterable[Mistake], origin: Origin) -> None:
         """Mistakes of a run; ``origin`` is the place of those without one."""
         self.left += [replace(it, origin=it.origin or origin) for it in mistakes]
+
+
+def _share(config: Edits) -> Gate | None:
+    """What the `env` of a config asks for."""
+    return moved({_SHARE_INPUT: mapping_at(config.wanted, "env").get(_SHARE)}).gate
 
 
 def _assertions(

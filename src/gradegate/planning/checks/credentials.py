@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gradegate.core.policy import Note
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.http.guard import FRAMING, LEAST, addresses
+from gradegate.http.guard import FRAMING, LEAST, addresses, strange_request
 from gradegate.providers.api.json_http import host_of
 from gradegate.providers.api.provider import Provider
 from gradegate.security.egress import PRIVATE, Egress
@@ -29,12 +29,22 @@ def check(provider: Provider, egress: Egress) -> None:
     if any(str(name).strip().lower() == FRAMING for name in headers):
         what = f"the header `{FRAMING}` of `{provider.name}` sets where a request ends, which gradegate does itself"
         raise ConfigError.at(what, provider.origin, "remove it")
+    overriding = [str(name) for name in headers if _overrides_method(str(name))]
+    if overriding and provider.uses:
+        what = f"the header `{overriding[0]}` of `{provider.name}` makes another request of one with a key"
+        raise ConfigError.at(what, provider.origin, "remove it")
     places = addresses(provider.url, headers)
     mistakes: dict[Mistake, None] = {}
     for use in sorted(provider.uses):
         mistakes |= dict.fromkeys(_mistakes(use, provider, egress, places))
     if mistakes:
         raise ConfigError(*mistakes)
+
+
+def _overrides_method(header: str) -> bool:
+    """Whether servers may take a header's value for the method of a request."""
+    name = header.strip().lower()
+    return name.startswith("x-http-method") or name == "x-method-override"
 
 
 def written_keys(suite: Suite) -> Iterator[Note]:
@@ -82,6 +92,12 @@ def _mistakes(
             what = "`http:` is for applications and sends no vendor's key"
             cure = "give the gateway's key its own variable name, or use the vendor's provider"
         yield Mistake(f"{would}: {what}", provider.origin, cure)
+    elif egress.is_vendors(name) and not (
+        name in provider.vendor.keys or provider.takes_keys_of_hosts
+    ):
+        cure = f"name a key of its own, or use the provider that {name} belongs to"
+        what = f"`{provider.name}` would send {name}, which is another vendor's key"
+        yield Mistake(what, provider.origin, cure)
     elif (
         sent not in (FIELD, HEADER)
         and egress.is_credential(name)
@@ -91,13 +107,16 @@ def _mistakes(
         yield Mistake(f"{would}: a credential is sent only in headers", provider.origin, cure)
     else:
         for url in places:
-            if not egress.carries(name, url, listed=not provider.fields):
+            if not egress.reaches_host(name, url, listed=not provider.fields):
                 host = host_of(url)
                 what = f"`{provider.name}` would send {name} to {host}, which is not a host of that key"
                 cure = _allow(host)
                 if not egress.is_vendors(name):
                     cure += f", or, if it is not a secret, `allowed-env: {name}`"
                 yield Mistake(what, provider.origin, cure)
+        if not egress.fits_request(name, provider.method, provider.url):
+            what = f"`{provider.name}`: {strange_request(name, provider.method, provider.url)}"
+            yield Mistake(what, provider.origin, "correct the address in its config")
 
 
 def _allow(host: str) -> str:

@@ -1,5 +1,6 @@
 """A chat model behind HTTP: a shape says what is asked and answered, the provider where, who asks and what it costs."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
@@ -27,7 +28,7 @@ from gradegate.providers.api.openai_chat import SENT, Completions
 from gradegate.providers.api.prices import PRICES, is_number
 from gradegate.providers.api.provider import Provider, Setting, secret, split_id
 from gradegate.providers.cache.call import named_model, paid
-from gradegate.security.hosts import Vendor
+from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
 ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the option `structured`
@@ -204,6 +205,7 @@ class Service(FrozenStruct):
     unsupported: Mapping[str, str] = {}
     embeds: bool = False
     chats: bool = True
+    also: tuple[str, ...] = ()  # other paths of its API in OpenAI's form
     keyless: bool = False  # a server of one's own may ask for no key
     open: bool = False  # any parameter of a model goes into the request
     tells_cost: bool = False
@@ -253,11 +255,18 @@ class Service(FrozenStruct):
             if self.base.removeprefix("https://").startswith(f"{{{option}}}")
         )
         ids = tuple(self.federation.ids.values()) if self.federation else ()
+        path = self.below or re.sub(r"^\{\w+\}", "", place.path)
+        requests = [*self.also]
+        if self.chats:
+            requests.append(f"{path}/chat/completions")
+        if self.embeds or not self.chats:
+            requests.append(f"{path}/embeddings")
         return Vendor(
             self.keys,
             (str(place.hostname),) if is_own_host else (),
             (*self.addresses, *address_variables),
             ids=ids,
+            requests=tuple(f"POST {request}" for request in requests),
         )
 
     def url(self, setting: Setting) -> str:
@@ -305,6 +314,8 @@ class Service(FrozenStruct):
 class CompatibleChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
+    takes_keys_of_hosts = True
+
     def __init__(self, setting: Setting, service: Service) -> None:
         model = need_model(setting, f"{_prefix(setting)}:MODEL")
         url = service.url(setting)
@@ -338,6 +349,7 @@ class CompatibleChat(ChatModel):
 class CompatibleEmbeddings(Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
+    takes_keys_of_hosts = True
     sent = ("dimensions", "encoding_format", "user")
 
     def __init__(self, setting: Setting, service: Service) -> None:

@@ -21,8 +21,9 @@ from gradegate.http.exchange import Response
 from gradegate.http.tokens import Minted, Token, life
 from gradegate.providers.api.provider import Setting
 from gradegate.security.environment import Environment, Use
-from gradegate.security.hosts import Vendor, host_at
+from gradegate.security.hosts import host_at
 from gradegate.security.redaction import excerpt, redactor, remember
+from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"

@@ -18,8 +18,8 @@ from gradegate.http.client import Client
 from gradegate.registry import Registry
 from gradegate.sandbox.program import is_javascript
 from gradegate.security.environment import MODEL, Environment, Use
-from gradegate.security.hosts import Vendor
 from gradegate.security.secrets import is_runners
+from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
 
@@ -37,6 +37,9 @@ class Provider:
     # Options that it sends as its credential alone; empty: it has no such field.
     fields: tuple[str, ...] = ("apiKey",)
     vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
+    method: str = "POST"  # of its questions
+    # Speaks OpenAI's API, so that it may ask other vendors with their keys: at their own hosts, or where the workflow says.
+    takes_keys_of_hosts: bool = False
     # For graders: by kind, the id of its vendor's model that promptfoo takes where no model of the kind is named. A name in braces
     # is a variable of the environment that holds the rest of it.
     siblings: Mapping[str, str] = {}
@@ -90,6 +93,11 @@ class Provider:
     def keys(self) -> tuple[str, ...]:
         """The variables of the environment that questions carry, those that only name the model left out."""
         return tuple(sorted({use.variable for use in self.uses if use.sent != MODEL}))
+
+    @property
+    def kind(self) -> str:
+        """The form of its id without the model, such as ``openai:chat``."""
+        return (split_id(self.id) or (self.id, ""))[0]
 
     @property
     def host(self) -> str:

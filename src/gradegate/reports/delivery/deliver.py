@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from gradegate.errors import ConfigError, Mistake
-from gradegate.files.plain_files import Place, replacing
+from gradegate.core.settings import Settings
+from gradegate.errors import ConfigError, Mistake, gather_mistakes
+from gradegate.files.plain_files import Place, remove, replacing
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
+from gradegate.results.baseline import RESULTS
 from gradegate.results.run_result import Decision
 from gradegate.security.environment import Environment
 from gradegate.security.redaction import Hide
@@ -106,10 +109,43 @@ def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[
     return found
 
 
-def check_inputs(outputs: Mapping[str, Place], inputs: Collection[Path]) -> None:
-    """Raise ConfigError for outputs that would overwrite a file that this run has read."""
-    read = {_folded(path) for path in inputs}
-    over = [written for written, place in outputs.items() if _folded(place.path) in read]
+def remove_earlier(settings: Settings) -> list[Mistake]:
+    """Remove what has the name of an output: a checkout could have brought it, and a later step would take it for a report.
+
+    Gives why an output could not be removed, or is an input.
+    """
+    mistakes = list[Mistake]()
+    for written in settings.outputs:
+        with gather_mistakes(mistakes):
+            outputs = places([written], settings.cwd, settings.environment)
+            check_inputs(outputs, (), named_inputs(settings))
+            try:
+                remove(outputs[written])
+            except OSError as e:
+                what = f"the output `{written}` exists and cannot be removed: {e.strerror or e}"
+                cure = "remove it from the repository, or write the report to another file"
+                mistakes.append(Mistake(what, None, cure))
+    return mistakes
+
+
+def named_inputs(settings: Settings) -> list[Path]:
+    """The configs, the answers and the baseline as the settings name them, by patterns too; they need not exist."""
+    named = [*settings.configs, *settings.answers]
+    if settings.baseline and not settings.seeks_baseline:
+        named += [settings.baseline, f"{settings.baseline}/{RESULTS}"]
+    return [Path(os.path.abspath(settings.cwd / path)) for path in named]  # noqa: PTH100
+
+
+def check_inputs(
+    outputs: Mapping[str, Place], inputs: Collection[Path], patterns: Collection[Path] = ()
+) -> None:
+    """Raise ConfigError for outputs that are among the ``inputs`` of this run, or fit one of the ``patterns`` that name inputs."""
+    read = {_folded(path) for path in (*inputs, *patterns)}
+    over = [
+        written
+        for written, place in outputs.items()
+        if _folded(place.path) in read or any(_fits(place.path, pattern) for pattern in patterns)
+    ]
     if over:
         cure = "write the report to another file"
         raise ConfigError(
@@ -118,6 +154,13 @@ def check_inputs(outputs: Mapping[str, Place], inputs: Collection[Path]) -> None
                 for written in over
             )
         )
+
+
+def _fits(path: Path, pattern: Path) -> bool:
+    """Whether a pattern can match a path: a part matches one part, only ``**`` matches several."""
+    if "**" not in pattern.parts and len(path.parts) != len(pattern.parts):
+        return False
+    return fnmatchcase(_folded(path), _folded(pattern).replace("**/", "*"))
 
 
 def _folded(path: Path) -> str:
