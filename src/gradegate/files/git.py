@@ -57,11 +57,7 @@ def is_checked_out(path: Path) -> bool:
     """
     if (root := repository_of(path.parent)) is None:
         return False
-    from dulwich.index import Index
-
-    try:
-        listed = frozenset(Index(folders_of(root)[0] / "index"))  # nothing where there is none
-    except Exception:  # what the library raises on damaged bytes has no end
+    if (listed := _index_of(root)) is None:
         return True
 
     def names(places: Iterable[Path]) -> list[bytes]:
@@ -71,7 +67,27 @@ def is_checked_out(path: Path) -> bool:
     ways_to_it = {path, path.resolve(), *path.parents} - {root, *root.parents}
     if any(name.startswith(inside) for name in listed):
         return True
-    return not listed.isdisjoint(names(ways_to_it))
+    return not listed.keys().isdisjoint(names(ways_to_it))
+
+
+def files_checked_out(folder: Path) -> dict[bytes, bytes]:
+    """What the index lists in a folder: the objects of the files, by their paths from there."""
+    folder = folder.resolve()
+    root = repository_of(folder) or folder
+    start = b"" if folder == root else os.fsencode(f"{folder.relative_to(root)}/")
+    listed = (_index_of(root) or {}).items()
+    return {name[len(start) :]: content for name, content in listed if name.startswith(start)}
+
+
+def _index_of(root: Path) -> dict[bytes, bytes] | None:
+    """The objects of all files that are checked out, by their paths; None if the index is damaged."""
+    from dulwich.index import Index
+
+    try:  # nothing where there is none, and no object of a conflict
+        listed = Index(folders_of(root)[0] / "index").items()
+        return {name: getattr(entry, "sha", b"") for name, entry in listed}
+    except Exception:  # what the library raises on damaged bytes has no end
+        return None
 
 
 def head_of(root: Path) -> str:

@@ -32,11 +32,14 @@ _ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours 
 _NO_FAULT = (ImportError, MemoryError, RecursionError)
 _modules: dict[str, Any] = {}
 _called: list[Any] = []  # the function that the request called, once it does
-_roots: tuple[str, ...] = ()  # folders of the workspace, each with a separator at its end
-_installed: tuple[str, ...] = ()  # folders in it with what was installed there
-# The files of the workspace that may be imported; None: all of them
-_covered: frozenset[str] | None = frozenset()
-_left_out: dict[str, str] = {}  # files and folders that may not, by the name of the module
+# Folders of the workspace, and those in it with what was installed there; each with a separator at its end
+_roots: tuple[str, ...] = ()
+_installed: tuple[str, ...] = ()
+_covered: list[str] | None = []  # files of the workspace that may be imported; None: all of them
+_RULE = (
+    "From the workspace, a judge may import files that an `import` of its file names, and packages in a folder"
+    " that is not in the commit. Code in a config may import no file (docs/exec.md)"
+)
 
 
 def serve() -> None:
@@ -75,8 +78,8 @@ def _answer(request: dict[str, Any]) -> bytes:
             and not isinstance(e, _NO_FAULT)
         )
         said = str(e) if isinstance(e, Said) else _last_lines(e)
-        if isinstance(e, ImportError) and e.name in _left_out:
-            said += f"\n{_refusal(_left_out[e.name])}"
+        if isinstance(e, ImportError) and _covered is not None:
+            said += f"\n{_RULE}"
     said = said if len(said) <= LONGEST else "…" + said[-LONGEST:]  # the sign of every cut
     return json.dumps({"error": said, "raised": raised}).encode()
 
@@ -111,74 +114,61 @@ def _plain(value: Any) -> Any:
 def guard() -> None:
     """Find packages where the interpreter has them, and in the workspace only what is covered.
 
-    Python was started without all of that: a file of the workspace could have been run by its name.
+    Python was started without its packages: looking for them runs files by their name, those of the workspace too.
     """
-    global _roots, _installed  # noqa: PLW0603 - the hooks read them
-    sys.pycache_prefix = None  # byte code of packages is read, that of the workspace is not
-    _roots, _installed = (tuple(json.loads(argument)) for argument in sys.argv[1:])
-    _installed += tuple(os.path.join(os.path.realpath(path), "") for path in sys.path)  # noqa: PTH118
+    global _roots, _installed
+    sys.pycache_prefix = None  # packages may have byte code
+    _roots, _installed = map(tuple, json.loads(os.environ.pop("GRADEGATE_FOLDERS")))
     sys.path_hooks.insert(0, CoveredFolder)
     sys.path_importer_cache.clear()
-    sys.addaudithook(_audit)
+    sys.addaudithook(_refuse)
     sys.path += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     site.ENABLE_USER_SITE = "PYTHONUSERBASE" in os.environ
     site.main()
-    sys.path.append(os.getcwd())  # noqa: PTH109 - the config's folder
 
 
-def _is_in_workspace(path: str) -> bool:
+def _is_guarded(path: str) -> bool:
+    """Whether a path is in the workspace, and not in a folder with what was installed there."""
     path = os.path.join(os.path.realpath(path), "")  # noqa: PTH118
-    return path.startswith(_roots) and not path.startswith(_installed)
+    return _covered is not None and path.startswith(_roots) and not path.startswith(_installed)
 
 
 class CoveredFolder:
-    """Finds modules in a folder of the workspace: by the list of covered files alone, whatever is in the folder."""
+    """Finds modules in a folder of the workspace by the list of covered files, whatever else is in the folder."""
 
     def __init__(self, folder: str) -> None:
-        """Raises ImportError for any other folder, and for a module, which ``runpy`` asks for."""
-        if _covered is None or folder.endswith(".py") or not _is_in_workspace(folder):
+        """Raises ImportError for any other folder."""
+        if not _is_guarded(folder):
             raise ImportError(folder)
         self._folder = os.path.abspath(folder)  # noqa: PTH100
 
     def find_spec(self, name: str, target: Any = None) -> ModuleSpec | None:
         """The module, a package with ``__init__.py`` or without, or None."""
-        assert _covered is not None
-        last = name.rpartition(".")[2]
-        place = os.path.join(self._folder, last)  # noqa: PTH118
-        package = os.path.join(place, "__init__.py")  # noqa: PTH118
-        for path, inside in ((package, [place]), (f"{place}.py", None)):
-            if path in _covered:
-                return importlib.util.spec_from_file_location(
-                    name, path, submodule_search_locations=inside
-                )
-        if any(path.startswith(place + os.sep) for path in _covered):
-            spec = ModuleSpec(name, None, is_package=True)
-            spec.submodule_search_locations = [place]
-            return spec
-        with contextlib.suppress(OSError):
-            for entry in os.listdir(self._folder):  # noqa: PTH208
-                if entry.partition(".")[0] == last:
-                    _left_out[name] = os.path.join(self._folder, entry)  # noqa: PTH118
-        return None
+        place = os.path.join(self._folder, name.rpartition(".")[2])  # noqa: PTH118
+        covered = _covered or []
+        for path in (os.path.join(place, "__init__.py"), f"{place}.py"):  # noqa: PTH118
+            if path in covered:
+                return importlib.util.spec_from_file_location(name, path)
+        if not any(path.startswith(place + os.sep) for path in covered):
+            return None
+        spec = ModuleSpec(name, None)
+        spec.submodule_search_locations = [place]
+        return spec
 
 
-def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse what code runs by the path of a file, and all byte code of the workspace."""
-    if _covered is None or event not in ("exec", "open"):
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse modules that are not covered, however they are loaded, and all byte code of the workspace."""
+    if event == "exec":
+        path, ending = arguments[0].co_filename, ".py"
+    elif event == "open":
+        path, ending = str(arguments[0]), ".pyc"
+    elif event == "import" and arguments[1]:
+        path, ending = arguments[1], ""  # a library
+    else:
         return
-    runs = event == "exec"
-    path = str(getattr(arguments[0], "co_filename", "") if runs else arguments[0])
-    if path in _covered or not path.endswith(".py" if runs else ".pyc"):
-        return
-    if _is_in_workspace(path):
-        raise ImportError(_refusal(path)) if runs else FileNotFoundError(path)
-
-
-def _refusal(path: str) -> str:
-    return (
-        f"{path} is not imported: it is in the workspace, and no `import` of the code names it. Import it by its name,"
-        " or install it in a folder that is not in the commit (docs/exec.md)"
-    )
+    if path.endswith(ending) and path not in (_covered or ()) and _is_guarded(path):
+        # Without byte code, Python takes the source
+        raise (FileNotFoundError if event == "open" else ImportError)(f"{path} is not imported")
 
 
 # --- Python ---------------------------------------------------------------------------------------------------
@@ -191,13 +181,11 @@ def _call(request: dict[str, Any]) -> Any:
     name = request["function"]
     if path not in _modules:
         folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
-        if request["covered"] is None:
-            _covered = None
-            sys.path[:0] = [folder, sys.path.pop()]
-        else:
-            _covered = frozenset(request["covered"])
-            sys.path.insert(-1, folder)
+        folders = [folder, os.getcwd()]  # noqa: PTH109 - the config's
+        _covered = request["covered"]
         sys.path_importer_cache.clear()
+        # What is judged may replace modules of Python
+        sys.path[:] = [*folders, *sys.path] if _covered is None else [*sys.path, *folders]
         spec = importlib.util.spec_from_file_location(
             os.path.basename(path).rpartition(".")[0],  # noqa: PTH119
             path,
@@ -256,15 +244,9 @@ def _inline(request: dict[str, Any]) -> Any:
 def _command(request: dict[str, Any]) -> str:
     """What a program writes to standard output, without colours; ``{"argv"}``. ``{python}`` stands for this interpreter."""
     argv = [sys.executable if part == "{python}" else part for part in request["argv"]]
-    paths = filter(None, (os.getcwd(), os.environ.get("PYTHONPATH")))  # noqa: PTH109
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     try:
         process = subprocess.Popen(  # noqa: S603 - no shell
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env,
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
     except (OSError, ValueError) as e:
         raise Said(f"`{argv[0]}` does not start: {e}") from e

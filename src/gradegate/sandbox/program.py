@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.git import files_checked_out
 from gradegate.files.paths import is_hidden
 from gradegate.files.workspace import Workspace
 from gradegate.structs import FrozenStruct
@@ -99,20 +100,23 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
-    near = (path.parent, folder.resolve())
-    above = [it for start in near for it in start.parents if it.is_relative_to(workspace.root)]
-    settings = [it / "tsconfig.json" for it in (*near, *above)] if is_typed(path) else []
-    roots = [*near, *(it for it in above if not is_hidden(it.relative_to(workspace.root)))]
-    folders = tuple(dict.fromkeys([*roots, *(root / "src" for root in roots)]))
+    home = folder.resolve()
+    folders = list[Path]()
+    for above in dict.fromkeys((*path.parents, home, *home.parents)):
+        start = home if above.is_relative_to(home) else workspace.root
+        if above.is_relative_to(start) and not is_hidden(above.relative_to(start)):
+            folders += (above, above / "src")
     digest = hashlib.sha256()
     words = set[str]()
-    waiting = list(dict.fromkeys([path, *filter(Path.is_file, settings)]))
+    waiting = [path]
+    if is_typed(path):
+        waiting += filter(Path.is_file, [above / "tsconfig.json" for above in folders])
     seen = set(waiting)
     # With the modules that it may import, and those that these import
     while waiting:
         file = waiting.pop(0)
         content = workspace.read(str(file), folder, origin)
-        digest.update(os.fsencode(workspace.name(file)) + hashlib.sha256(content).digest())
+        digest.update(os.fsencode(os.path.relpath(file, home)) + hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
         words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))
         for found in (
@@ -126,6 +130,11 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
         if len(seen) > MOST_FILES:
             what = f"`{path.name}` imports more than {MOST_FILES} files of the repository"
             raise ConfigError.at(what, origin, "give the assertion a smaller module")
+    if not is_python(name):
+        packages = {above / "node_modules" for file in seen for above in file.parents}
+        for place in sorted(packages):
+            if place.is_relative_to(workspace.root) and place.is_dir():
+                digest.update(repr(files_checked_out(place)).encode())
     return Program(
         reference,
         workspace.name(path),
@@ -149,20 +158,26 @@ def argv(command: str) -> list[str]:
 
 
 def command_digest(words: list[str], workspace: Workspace, folder: Path, origin: Origin) -> str:
-    """SHA-256 of the files of the workspace among the words of a command. Raises ConfigError."""
+    """SHA-256 of the files of the workspace among the words of a command, and of all that the commit has in their folders.
+
+    Where it names no file, in the config's folder. Raises ConfigError.
+    """
     digest = hashlib.sha256()
+    folders = set[Path]()
     for word in words:
         try:
-            if (folder / word).is_file() and (folder / word).resolve().is_relative_to(
-                workspace.root
-            ):
+            file = (folder / word).resolve()
+            if file.is_file() and file.is_relative_to(workspace.root):
                 digest.update(hashlib.sha256(workspace.read(word, folder, origin)).digest())
+                folders.add(file.parent)
         except (OSError, ValueError):
             continue
+    for place in sorted(folders or {folder}):
+        digest.update(repr(files_checked_out(place)).encode())
     return digest.hexdigest()
 
 
-def _imported(source: str, here: Path, folders: tuple[Path, ...]) -> Iterator[Path]:
+def _imported(source: str, here: Path, folders: list[Path]) -> Iterator[Path]:
     """The files of the repository that a source may import, by their names alone."""
     for start, in_brackets, names, plain, dynamic in _IMPORTS.findall(source.replace("\\\n", " ")):
         for module in _MODULE.findall(plain) or [start or dynamic]:

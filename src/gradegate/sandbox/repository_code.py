@@ -129,7 +129,6 @@ class _Desk(Struct):
         env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
         start = place.node
         harness = "harness.js"
-        arguments = list[str]()
         if not start:  # the interpreter that is named, else that of PATH, else our own
             named = place.python or self.leave.python
             names = (str(place.folder / named), named) if named else ("python3", "python")
@@ -145,9 +144,9 @@ class _Desk(Struct):
             python = python or sys.executable
             start = (python, *_ISOLATED, "-c")
             harness = "harness.py"
-            arguments = self._python_folders(Path(python).absolute(), place.folder, env)
+            self._name_folders(Path(python).absolute(), place.folder, env)
         if not self.leave.apart:
-            return Post(start, harness, place.folder, env, arguments=arguments)
+            return Post(start, harness, place.folder, env)
         if self.seclusion is None:
             seclusion = Seclusion(self.leave)
             try:
@@ -165,13 +164,12 @@ class _Desk(Struct):
             hidden.user(),
             hidden.secret,
             tuple(hidden.fixed(place.folder)),
-            arguments,
         )
 
-    def _python_folders(self, python: Path, folder: Path, env: dict[str, str]) -> list[str]:
-        """The roots of the workspace, and the folders in it from which whatever is installed may be imported, as JSON.
+    def _name_folders(self, python: Path, folder: Path, env: dict[str, str]) -> None:
+        """Name the roots of the workspace to the harness, and the folders in it from which packages are imported.
 
-        Nothing of these is in the commit that is checked out. Raises Died where the interpreter belongs to no such folder.
+        Of these, the commit that is checked out has nothing. Raises Died where the interpreter is in no such folder.
         """
         roots = {self.leave.root.resolve(), (repository_of(folder) or folder).resolve()}
 
@@ -179,6 +177,7 @@ class _Desk(Struct):
             return not roots.isdisjoint(place.parents)
 
         interpreters = (python, python.resolve())
+        user_base = Path(site.getuserbase())
         places = [it.parent.parent for it in interpreters]
         places += [folder / name for name in env.get("PYTHONPATH", "").split(os.pathsep) if name]
         installed = [it for it in places if is_inside(it) and not is_checked_out(it)]
@@ -187,14 +186,11 @@ class _Desk(Struct):
                 f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
                 " such as `.venv`, of which nothing is in the commit"
             )
-        user_base = site.getuserbase()
         env.pop("PYTHONUSERBASE", None)
-        if not self.leave.apart and not is_inside(Path(user_base)):
-            env["PYTHONUSERBASE"] = user_base
-        return [
-            json.dumps([f"{it}{os.sep}" for it in paths])
-            for paths in (roots, {it.resolve() for it in installed})
-        ]
+        if not self.leave.apart and not is_inside(user_base):
+            env["PYTHONUSERBASE"] = str(user_base)
+        folders = ([f"{it.resolve()}{os.sep}" for it in paths] for paths in (roots, installed))
+        env["GRADEGATE_FOLDERS"] = json.dumps(list(folders))
 
 
 _ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}

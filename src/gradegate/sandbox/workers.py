@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
@@ -90,7 +89,6 @@ class Post(FrozenStruct):
     user: int = 0  # as we are
     closed: tuple[str, ...] = ()  # paths that it must not reach
     fixed: tuple[str, ...] = ()  # paths that it must not write
-    arguments: Sequence[str] = ()  # of the harness
 
 
 class Worker:
@@ -129,11 +127,7 @@ class Worker:
             "LOGNAME": "gradegate",
         }
         task = {
-            "argv": [
-                *post.start,
-                (_HERE / post.harness).read_text(encoding="utf-8"),
-                *post.arguments,
-            ],
+            "argv": [*post.start, (_HERE / post.harness).read_text(encoding="utf-8")],
             "env": {**post.env, **home},
             "folder": str(post.folder),
             "pipes": [requests, answers],
