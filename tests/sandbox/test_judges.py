@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.checkouts import findings
+from support.checkouts import findings, write
 from support.each import each
 
 # Answers in the place of the judge as soon as anything imports it.
@@ -55,6 +56,8 @@ ASSERTIONS = {
     "assertion": {"type": "python", "value": "file://check.py"},
     "transform": {"type": "equals", "value": "True", "transform": "file://check.py"},
     "grader": {"type": "llm-rubric", "value": "r", "provider": "file://check.py"},
+    "javascript": {"type": "javascript", "value": "file://check.py"},
+    "program": {"type": "llm-rubric", "value": "r", "provider": "exec: python3 check.py"},
 }
 ARGUMENTS = ("--allow-exec", "--weakening", "block", "--python", sys.executable)
 
@@ -77,6 +80,12 @@ def judged(gate, tmp_path_factory) -> Callable:
         return gate(made, "--base-checkout", str(folder), *arguments, **{**base, **head})
 
     return run
+
+
+RULE = (
+    "From the workspace, a judge may import files that an `import` of its file names, and packages in a folder"
+    " that is not in the commit. Code in a config may import no file (docs/exec.md)"
+)
 
 
 def reason(ran) -> str:
@@ -105,7 +114,7 @@ BYTE_CODE = [
 ]
 
 
-@each("kind", ASSERTIONS)
+@each("kind", ["assertion", "transform", "grader"])
 def test_nothing_that_lies_beside_the_judge_decides(judged, tmp_path, kind):
     for name in BYTE_CODE:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -116,23 +125,36 @@ def test_nothing_that_lies_beside_the_judge_decides(judged, tmp_path, kind):
     assert (ran.code, ran.grades[0]["outcome"]) == (1, "fail"), ran.grades
 
 
-def changes(head: dict[str, str], base=FILES, path: str = "check.py") -> list[str]:
-    made = {"promptfooconfig.yaml": config({"type": "python", "value": f"file://{path}"})}
-    return findings({**made, **base}, {**made, **base, **head}, allow_exec=True)
+def changes(head: dict[str, str], base=FILES, path: str = "check.py", kind: str = "assertion", git: bool = False) -> list[str]:
+    """The findings of the files of a pull request; with ``git``, of their commit."""
+    assertion = {name: value.replace("check.py", path) for name, value in ASSERTIONS[kind].items()}
+    made = {"promptfooconfig.yaml": config(assertion)}
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root)
+        sides = {"base": {**made, **base}, "head": {**made, **base, **head}}
+        for name, files in sides.items() if git else ():
+            write(folder / name, files)
+            commit(folder / name, ".")
+        return findings(sides["base"], sides["head"], folder, allow_exec=True)
 
 
 COVERED = ["check.py", "helper.py", "package/deep.py", "package/__init__.py", "faster.py", "faster/__init__.py", "src/helper.py"]
 
 
+FINDINGS = {"assertion": "different value", "transform": "different option", "grader": "`its code`"}
+
+
 @each("name", COVERED)
 def test_a_covered_file_that_differs_is_a_finding(name):
-    found = changes({name: FILES.get(name, "") + "# changed\n"})
-    assert ["different value" in finding for finding in found] == [True], found
+    for kind, what in FINDINGS.items():
+        found = changes({name: FILES.get(name, "") + "# changed\n"}, kind=kind)
+        assert [what in finding for finding in found] == [True], found
 
 
 @each("name", ["prompt.txt", "app.py", "README.md", "other.py", "tests/helper.py", "helper.txt"])
 def test_a_prompt_and_the_application_beside_the_judge_are_no_findings(name):
-    assert [finding for finding in changes({name: "changed {{q}}\n"}) if "different value" in finding] == []
+    for kind in FINDINGS:
+        assert changes({name: "changed {{q}}\n"}, kind=kind) == []
 
 
 def test_a_module_under_another_name_is_other_code():
@@ -140,11 +162,45 @@ def test_a_module_under_another_name_is_other_code():
     assert changes(moved, {**FILES, "helper/__init__.py": ""}) != []
 
 
+NODE = {
+    "check.mjs": "import 'node:fs'; import words from './lib/words.mjs'; export default () => words",
+    "lib/words.mjs": "import words from 'words'; export default words",
+    "prompt.txt": "say {{q}}",
+}
+ADDED = ["node_modules/words/index.js", "lib/node_modules/words/index.js"]
+
+
+@each("name", ADDED)
+def test_packages_that_the_commit_has_for_a_judge_in_javascript_are_compared(name):
+    added = {name: "module.exports = true"}
+    assert "different value" in str(changes(added, NODE, "check.mjs", "javascript", git=True))
+    assert "different value" in str(changes({name: ""}, {**NODE, **added}, "check.mjs", "javascript", git=True))
+    assert changes({"docs/readme.md": "more", **added}, {**NODE, **added}, "check.mjs", "javascript", git=True) == []
+
+
+GRADER = {"graders/grade.py": "print('{}')", "graders/words.txt": "a", "prompt.txt": "say {{q}}"}
+
+
+@each("name", ["dataclasses.py", "sitecustomize.py", "__pycache__/x.pyc", "words.txt"])
+def test_whatever_changes_in_the_folder_of_a_program_that_grades_is_a_finding(name):
+    changed = {f"graders/{name}": "changed"}
+    assert "`its code`" in str(changes(changed, GRADER, "graders/grade.py", "program", git=True))
+    assert changes({"prompt.txt": "say so {{q}}", "dataclasses.py": ""}, GRADER, "graders/grade.py", "program", git=True) == []
+
+
+def test_the_folder_of_the_config_runs_nothing_in_a_program_that_grades(judged):
+    grader = "import json; print(json.dumps({'pass': False, 'reason': 'r'}))\n"
+    assertion = {"type": "llm-rubric", "value": "r", "provider": "exec: python3 graders/grade.py"}
+    added = dict.fromkeys(("sitecustomize.py", "usercustomize.py", "json.py"), 'print(\'{"pass": true, "reason": "r"}\'); raise SystemExit')
+    ran = judged(assertion, base={**FILES, "graders/grade.py": grader}, **added)
+    assert (ran.code, ran.grades[0]["outcome"]) == (1, "fail"), ran.grades
+
+
 def test_inline_code_imports_nothing_of_the_workspace(judged):
     inline = {"type": "python", "value": "__import__('faster') is not None"}
     ran = judged(inline, **{"faster.py": EVIL})
     assert ran.grades[0]["outcome"] == "error"
-    assert "faster.py is not imported: it is in the workspace, and no `import` of the code names it" in reason(ran)
+    assert f"No module named 'faster'\n{RULE}" in reason(ran)
 
 
 HIDDEN = """
@@ -168,7 +224,8 @@ def test_what_no_import_names_is_not_run(judged, tmp_path):
     ran = judged(*assertions, base={**FILES, "check.py": HIDDEN}, **{"hidden.py": EVIL})
     assert (ran.code, {grade["outcome"] for grade in ran.grades}) == (1, {"error", "fail"}), ran.grades
     said = [grade["reason"] for grade in ran.grades]
-    assert all("hidden.py is not imported: it is in the workspace" in reason for reason in said[:3]), said
+    assert all(RULE in reason for reason in said[:3]), said
+    assert "hidden.py is not imported" in said[1]
     assert "FileNotFoundError" in said[3]
 
 
@@ -223,6 +280,12 @@ def environment(tmp_path) -> Path:
 VENV = ("--allow-exec", "--weakening", "block", "--python", ".venv/bin/python")
 
 
+def test_a_package_that_is_not_there_says_which_are_looked_for(judged):
+    ran = judged(base={**FILES, "check.py": USES})
+    assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
+    assert f"No module named 'installed'\n{RULE}" in reason(ran)
+
+
 def test_packages_of_an_environment_in_the_checkout_work(judged, environment):
     (environment / "installed.py").write_text("VALUE = 'package'\n")
     ran = judged(base={**FILES, "check.py": USES}, arguments=VENV)
@@ -264,7 +327,7 @@ def test_packages_in_a_folder_that_the_workflow_names_work_unless_they_are_of_th
     commit(tmp_path, "deps/installed.py")
     ran = judged(base=base, arguments=arguments)
     assert (ran.code, ran.grades[0]["outcome"]) == (3, "error")
-    assert "/installed.py is not imported: it is in the workspace" in reason(ran)  # the value of PYTHONPATH is hidden
+    assert f"No module named 'installed'\n{RULE}" in reason(ran)
 
 
 def test_an_application_imports_whatever_it_likes(gate):

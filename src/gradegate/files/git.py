@@ -50,44 +50,31 @@ def repository_of(folder: Path) -> Path | None:
     )
 
 
-def is_checked_out(path: Path) -> bool:
-    """Whether the commit that is checked out holds this path, anything in it, or a link on the way; True if the index is damaged.
+def files_checked_out(path: Path) -> dict[bytes, bytes]:
+    """What the commit that is checked out holds at this path, in it, and as a link on the way: the objects by their paths.
 
-    The index lists what is checked out: https://git-scm.com/docs/index-format
+    Not empty if the index is damaged, which lists what is checked out: https://git-scm.com/docs/index-format
     """
     if (root := repository_of(path.parent)) is None:
-        return False
-    if (listed := _index_of(root)) is None:
-        return True
+        return {}
+    from dulwich.index import Index
+
+    try:
+        listed = Index(folders_of(root)[0] / "index").items()  # nothing where there is none
+    except Exception:  # what the library raises on damaged bytes has no end
+        return {b"": b""}
 
     def names(places: Iterable[Path]) -> list[bytes]:
         return [os.fsencode(it.relative_to(root)) for it in places if it.is_relative_to(root)]
 
     inside = tuple(name + b"/" for name in names((path, path.resolve())))
     ways_to_it = {path, path.resolve(), *path.parents} - {root, *root.parents}
-    if any(name.startswith(inside) for name in listed):
-        return True
-    return not listed.keys().isdisjoint(names(ways_to_it))
-
-
-def files_checked_out(folder: Path) -> dict[bytes, bytes]:
-    """What the index lists in a folder: the objects of the files, by their paths from there."""
-    folder = folder.resolve()
-    root = repository_of(folder) or folder
-    start = b"" if folder == root else os.fsencode(f"{folder.relative_to(root)}/")
-    listed = (_index_of(root) or {}).items()
-    return {name[len(start) :]: content for name, content in listed if name.startswith(start)}
-
-
-def _index_of(root: Path) -> dict[bytes, bytes] | None:
-    """The objects of all files that are checked out, by their paths; None if the index is damaged."""
-    from dulwich.index import Index
-
-    try:  # nothing where there is none, and no object of a conflict
-        listed = Index(folders_of(root)[0] / "index").items()
-        return {name: getattr(entry, "sha", b"") for name, entry in listed}
-    except Exception:  # what the library raises on damaged bytes has no end
-        return None
+    links = set(names(ways_to_it))
+    return {  # of a conflict there is no object
+        name: getattr(entry, "sha", b"")
+        for name, entry in listed
+        if name in links or name.startswith(inside)
+    }
 
 
 def head_of(root: Path) -> str:

@@ -35,7 +35,9 @@ _called: list[Any] = []  # the function that the request called, once it does
 # Folders of the workspace, and those in it with what was installed there; each with a separator at its end
 _roots: tuple[str, ...] = ()
 _installed: tuple[str, ...] = ()
-_covered: list[str] | None = []  # files of the workspace that may be imported; None: all of them
+_covered: list[str] = []  # files of the workspace that may be imported, unless nothing is guarded
+# What may be code, by the event: a source that runs, byte code that is read, a library that is loaded
+_ENDINGS = {"exec": ".py", "open": ".pyc", "import": ".so"}
 _RULE = (
     "From the workspace, a judge may import files that an `import` of its file names, and packages in a folder"
     " that is not in the commit. Code in a config may import no file (docs/exec.md)"
@@ -78,7 +80,7 @@ def _answer(request: dict[str, Any]) -> bytes:
             and not isinstance(e, _NO_FAULT)
         )
         said = str(e) if isinstance(e, Said) else _last_lines(e)
-        if isinstance(e, ImportError) and _covered is not None:
+        if isinstance(e, ImportError) and _roots:
             said += f"\n{_RULE}"
     said = said if len(said) <= LONGEST else "…" + said[-LONGEST:]  # the sign of every cut
     return json.dumps({"error": said, "raised": raised}).encode()
@@ -117,10 +119,8 @@ def guard() -> None:
     Python was started without its packages: looking for them runs files by their name, those of the workspace too.
     """
     global _roots, _installed
-    sys.pycache_prefix = None  # packages may have byte code
     _roots, _installed = map(tuple, json.loads(os.environ.pop("GRADEGATE_FOLDERS")))
     sys.path_hooks.insert(0, CoveredFolder)
-    sys.path_importer_cache.clear()
     sys.addaudithook(_refuse)
     sys.path += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     site.ENABLE_USER_SITE = "PYTHONUSERBASE" in os.environ
@@ -130,7 +130,7 @@ def guard() -> None:
 def _is_guarded(path: str) -> bool:
     """Whether a path is in the workspace, and not in a folder with what was installed there."""
     path = os.path.join(os.path.realpath(path), "")  # noqa: PTH118
-    return _covered is not None and path.startswith(_roots) and not path.startswith(_installed)
+    return path.startswith(_roots) and not path.startswith(_installed)
 
 
 class CoveredFolder:
@@ -145,11 +145,10 @@ class CoveredFolder:
     def find_spec(self, name: str, target: Any = None) -> ModuleSpec | None:
         """The module, a package with ``__init__.py`` or without, or None."""
         place = os.path.join(self._folder, name.rpartition(".")[2])  # noqa: PTH118
-        covered = _covered or []
         for path in (os.path.join(place, "__init__.py"), f"{place}.py"):  # noqa: PTH118
-            if path in covered:
+            if path in _covered:
                 return importlib.util.spec_from_file_location(name, path)
-        if not any(path.startswith(place + os.sep) for path in covered):
+        if not any(path.startswith(place + os.sep) for path in _covered):
             return None
         spec = ModuleSpec(name, None)
         spec.submodule_search_locations = [place]
@@ -158,17 +157,12 @@ class CoveredFolder:
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     """Refuse modules that are not covered, however they are loaded, and all byte code of the workspace."""
-    if event == "exec":
-        path, ending = arguments[0].co_filename, ".py"
-    elif event == "open":
-        path, ending = str(arguments[0]), ".pyc"
-    elif event == "import" and arguments[1]:
-        path, ending = arguments[1], ""  # a library
-    else:
-        return
-    if path.endswith(ending) and path not in (_covered or ()) and _is_guarded(path):
-        # Without byte code, Python takes the source
-        raise (FileNotFoundError if event == "open" else ImportError)(f"{path} is not imported")
+    if event in _ENDINGS:
+        loaded = arguments[1] if event == "import" else arguments[0]
+        path = str(getattr(loaded, "co_filename", loaded))
+        if path.endswith(_ENDINGS[event]) and path not in _covered and _is_guarded(path):
+            # Without byte code, Python takes the source
+            raise (FileNotFoundError if event == "open" else ImportError)(f"{path} is not imported")
 
 
 # --- Python ---------------------------------------------------------------------------------------------------
@@ -176,16 +170,19 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 def _call(request: dict[str, Any]) -> Any:
     """A function of a file, imported once; ``{"path", "function", "args"}``."""
-    global _covered  # noqa: PLW0603 - the hooks read it
+    global _roots, _covered  # noqa: PLW0603 - the hooks read them
     path = request["path"]
     name = request["function"]
     if path not in _modules:
         folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
         folders = [folder, os.getcwd()]  # noqa: PTH109 - the config's
-        _covered = request["covered"]
+        if request["covered"] is None:  # what is judged may replace modules of Python, too
+            _roots = ()
+            sys.path[:0] = folders
+        else:
+            _covered = request["covered"]
+            sys.path += folders
         sys.path_importer_cache.clear()
-        # What is judged may replace modules of Python
-        sys.path[:] = [*folders, *sys.path] if _covered is None else [*sys.path, *folders]
         spec = importlib.util.spec_from_file_location(
             os.path.basename(path).rpartition(".")[0],  # noqa: PTH119
             path,

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ _REFERENCE = re.compile(
 # JavaScript: what may be a path to a module, and what may be a member of what the code is told.
 _LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
+TYPED = (".ts", ".mts", ".cts")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
 # As promptfoo takes a command apart, which is no shell
 _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")
@@ -91,25 +93,19 @@ def is_javascript(reference: str) -> bool:
     return _REFERENCE.fullmatch(reference) is not None and not is_python(reference)
 
 
-def is_typed(path: Path) -> bool:
-    """Whether a file is TypeScript."""
-    return path.suffix.lower() in (".ts", ".mts", ".cts")
-
-
 def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> Program:
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
     home = folder.resolve()
-    folders = list[Path]()
-    for above in dict.fromkeys((*path.parents, home, *home.parents)):
-        start = home if above.is_relative_to(home) else workspace.root
-        if above.is_relative_to(start) and not is_hidden(above.relative_to(start)):
+    folders = [home]
+    for above in (*path.parents, home, *home.parents):
+        if not is_hidden(Path(os.path.relpath(above, workspace.root))):  # outside is hidden, too
             folders += (above, above / "src")
     digest = hashlib.sha256()
     words = set[str]()
     waiting = [path]
-    if is_typed(path):
+    if path.suffix.lower() in TYPED:
         waiting += filter(Path.is_file, [above / "tsconfig.json" for above in folders])
     seen = set(waiting)
     # With the modules that it may import, and those that these import
@@ -118,23 +114,23 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
         content = workspace.read(str(file), folder, origin)
         digest.update(os.fsencode(os.path.relpath(file, home)) + hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
-        words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))
-        for found in (
-            _imported(source, file.parent, folders)
-            if is_python(path.name)
-            else _modules(source, file.parent)
-        ):
+        if is_python(name):
+            words |= quoted(source)
+            modules = _imported(source, file.parent, folders)
+        else:
+            words.update(_MEMBER.findall(source))
+            modules = _modules(source, file.parent)
+        for found in modules:
             if found.resolve().is_relative_to(workspace.root) and found not in seen:
                 seen.add(found)
                 waiting.append(found)
         if len(seen) > MOST_FILES:
             what = f"`{path.name}` imports more than {MOST_FILES} files of the repository"
             raise ConfigError.at(what, origin, "give the assertion a smaller module")
-    if not is_python(name):
-        packages = {above / "node_modules" for file in seen for above in file.parents}
-        for place in sorted(packages):
-            if place.is_relative_to(workspace.root) and place.is_dir():
-                digest.update(repr(files_checked_out(place)).encode())
+    packages = {above / "node_modules" for file in seen for above in file.parents}
+    for place in sorted(filter(Path.is_dir, packages)):
+        if place.is_relative_to(workspace.root):
+            digest.update(repr(files_checked_out(place)).encode())
     return Program(
         reference,
         workspace.name(path),
@@ -160,20 +156,15 @@ def argv(command: str) -> list[str]:
 def command_digest(words: list[str], workspace: Workspace, folder: Path, origin: Origin) -> str:
     """SHA-256 of the files of the workspace among the words of a command, and of all that the commit has in their folders.
 
-    Where it names no file, in the config's folder. Raises ConfigError.
+    The root of the repository is no such folder. Raises ConfigError.
     """
     digest = hashlib.sha256()
-    folders = set[Path]()
     for word in words:
-        try:
+        with suppress(OSError, ValueError):
             file = (folder / word).resolve()
             if file.is_file() and file.is_relative_to(workspace.root):
                 digest.update(hashlib.sha256(workspace.read(word, folder, origin)).digest())
-                folders.add(file.parent)
-        except (OSError, ValueError):
-            continue
-    for place in sorted(folders or {folder}):
-        digest.update(repr(files_checked_out(place)).encode())
+                digest.update(repr(files_checked_out(file.parent)).encode())
     return digest.hexdigest()
 
 
@@ -193,8 +184,6 @@ def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
     for step in steps:
         below /= step
         yield from filter(Path.is_file, (below / "__init__.py", below.with_suffix(".py")))
-    if not below.is_dir():
-        return
     if "*" in names:
         yield from sorted(below.glob("*.py"))
     for name in re.findall(r"\w{1,100}", names):
@@ -215,14 +204,9 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
             ][:1]
             continue
         path = (here / written).resolve()
-        endings = (path.with_name(f"{path.name}{ending}") for ending in _MODULES)
-        # TypeScript names what will be made of it
-        others = (path.with_suffix(ending) for ending in _MODULES)
-        # Whose `main` is a path, too
-        below = (
-            path / name for name in ("package.json", *(f"index{ending}" for ending in _MODULES))
-        )
-        named = (path, *endings, *others) if path.name else ()
-        yield from (
-            it for it in dict.fromkeys((*named, *below)) if it.suffix in _MODULES and it.is_file()
-        )
+        found = [path, path / "package.json"]  # whose `main` is a path, too
+        for ending in _MODULES:
+            # TypeScript names what will be made of it
+            named = (f"{path.name}{ending}", f"{path.stem}{ending}", f"{path.name}/index{ending}")
+            found += map(path.parent.joinpath, named)
+        yield from (it for it in dict.fromkeys(found) if it.suffix in _MODULES and it.is_file())
