@@ -15,14 +15,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_613,
+    "cli": 16_735,
     "assertions": 41_307,
     "config": 29_201,
     "core": 10_100,
     "files": 13_800,
     "gate": 23_200,
     "github": 13_400,
-    "http": 7_620,
+    "http": 7_670,
     "planning": 33_800,
     "providers": 42_401,
     "recordings": 10_200,

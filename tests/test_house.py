@@ -57,7 +57,7 @@ MAKERS = {
     "Markdown": {"markdown.py"},
     "fill": {"markdown.py"},
     "join": {"markdown.py"},
-    "Escaped": {"escape.py", "report.py"},
+    "Escaped": {"escape.py", "report.py", "markdown.py"},
     "Log": {"escape.py", "annotations.py"},
     "Xml": {"junit.py"},
     "Html": {"charts.py"},
@@ -73,7 +73,8 @@ def strange_makers(path, text):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("gradegate.reports", "markupsafe")):
             imported |= {alias.name for alias in node.names}
-            found += [alias.name for alias in node.names if alias.asname or alias.name in ("markdown", "escape", "report")]
+            renamed = [alias.name for alias in node.names if alias.asname and alias.name in MAKERS]
+            found += renamed + [alias.name for alias in node.names if alias.name in ("markdown", "escape", "report")]
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names if alias.name.startswith(("gradegate.reports", "markupsafe"))]
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
@@ -134,7 +135,7 @@ def test_the_repository_names_no_machine():
 # What is sliced in these is never shown as it is: texts in which secrets are looked for, what one process sends another, ids.
 SLICED = {"security", "sandbox/keeper.py", "sandbox/harness.py", "planning/identity.py", "cli/init/wizard.py"}
 NO_TEXT = {"commit", "digest", "hex", "hexdigest", "list", "sorted", "split", "splitlines"}
-ITERATED = {"enumerate", "fromkeys", "join", "list", "map", "name_some", "set", "sorted", "tuple", "zip"}
+ITERATED = {"enumerate", "fromkeys", "join", "list", "map", "name_some", "set", "some", "sorted", "tuple", "zip"}
 
 
 def named(node):

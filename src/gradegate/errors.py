@@ -122,7 +122,7 @@ class NoPartsError(ConfigError):
 class ProviderError(GradegateError):
     """A model gave no answer; the message is the provider's own words where there are any.
 
-    ``host`` is the one that answered with an error status, and empty where that is not the reason.
+    ``asked`` is the model, with its host, that answered with an error status; empty where that is not the reason.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class ProviderError(GradegateError):
         message: str,
         trouble: Trouble = Trouble.MALFORMED,
         status: int | None = None,
-        host: str = "",
+        asked: str = "",
     ) -> None:
         super().__init__(message)
-        self.trouble, self.status, self.host = trouble, status, host
+        self.trouble, self.status, self.asked = trouble, status, asked
 
 
 class Unreadable(GradegateError):

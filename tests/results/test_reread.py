@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -62,6 +62,8 @@ FIELDS = {  # by what else a field may hold than its type
     "scale": st.sampled_from([1, 100]),
     "retrieval_context": st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple),
     "repeat": st.integers(0, 3),
+    "started": st.just("") | st.datetimes().map(datetime.isoformat),
+    "live_models": st.just(()),  # which is in no file: `setup` says what follows from it
     "bears": st.just(False),
     "is_default": st.just(False),
     "excused": st.just(False),

@@ -1,4 +1,4 @@
-"""What a host refuses is an error of its case, unless that host lets no call of the run succeed: then the setup is wrong."""
+"""What a model refuses is an error of its case, unless it answers no call of the run: then the setup is wrong."""
 
 import json
 
@@ -50,8 +50,8 @@ def test_a_refusal_among_good_calls_is_an_error_of_its_case(gate, llm, answer, r
     assert (ran.code, ran.results["outcome"], [case["outcome"] for case in ran.cases]) == (code, "inconclusive", outcomes)
     assert ran.results["setup"] is (code == 2)
     assert ("the setup is wrong" in ran.out) is (code == 2)
-    hosts = [f"127.0.0.1:{llm.port}" if number in refused else "" for number in range(4)]
-    assert [grade["refused_by"] for grade in ran.grades] == hosts
+    models = [f"openai:chat:fake at 127.0.0.1:{llm.port}" if number in refused else "" for number in range(4)]
+    assert [grade["refused_by"] for grade in ran.grades] == models
 
 
 def test_a_refusal_that_comes_before_any_success_waits_for_the_end(gate, llm):
@@ -74,12 +74,12 @@ def test_a_host_that_refuses_everything_is_a_wrong_setup_whatever_others_answer(
 
 
 @each("refused", ["app", "judge"])
-def test_a_wrong_key_beside_one_that_the_same_host_accepts_is_an_error_of_its_cases(gate, llm, refused):
+def test_a_wrong_key_beside_one_that_the_same_host_accepts_is_a_wrong_setup(gate, llm, refused):
     llm.reply = lambda path, body: REFUSAL if body["model"] == refused else PASS
     rubric = {"assert": [{"type": "llm-rubric", "value": "is polite"}], "options": {"provider": llm.spec("judge", apiKey="another")}}
     config = cases(2, defaultTest=rubric, providers=[llm.spec("app"), llm.spec("third")])
     ran = gate(config)
-    assert (ran.code, ran.results["setup"]) == (3, False)
+    assert (ran.code, ran.results["setup"]) == (2, True)
 
 
 def test_a_reply_of_the_cache_says_nothing_about_the_key(gate, llm):
@@ -105,7 +105,7 @@ def test_another_key_is_sent_to_a_host_that_refused_one(gate, llm):
     keys = [llm.spec("first"), llm.spec("second", apiKey="another")]
     ran = gate(cases(40, providers=keys), "-j", "1")
     passed = sum(case["outcome"] == "pass" for case in ran.cases)
-    assert (ran.code, passed, sum(body["model"] == "second" for body in llm.bodies)) == (3, 40, 40)
+    assert (ran.code, passed, sum(body["model"] == "second" for body in llm.bodies)) == (2, 40, 40)
 
 
 @each(("refused", "code"), [(range(6), 2), (range(5), 3), ([0], 3)])
@@ -116,8 +116,8 @@ def test_a_merge_decides_as_one_run(sharded, llm, refused, code):
     assert (one[0], merged[0]) == (code, code)
     for results in (one[1], merged[1]):
         assert (results["outcome"], results["setup"], results["reason"]) == ("inconclusive", code == 2, one[1]["reason"])
-    hosts = [[grade["refused_by"] for case in results["cases"] for grade in case["grades"]] for results in (one[1], merged[1])]
-    assert hosts[0] == hosts[1]
+    models = [[grade["refused_by"] for case in results["cases"] for grade in case["grades"]] for results in (one[1], merged[1])]
+    assert models[0] == models[1]
 
 
 @each(("refused", "code"), [([0], 3), ([0, 1], 2)])

@@ -56,7 +56,7 @@ MOST = 64  # threads of one gathering: a long conversation has hundreds of quest
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
 WRONG_KEY = 401
-# Refusals of a key by a host that has let no call succeed: the key is not sent there again
+# Refusals of a key by a model that has answered no call: the key is not sent there again
 WRONG_AFTER = 10
 
 
@@ -107,8 +107,8 @@ class Client:
     budget: Budget = field(default_factory=Budget)
     replies: ResponseCache | None = None  # the cache, where there is one
     tokens: Tokens = field(default_factory=Tokens)  # that requests are signed in with
-    # Hosts that let a call succeed. A reply of the cache proves nothing about the key, so it does not count.
-    live_hosts: set[str] = field(default_factory=set)
+    # Models, with their hosts, that answered a call. A reply of the cache proves nothing about the key, so it does not count.
+    live_models: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._connections: Connections | None = None
@@ -116,7 +116,7 @@ class Client:
         self._free = threading.BoundedSemaphore(self.slots)
         self._dead = Counter[str]()  # calls in a row to a host that failed after all retries
         self._busy: dict[str, float] = {}  # since when a host answers nothing but 429
-        # Answers that a key is wrong, by the host and the fields that hold the key
+        # Answers that a key is wrong, by the model and the fields that hold the key
         self._refusals: defaultdict[Hashable, list[Response]] = defaultdict(list)
         self._deadlines = Deadlines()
         self._aside: Client | None = None
@@ -141,17 +141,15 @@ class Client:
         content = _written(body and {**body, **secret}, form)
         with self._making:
             if self._aside is None:
-                self._aside = Client(
-                    SIGN_IN_SECONDS,
-                    SIGN_IN_RETRIES,
-                    environ=self.environ,
-                    live_hosts=self.live_hosts,
-                )
+                self._aside = Client(SIGN_IN_SECONDS, SIGN_IN_RETRIES, environ=self.environ)
             aside = self._aside
         if self._deadlines.stopped:
             aside.stop()
         ask = Ask(method, url, _host(url), {**headers, **credential}, content)
-        return aside._send(ask, time.monotonic() + SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
+        answer = aside._send(ask, time.monotonic() + SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
+        if answer.is_success:
+            self.live_models.add(ask.host)
+        return answer
 
     def _sender(self) -> Connections:
         """Made when something is sent: to import what it takes is a fifth of what it takes to check a config."""
@@ -199,14 +197,19 @@ class Client:
             field = _under(own, credential())
         self.guard.check_field(method, url, headers, field)
         ask = replace(ask, headers={**field, **headers})
-        refusals = self._refusals[ask.host, *field.values()]
+        asked = f"{question.model[0]} at {ask.host}" if question else ask.host
+        refusals = self._refusals[asked, *field.values()]
         # Kept while it waits to ask again, so that a host which is overrun is asked by fewer
         with self._free:
-            is_live = ask.host in self.live_hosts
+            is_live = asked in self.live_models
             if field and len(refusals) >= WRONG_AFTER and not is_live:
                 return refusals[0]
             deadline = time.monotonic() + (timeout or self.timeout)
             response = self._send(ask, deadline, question.model if question else None)
+            if response.is_success:
+                self.live_models.add(asked)
+            else:
+                response = replace(response, asked=asked)
             if response.status == WRONG_KEY and not is_live:
                 refusals.append(response)
             if question:
@@ -262,8 +265,6 @@ class Client:
             if not isinstance(answer, Response) or not answer.is_success:
                 self.budget.spend(NO_USAGE, model=model)
             if isinstance(answer, Response) and not passes(answer):
-                if answer.is_success:
-                    self.live_hosts.add(host)
                 self._dead[host] = 0
                 self._busy.pop(host, None)
                 return answer

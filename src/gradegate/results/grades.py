@@ -140,7 +140,7 @@ class Grade(WithOutcome, FrozenStruct):
         "Earlier runs of the default branch; null where none of them counts.",
     ] = None
     refused_by: Annotated[
-        str, "The host that answered the call with an error; empty where none did."
+        str, "The model, with its host, that answered the call with an error; empty where none did."
     ] = ""
     quarantine: date | None = None  # the day until which it only advises, as the test is flaky
 

@@ -87,14 +87,14 @@ def failed(job: Job, repeat: int, error: Exception) -> Row:
         return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     if isinstance(error, ProviderError):
-        return missing_row(job, repeat, why, error.trouble, error.host)
+        return missing_row(job, repeat, why, error.trouble, error.asked)
     return missing_row(job, repeat, why, None)
 
 
-def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, host: str = "") -> Row:
+def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked: str = "") -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(
-        grade for binding in job.assertions for grade in missing(binding, why, trouble, host)
+        grade for binding in job.assertions for grade in missing(binding, why, trouble, asked)
     )
     return _row(
         job,

@@ -220,7 +220,7 @@ class Run:
             cache=replies.report() if replies else None,
             problems=tuple(replies.problems) if replies else (),
             labels=tuple(sorted(self._labels, key=lambda it: it.model)),
-            live_hosts=tuple(self._client.live_hosts),
+            live_models=tuple(self._client.live_models),
         )
         return own.after(self._earlier.account)
 

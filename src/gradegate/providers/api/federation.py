@@ -207,7 +207,7 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> Json
         raise ProviderError(
             f"{what}: {answer.host} answered {answer.status}: {problem} -> {cure}",
             trouble,
-            host=answer.host,
+            asked=answer.host,
         )
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"

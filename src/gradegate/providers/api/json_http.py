@@ -166,7 +166,7 @@ def refusal(answer: Response) -> ProviderError:
     retry_trouble = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
     trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else retry_trouble
     return ProviderError(
-        text + (f": {message}" if message else ""), trouble, answer.status, answer.host
+        text + (f": {message}" if message else ""), trouble, answer.status, answer.asked
     )
 
 
@@ -262,7 +262,7 @@ class Model(Provider):
         except ProviderError as e:
             if not self.chosen:
                 raise
-            raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status, e.host) from e
+            raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status, e.asked) from e
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model

@@ -188,7 +188,7 @@ def _tallied(decision: Decision) -> Markdown:
 def _weakened(changes: GateChanges, links: Links, form: PageForm) -> Markdown:
     """A warning, with the first findings in sight and the rest folded."""
     lines = _changes(changes, links, form)
-    shown, rest = lines[:_SIGHT], lines[_SIGHT:]
+    shown, rest = [*lines[:_SIGHT]], [*lines[_SIGHT:]]
     box = paragraphs(
         fill("[!WARNING]\n**{}**", wording.changed(changes)),
         join("", shown),

@@ -173,8 +173,8 @@ class AccountRow(Line):
     def line_of(cls, account: Account, prepared: Prepared) -> str:
         """Its line, without secrets."""
         plan = prepared.shown_plan
-        problems, live_hosts = conceal((account.problems, account.live_hosts), prepared.hide)
-        shown = replace(account, problems=problems, live_hosts=live_hosts)
+        problems, live_models = conceal((account.problems, account.live_models), prepared.hide)
+        shown = replace(account, problems=problems, live_models=live_models)
         return written(
             {
                 "account": shown,
