@@ -92,22 +92,6 @@ def test_a_reply_of_the_cache_says_nothing_about_the_key(gate, llm):
     assert (ran.code, [case["outcome"] for case in ran.cases], len(llm.requests) - asked) == (2, ["pass", "pass", "error"], 1)
 
 
-def test_a_key_that_is_always_refused_is_soon_not_sent_any_more(gate, llm):
-    llm.reply = lambda path, body: REFUSAL
-    ran = gate(cases(40, providers=[llm.spec()]), "-j", "1")
-    assert (ran.code, len(llm.requests), ran.results["summary"]["errored"]) == (2, 10, 40)
-    assert ran.out.count("no such key") == 2  # once with its cases, once as the reason
-    assert len({grade["reason"] for grade in ran.grades}) == 1
-
-
-def test_another_key_is_sent_to_a_host_that_refused_one(gate, llm):
-    llm.reply = lambda path, body: REFUSAL if body["model"] == "first" else "yes"
-    keys = [llm.spec("first"), llm.spec("second", apiKey="another")]
-    ran = gate(cases(40, providers=keys), "-j", "1")
-    passed = sum(case["outcome"] == "pass" for case in ran.cases)
-    assert (ran.code, passed, sum(body["model"] == "second" for body in llm.bodies)) == (2, 40, 40)
-
-
 @each(("refused", "code"), [(range(6), 2), (range(5), 3), ([0], 3)])
 def test_a_merge_decides_as_one_run(sharded, llm, refused, code):
     llm.reply = refusing(*refused)

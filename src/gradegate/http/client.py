@@ -12,7 +12,7 @@ import math
 import random
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
@@ -55,9 +55,6 @@ T = TypeVar("T")
 MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
-WRONG_KEY = 401
-# Refusals of a key by a model that has answered no call: the key is not sent there again
-WRONG_AFTER = 10
 
 
 def passes(answer: Response) -> bool:
@@ -116,8 +113,6 @@ class Client:
         self._free = threading.BoundedSemaphore(self.slots)
         self._dead = Counter[str]()  # calls in a row to a host that failed after all retries
         self._busy: dict[str, float] = {}  # since when a host answers nothing but 429
-        # Answers that a key is wrong, by the model and the fields that hold the key
-        self._refusals: defaultdict[Hashable, list[Response]] = defaultdict(list)
         self._deadlines = Deadlines()
         self._aside: Client | None = None
 
@@ -197,21 +192,15 @@ class Client:
             field = _under(own, credential())
         self.guard.check_field(method, url, headers, field)
         ask = replace(ask, headers={**field, **headers})
-        asked = f"{question.model[0]} at {ask.host}" if question else ask.host
-        refusals = self._refusals[asked, *field.values()]
         # Kept while it waits to ask again, so that a host which is overrun is asked by fewer
         with self._free:
-            is_live = asked in self.live_models
-            if field and len(refusals) >= WRONG_AFTER and not is_live:
-                return refusals[0]
             deadline = time.monotonic() + (timeout or self.timeout)
             response = self._send(ask, deadline, question.model if question else None)
+            asked = f"{question.model[0]} at {ask.host}" if question else ask.host
             if response.is_success:
                 self.live_models.add(asked)
             else:
                 response = replace(response, asked=asked)
-            if response.status == WRONG_KEY and not is_live:
-                refusals.append(response)
             if question:
                 question.heard(response)
             if waits:

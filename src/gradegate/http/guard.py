@@ -6,7 +6,7 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.security.egress import NO_NAME, PRIVATE, Egress
+from gradegate.security.egress import PRIVATE, Egress
 from gradegate.security.hosts import Address, host_at
 from gradegate.security.redaction import Traces, whole_tokens
 from gradegate.structs import JsonObject
@@ -117,11 +117,8 @@ class Guard:
 
     def check_host(self, url: str, address: Address | None = None) -> None:
         """Raises ProviderError for a host that is not asked, by its name or by the address that this led to."""
-        objection = self.egress.objection(url, address)
-        if objection == NO_NAME:
-            raise ProviderError(f"the provider cannot be called: {objection}", Trouble.SETUP)
-        if objection:
-            host = str(host_at(url)).partition("//")[2]
+        if objection := self.egress.objection(url, address):
+            host = str(host_at(url)).partition("//")[2] or "the host"
             cure = f": `allowed-hosts: {host}`" if objection == PRIVATE else ""
             raise ProviderError(f"{host} is not called: {objection}{cure}", Trouble.SETUP)
 
