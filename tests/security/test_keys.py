@@ -36,6 +36,11 @@ def github(monkeypatch, llm: FakeLlm):
         monkeypatch.setenv(name, value)
 
 
+def opened(fake: FakeLlm) -> tuple[str, str]:
+    """What opens the port of a fake in a job, and lets no key go there."""
+    return "--ready", fake.base
+
+
 def config(own, url="", **values):
     """The config with keys of its own, in which `<url>` is an address and `<host>` its host."""
     return filled({**table(__file__, "config"), **own}, {"url": url, "host": host_of(url) if url else "", **values})
@@ -60,7 +65,7 @@ def test_no_address_holds_a_credential_even_where_the_host_may_have_it(gate, llm
 
 @pytest.mark.parametrize("way", ELSEWHERE)
 def test_no_key_goes_to_another_host(gate, llm, evil, github, way):
-    ran = gate(config(ELSEWHERE[way], evil.base), *REPORTS)
+    ran = gate(config(ELSEWHERE[way], evil.base), *REPORTS, *opened(evil))
     assert ran.code == 2, ran.out
     assert not evil.requests
     assert "is not a host of that key -> allow it: --allowed-hosts 127.0.0.1:" in ran.err
@@ -70,7 +75,8 @@ def test_no_key_goes_to_another_host(gate, llm, evil, github, way):
 @pytest.mark.parametrize("way", ["base", "key by name", "header", "http header", "target of a test"])
 @pytest.mark.parametrize("form", ["127.0.0.1:{port}", "127.0.0.1", "http://127.0.0.1:{port}/v1"])
 def test_the_workflow_allows_a_host(gate, llm, evil, github, way, form):
-    ran = gate(config(ELSEWHERE[way], evil.base), "--allowed-hosts", f"other.example.com, {form.format(port=evil.port)}")
+    port = () if "{port}" in form else opened(evil)  # an entry without one lets keys go to each, and opens the usual ones
+    ran = gate(config(ELSEWHERE[way], evil.base), *port, "--allowed-hosts", f"other.example.com, {form.format(port=evil.port)}")
     assert ran.code in (0, 1), ran.err
     assert CANARY in json.dumps(evil.requests)
     assert CANARY not in everything(ran)
@@ -92,7 +98,7 @@ def test_off_github_keys_are_bound_when_hosts_are_named(gate, llm, evil, monkeyp
 
 def test_a_key_of_the_configs_own_is_bound_to_nothing_and_hidden(gate, evil, github):
     evil.reply = lambda path, body: "ok, own-canary-key-1"
-    ran = gate(config(openai(apiKey="own-canary-key-1", apiBaseUrl=evil.base)), *REPORTS)
+    ran = gate(config(openai(apiKey="own-canary-key-1", apiBaseUrl=evil.base)), *REPORTS, *opened(evil))
     assert ran.code == 0, ran.err
     assert ran.results["keys"] == []
     assert "own-canary-key-1" not in everything(ran)
@@ -133,8 +139,10 @@ def test_a_key_that_a_target_tells_goes_to_no_graders_host_however_it_is_written
     (grader,) = openai(apiKey="own", apiBaseUrl=evil.base)["providers"]
     for form in forms:
         llm.reply = lambda path, body, form=form: f"the key is {form}"
-        ran = gate(config({"tests": [{"vars": {"x": "1"}, "assert": [{"type": "llm-rubric", "value": "x", "provider": grader}]}]}))
-        assert (ran.code, evil.requests) == (2, []), form
+        tests = [{"vars": {"x": "1"}, "assert": [{"type": "llm-rubric", "value": "x", "provider": grader}]}]
+        ran = gate(config({"tests": tests}), *opened(evil))
+        assert (ran.code, [body for body in evil.bodies if body]) == (2, []), form
+        assert "outside the credential field of a provider, so it was not sent" in ran.out, form
 
 
 @pytest.mark.parametrize("url", table(__file__, "addresses_that_are_not_asked"))
@@ -168,14 +176,11 @@ def test_another_port_of_the_runner_is_not_asked(gate, llm, github, command):
             other.accept()
 
 
-@pytest.mark.parametrize("opened", [("--ready", "http://localhost:{}/v1"), ("--allowed-hosts", "localhost:{}")])
-def test_what_the_workflow_names_is_asked(gate, llm, github, opened):
-    target = {"id": f"http://localhost:{llm.port}/v1", **ASKED}
-    ran = gate(
-        config({"providers": [target], "tests": [{"assert": [{"type": "contains", "value": "ok"}]}]}), opened[0], opened[1].format(llm.port)
-    )
+@pytest.mark.parametrize(("option", "named"), [("--ready", "http://localhost:{}/v1"), ("--allowed-hosts", "localhost:{}")])
+def test_what_the_workflow_names_is_asked(gate, llm, github, option, named):
+    ran = gate(config({"providers": [{"id": f"http://localhost:{llm.port}/v1", **ASKED}]}), option, named.format(llm.port))
     assert ran.code == 0, ran.out + ran.err
-    assert [body for _, body, _ in llm.requests if body]
+    assert [body for body in llm.bodies if body] == [{"p": "say 1"}]
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "by the time of the connection"])
@@ -199,7 +204,8 @@ def test_a_name_that_leads_to_the_runner_is_not_asked(gate, github, monkeypatch,
         assert f"rebind.example.com:{port} is not called: it is on this machine" in ran.out
         assert f"`allowed-hosts: rebind.example.com:{port}`" in ran.out
         if later:
-            assert other.accept()[0].recv(1) == b""  # closed before anything was sent
+            with other.accept()[0] as made:
+                assert made.recv(1) == b""  # closed before anything was sent
         else:
             with pytest.raises(TimeoutError):
                 other.accept()
