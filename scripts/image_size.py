@@ -118,6 +118,8 @@ def started(image: str, root: Path) -> float:
         (root / name).mkdir(parents=True)
     (root / "workspace" / "promptfooconfig.json").write_text(json.dumps(CONFIG))
     (root / "temp" / "event.json").write_text("{}")
+    for name in ("output", "summary"):
+        (root / "temp" / name).touch()
     with model() as (url, calls):
         inputs = {"config": "promptfooconfig.json"}
         variables = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}

@@ -20,11 +20,18 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WITH_STEPS = [*WORKFLOWS, *sorted((ROOT / "examples").glob("*.yml"))]
 STARTERS = sorted((ROOT / "src" / "gradegate" / "cli" / "init" / "templates").glob("*.yml"))
 RELEASE = ROOT / ".github" / "workflows" / "release.yml"
+BUILD = RELEASE.with_name("build.yml")  # which the release calls
 UPDATES: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
 
 
 def jobs(path: Path) -> dict[str, Any]:
-    return dict(yaml.safe_load(path.read_text())["jobs"])
+    """The jobs with steps of their own."""
+    return {name: job for name, job in yaml.safe_load(path.read_text())["jobs"].items() if "uses" not in job}
+
+
+def calls(path: Path) -> dict[str, Any]:
+    """The jobs that are another workflow."""
+    return {name: job for name, job in yaml.safe_load(path.read_text())["jobs"].items() if "uses" in job}
 
 
 # Each needs a right that nothing else has; all run under an approval, or after a job that does.
@@ -40,6 +47,17 @@ def test_a_job_asks_for_what_it_needs_and_ends(path: Path) -> None:
         assert job["permissions"].get("contents") == contents, name
 
 
+@each("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_that_is_called_gets_the_most_that_a_job_of_it_asks_for(path: Path) -> None:
+    for name, job in calls(path).items():
+        called = ROOT / job["uses"].removeprefix("$/")  # of this commit
+        asked: dict[str, str] = {}
+        for one in jobs(called).values():
+            asked |= {right: level for right, level in one["permissions"].items() if asked.get(right) != "write"}
+        assert job["permissions"] == asked, name
+        assert "secrets" not in job, name
+
+
 @each("path", WITH_STEPS, ids=lambda path: path.name)
 def test_no_checkout_leaves_its_token_behind(path: Path) -> None:
     checkouts = [step for job in jobs(path).values() for step in job["steps"] if "actions/checkout@" in step.get("uses", "")]
@@ -50,8 +68,8 @@ def test_no_checkout_leaves_its_token_behind(path: Path) -> None:
 @each("path", WORKFLOWS, ids=lambda path: path.name)
 def test_our_own_workflows_run_at_no_event_that_has_secrets_for_strangers(path: Path) -> None:
     events = yaml.safe_load(path.read_text())[True]  # YAML 1.1 reads `on` as true
-    by_hand = {"workflow_dispatch"} if path == RELEASE else set()
-    assert set(events) <= {"pull_request", "merge_group", "push", "schedule", "branch_protection_rule", *by_hand}
+    besides = {RELEASE: {"workflow_dispatch"}, BUILD: {"workflow_call"}}.get(path, set())
+    assert set(events) <= {"pull_request", "merge_group", "push", "schedule", "branch_protection_rule", *besides}
 
 
 def test_one_version_of_each_action_is_used() -> None:
@@ -108,14 +126,14 @@ def test_the_hook_of_pre_commit_finds_mistakes_without_a_key(tmp_path: Path, mon
 
 def needed(name: str) -> set[str]:
     """A job of the release with all jobs before it."""
-    needs = jobs(RELEASE)[name].get("needs", [])
+    needs = {**jobs(RELEASE), **calls(RELEASE)}[name].get("needs", [])
     before = [needs] if isinstance(needs, str) else needs
     return {name}.union(*(needed(one) for one in before))
 
 
 def test_nothing_is_released_that_was_not_checked_and_approved() -> None:
     assert list(yaml.safe_load(RELEASE.read_text())[True]) == ["workflow_dispatch"]
-    for name, job in jobs(RELEASE).items():
+    for name, job in {**jobs(RELEASE), **calls(RELEASE)}.items():
         assert "check" in needed(name)
         assert "if" not in job  # a job that runs whatever became of those before it
     steps = [step.get("run", "") for step in jobs(RELEASE)["check"]["steps"]]
@@ -124,7 +142,45 @@ def test_nothing_is_released_that_was_not_checked_and_approved() -> None:
     assert "release.py green" in steps[3]
     assert jobs(RELEASE)["release"]["environment"] == "release"
     assert "release" in needed("pypi") & needed("notes")
-    assert needed("release") >= {"package", "image", "attest"}
+    assert "build" in needed("release")
+    assert jobs(RELEASE)["release"]["env"]["IMAGE"] == "${{ needs.build.outputs.image }}"
+
+
+def test_what_is_released_is_built_and_signed_by_a_workflow_of_its_own() -> None:
+    """By another identity than who builds: level 3 of SLSA's build track."""
+    assert calls(RELEASE)["build"]["uses"] == "$/.github/workflows/build.yml"
+    assert list(yaml.safe_load(BUILD.read_text())[True]) == ["workflow_call"]
+    signing = [
+        (path.name, name)
+        for path in WORKFLOWS
+        for name, job in jobs(path).items()
+        if any("actions/attest@" in step.get("uses", "") for step in job["steps"])
+    ]
+    assert signing == [("build.yml", "attest")]
+    assert jobs(BUILD)["attest"]["needs"] == ["package", "image"]
+    assert [job.get("if") for job in jobs(BUILD).values()] == [None] * 3
+    for name in ("package", "image"):  # which run what the commit says
+        assert jobs(BUILD)[name]["permissions"].keys() <= {"contents", "packages"}
+
+
+def test_each_file_of_a_release_has_its_signature_beside_it_and_is_compared_with_it() -> None:
+    def downloads(name: str) -> set[str]:
+        return {step["with"]["name"] for step in jobs(RELEASE)[name]["steps"] if "download-artifact@" in step.get("uses", "")}
+
+    uploads = {
+        step["with"]["name"]: step["with"]["path"] for step in jobs(BUILD)["attest"]["steps"] if "upload-artifact@" in step.get("uses", "")
+    }
+    assert uploads == {"signatures": "dist/*.sigstore.json"}
+    assert downloads("release") == downloads("notes") == {"package", "signatures"}
+    assert downloads("pypi") == {"package"}  # it takes nothing else
+    (created,) = [step["run"] for step in jobs(RELEASE)["notes"]["steps"] if "gh release create" in step.get("run", "")]
+    assert 'gh release create "v$VERSION" dist/* ' in created
+    text = RELEASE.read_text()
+    assert '--signer-workflow "$GITHUB_REPOSITORY/.github/workflows/build.yml"' in text
+    assert 'gh attestation verify "$file" --bundle "$file.sigstore.json" "${signed[@]}"' in text
+    for page in ("SECURITY.md", "docs/for-reviewers.md", "docs/contributing/release.md"):
+        named = re.findall(r"workflows/(\w+)\.yml", "".join(re.findall(r"--signer-workflow \S+", (ROOT / page).read_text())))
+        assert set(named) == {"build"}, page
 
 
 def test_the_release_asks_whether_our_own_workflows_are_green() -> None:
@@ -135,7 +191,7 @@ def test_the_release_asks_whether_our_own_workflows_are_green() -> None:
 
 
 def test_who_may_sign_or_publish_runs_nothing_that_was_built() -> None:
-    for name, job in jobs(RELEASE).items():
+    for name, job in [*jobs(RELEASE).items(), *jobs(BUILD).items()]:
         rights = {right for right, level in job["permissions"].items() if level == "write"}
         if rights & {"id-token", "attestations"}:
             assert not any("actions/checkout@" in step.get("uses", "") for step in job["steps"]), name
@@ -160,13 +216,13 @@ def test_ci_runs_on_every_python_that_the_package_names_and_the_image_has_the_la
     assert [int(one.partition(".")[2]) for one in named] == list(range(11, 11 + len(named)))
     (image,) = re.findall(r"^ARG BASE=python:(\d+\.\d+)\.", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     (built,) = [
-        step["with"]["python-version"] for step in jobs(RELEASE)["package"]["steps"] if "with" in step and "python-version" in step["with"]
+        step["with"]["python-version"] for step in jobs(BUILD)["package"]["steps"] if "with" in step and "python-version" in step["with"]
     ]
     assert image == built == named[-1]
 
 
 def test_every_image_that_a_workflow_starts_is_pinned() -> None:
-    images = re.findall(r"^ +(?:BUILDER|SCANNER): (\S+)$", RELEASE.read_text(), re.MULTILINE)
+    images = re.findall(r"^ +(?:BUILDER|SCANNER): (\S+)$", BUILD.read_text(), re.MULTILINE)
     assert len(images) == 2
     assert [image for image in images if not re.search(r":v?[\d.]+@sha256:[0-9a-f]{64}$", image)] == []
 
@@ -177,12 +233,24 @@ def test_the_scorecard_job_holds_what_its_publisher_accepts() -> None:
     assert {name for name, right in job["permissions"].items() if right == "write"} == {"id-token", "security-events"}
 
 
+def test_our_code_and_our_workflows_are_looked_through_at_each_change() -> None:
+    for name in ("codeql", "audit"):
+        events = yaml.safe_load((RELEASE.with_name(f"{name}.yml")).read_text())[True]
+        assert {"pull_request", "push", "schedule"} <= set(events)
+    (job,) = jobs(RELEASE.with_name("codeql.yml")).values()
+    assert job["strategy"]["matrix"]["language"] == ["actions", "javascript-typescript", "python"]
+    assert {name for name, right in job["permissions"].items() if right == "write"} == {"security-events"}
+    lines = [step.get("run", "") for step in jobs(RELEASE.with_name("audit.yml"))["workflows"]["steps"]]
+    assert [line for line in lines if line.startswith(".venv/bin/zizmor ")]
+    assert [line for line in lines if re.match(r"go run github\.com/rhysd/actionlint/cmd/actionlint@v\d+\.\d+\.\d+ ", line)]
+
+
 def test_the_audit_reads_the_lock_that_the_image_installs() -> None:
     steps = jobs(ROOT / ".github" / "workflows" / "audit.yml")["dependencies"]["steps"]
     (audited,) = [step["with"] for step in steps if "pip-audit" in step["uses"]]
     inputs = "requirements.lock .github/package/requirements.txt .github/site/requirements.txt"
     assert audited == {"inputs": inputs, "require-hashes": True, "disable-pip": True}
-    assert "--require-hashes --requirement .github/package/requirements.txt" in RELEASE.read_text()
+    assert "--require-hashes --requirement .github/package/requirements.txt" in BUILD.read_text()
     assert "--require-hashes --requirement $<" in (ROOT / "Makefile").read_text()
     assert "-r /build/requirements.lock" in (ROOT / "Dockerfile").read_text()
 

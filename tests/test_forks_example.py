@@ -67,7 +67,7 @@ class Stages:
     @property
     def answers(self) -> Path:
         """Where the second stage finds what was downloaded."""
-        return self.step.root / "runner_temp" / "recorded" / "answers.jsonl"
+        return self.step.root / "runner_temp" / "gradegate" / "answers.jsonl"
 
     def grade(self) -> Left:
         """The second stage with the inputs of the workflow."""
@@ -207,7 +207,7 @@ def test_the_stage_with_code_has_no_keys_and_the_stage_with_keys_has_no_code() -
     ]
     checkout, download, _, _, status = GRADING["steps"]
     assert checkout["with"] == {"persist-credentials": False}
-    assert download["with"]["path"].startswith("${{ runner.temp }}/")
+    assert download["with"]["path"].startswith("${{ runner.temp }}/gradegate")
     assert "${{" not in status["run"]
 
 

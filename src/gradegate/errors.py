@@ -120,13 +120,20 @@ class NoPartsError(ConfigError):
 
 
 class ProviderError(GradegateError):
-    """A model gave no answer; the message is the provider's own words where there are any."""
+    """A model gave no answer; the message is the provider's own words where there are any.
+
+    ``asked`` is the model, with its host, that answered with an error status; empty where that is not the reason.
+    """
 
     def __init__(
-        self, message: str, trouble: Trouble = Trouble.MALFORMED, status: int | None = None
+        self,
+        message: str,
+        trouble: Trouble = Trouble.MALFORMED,
+        status: int | None = None,
+        asked: str = "",
     ) -> None:
         super().__init__(message)
-        self.trouble, self.status = trouble, status
+        self.trouble, self.status, self.asked = trouble, status, asked
 
 
 class Unreadable(GradegateError):

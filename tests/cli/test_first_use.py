@@ -57,7 +57,8 @@ def test_a_key_in_the_config_is_warned_of(holder, begun, llm):
     workflow = begun.folder / ".github/workflows/w.yml"
     workflow.parent.mkdir(parents=True)
     workflow.write_text(
-        "on: pull_request\njobs:\n  e:\n    steps:\n      - uses: o/gradegate@abc\n        with: {allowed-hosts: 127.0.0.1}\n"
+        "on: pull_request\njobs:\n  e:\n    steps:\n      - uses: o/gradegate@abc\n"
+        f"        with: {{allowed-hosts: '127.0.0.1:{llm.port}'}}\n"
     )
     said = f"`{holder.partition(':')[0]}` of `openai:chat:m` contains a key: everybody who reads the file can use it"
     place = "promptfooconfig.yaml:4"

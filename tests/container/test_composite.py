@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from support import docker
 from support.events import pull_request
 from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
+from support.intruder import intrude
 from support.patience import PATIENCE
 from support.scenarios import KEY, Scenarios, answers, step
 from support.step import CANARY, Step
@@ -28,8 +30,20 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 STEP, _ = ACTION["runs"]["steps"]
+OWN = ("file_commands", "workflow")
 # Of a hosted runner, what no step declares and nothing needs to know.
 MACHINE = {"JAVA_HOME": "/jvm", "AWS_SECRET_ACCESS_KEY": f"{CANARY}-machine", "ACTIONS_RUNTIME_TOKEN": f"{CANARY}-runtime"}
+
+
+def as_laid(path: str, root: Path) -> str:
+    """A path as a runner has it: its own files lie in folders of RUNNER_TEMP."""
+    for name in OWN:
+        inside, place = root / "runner_temp" / f"_{name}", root / name
+        if not place.is_symlink():
+            place.rename(inside)
+            place.symlink_to(inside)
+        path = path.replace(str(place), str(inside))
+    return path
 
 
 @dataclass
@@ -40,15 +54,15 @@ class Composite:
     image: str = ""
     declared: dict[str, str] = field(default_factory=dict)  # by `env:` of the workflow
     fails: dict[str, str] = field(default_factory=dict)
+    owner: int = 1001  # of the runner's files, as on hosted runners
 
     def mounted(self, root: Path) -> str:
         return str(root)
 
     def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         inputs = {name.removeprefix("INPUT_").lower(): value for name, value in environ.items() if name.startswith("INPUT_")}
-        runners = {name: value for name, value in environ.items() if re.match(r"(GITHUB|RUNNER|CI)", name)}
-        # In these tests the runner's own folders lie beside the workspace.
-        own = {"GITHUB_ACTION_PATH": str(ROOT), "RUNNER_TEMP": str(root)}
+        runners = {name: as_laid(value, root) for name, value in environ.items() if re.match(r"(GITHUB|RUNNER|CI)", name)}
+        own = {"GITHUB_ACTION_PATH": str(ROOT)}
         declared = {name: value for name, value in environ.items() if name.startswith("OPENAI_")} | self.declared
         given = {
             "GRADEGATE_IMAGE": self.image,
@@ -56,8 +70,13 @@ class Composite:
             "GRADEGATE_ENV": json.dumps({**declared, "GRADEGATE_IMAGE": self.image}),
             "GRADEGATE_MATRIX": environ.get("GRADEGATE_MATRIX", "null"),
             "GRADEGATE_NODE": inputs.get("node", ""),
+            "GRADEGATE_FOLDER": inputs.get("working-directory", ""),
+            "GRADEGATE_OUTPUT": inputs.get("output", ""),
         }
         assert set(given) == set(STEP["env"])
+        if os.geteuid() == 0:
+            for place in (root, *root.rglob("*")):
+                os.chown(place, self.owner, self.owner, follow_symlinks=False)
         path = f"{self.folder}:{os.environ['PATH']}"
         return subprocess.run(
             ["/bin/bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEP["run"]],
@@ -99,6 +118,194 @@ class TestComposite(Scenarios):
 
 def started(composite: Composite) -> list[list[str]]:
     return [json.loads(line) for line in Path(composite.fails["DOCKER_LOG"]).read_text().splitlines()]
+
+
+class Daemon(BaseHTTPRequestHandler):
+    """What docker's own command asks of its daemon for a container, which it then does not get."""
+
+    asked: list[dict[str, Any]]
+
+    def do_HEAD(self) -> None:
+        self.reply(200)
+
+    def do_GET(self) -> None:
+        self.reply(200)
+
+    def do_POST(self) -> None:
+        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.reply(500)
+
+    def reply(self, status: int) -> None:
+        self.send_response(status)
+        self.send_header("Api-Version", "1.43")
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(b'{"Id": "sha256:1", "message": "none today"}')
+
+    def log_message(self, *words: Any) -> None:
+        pass
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="takes docker's own command, and no daemon")
+def test_docker_reads_what_the_container_may_do(action: Step, composite: Composite) -> None:
+    handler = type("Recording", (Daemon,), {"asked": []})
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (composite.folder / "docker").unlink()
+    composite.image = f"docker://ghcr.io/owner/gradegate@{docker.IMAGE}"
+    composite.fails |= {"DOCKER_HOST": f"tcp://127.0.0.1:{server.server_port}"}
+    composite.declared = {"OPENAI_API_KEY": "sk-canary-0123456789"}
+    left = action.run()
+    server.shutdown()
+    server.server_close()
+    assert left.code == docker.REFUSED, left.log
+    (asked,) = handler.asked
+    host, temp = asked["HostConfig"], f"{action.root}/runner_temp"
+    assert asked["Image"] == f"ghcr.io/owner/gradegate@{docker.IMAGE}"
+    assert host["CapDrop"] == ["ALL"]
+    assert sorted(name.removeprefix("CAP_") for name in host["CapAdd"]) == sorted(docker.CAPABILITIES)
+    assert (host["SecurityOpt"], host["Privileged"], host["NetworkMode"]) == (["no-new-privileges"], False, "host")
+    assert host["ReadonlyRootfs"] is True
+    assert host["Tmpfs"] == {"/tmp": "exec,size=1g", temp: "mode=0700,size=16m"}
+    assert host["PidsLimit"] == 4096
+    memory = int(Path("/proc/meminfo").read_text().split()[1]) * 1024
+    assert memory * 0.74 < host["Memory"] == host["MemorySwap"] <= memory * 0.75
+    mounted = [
+        f"{action.workspace}:{action.workspace}",
+        f"{temp}/gradegate:{temp}/gradegate",
+        f"{temp}/_file_commands/output_1:{temp}/_file_commands/output_1",
+        f"{temp}/_file_commands/summary_1:{temp}/_file_commands/summary_1",
+        f"{temp}/_workflow/event.json:{temp}/_workflow/event.json:ro",
+    ]
+    assert (sorted(host["Binds"]), host.get("Mounts")) == (sorted(mounted), None)
+    variables = dict(pair.split("=", 1) for pair in asked["Env"])
+    assert (variables["HOME"], variables["RUNNER_TEMP"]) == (temp, f"{temp}/gradegate")
+    assert variables.keys().isdisjoint({"PATH", *MACHINE, *composite.declared})
+
+
+PYTHON = Path("/usr/bin/python3")
+ONLY_ROOT = pytest.mark.skipif(os.geteuid() != 0 or not PYTHON.exists(), reason="takes rights to give up, and a Python for everybody")
+
+
+@ONLY_ROOT
+def test_code_of_a_pull_request_runs_and_gets_nothing_that_the_step_has(action: Step, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (action.root / "runner_temp" / "key").write_text(CANARY)  # of an earlier step
+    left, got = intrude(action)
+    assert got == []
+    assert left.code == 0, left.log
+    assert CANARY not in left.log + str(action.github.comments)
+
+
+# Of several kinds, so that one worker that evaluates takes the place of another.
+CHECKS = [
+    {"type": "javascript", "value": "output.length === 16"},
+    {"type": "regex", "value": "(?<=: )."},
+    {"type": "is-json", "value": {"type": "object"}},
+    {"type": "javascript", "value": "output.length < 17"},
+]
+CODE = {"prompts": ["{{ 'say' | upper }}"], "providers": ["file://app.py"], "tests": [{"assert": CHECKS}]}
+APP = """
+import os, subprocess
+
+def call_api(prompt, options, context):
+    subprocess.Popen(["sleep", "300"], start_new_session=True)
+    return {"output": '{"word": "fine"}' if os.getuid() else "root"}
+"""
+
+
+@ONLY_ROOT
+@pytest.mark.parametrize("without", ["", *docker.CAPABILITIES])
+def test_no_capability_could_be_left_out(action: Step, composite: Composite, monkeypatch: pytest.MonkeyPatch, without: str) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    composite.fails["DOCKER_WITHOUT"] = without
+    action.write({"evals/promptfooconfig.yaml": json.dumps(CODE), "evals/app.py": APP, "evals/.npmrc": "secret"})
+    left = action.run(allow_exec="true", grader="")
+    whole = left.code == 0 and left.outputs.get("decision") == "pass" and len(left.outputs["reports"].splitlines()) == 4
+    assert whole == (without == ""), left.log
+
+
+def test_a_file_of_an_earlier_step_lies_where_the_container_sees_it(action: Step) -> None:
+    recorded = action.root / "runner_temp" / "recorded"
+    for place in (recorded, recorded.parent / "gradegate-2", recorded.parent):
+        left = action.run(answers=f"{place}/answers.jsonl")
+        assert (left.code, left.outputs) == (2, {"decision": "mistake"})
+        assert (
+            "an input names a file of RUNNER_TEMP that the container does not see -> put it below ${{ runner.temp }}/gradegate" in left.log
+        )
+    seen = action.root / "runner_temp" / "gradegate" / "promptfooconfig.json"
+    left = action.run(answers=str(seen))
+    assert "the container does not see" not in left.log
+
+
+def forge(action: Step) -> str:
+    """Have the checkout bring something under the name of each report; gives the input that names them."""
+    folder = action.workspace / "evals"
+    (folder / "out").mkdir(exist_ok=True)
+    for name in ("gradegate-junit.xml", "out/agent.md", "up.md", "whole.md", "README.md"):
+        (folder / name).write_text("forged")
+    for name, to in (("results.json", "README.md"), ("page.html", "/nowhere")):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(to)
+    return "\n".join(["gradegate-junit.xml", "  results.json ", "", "./page.html", "out//agent.md", "..x/../up.md", f"{folder}/whole.md"])
+
+
+STOPS: dict[str, tuple[dict[str, str], str, int]] = {
+    "no image is built": ({"DOCKER_BUILD_FAILS": "1"}, "", 3),
+    "no image is pulled": ({"DOCKER_PULL_FAILS": "1"}, f"docker://ghcr.io/o/n@{docker.IMAGE}", 3),
+    "no container is started": ({"DOCKER_RUN_FAILS": "1"}, "", docker.REFUSED),
+    "no docker": ({"PATH": "only"}, "", 2),
+}
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_a_step_without_a_container_leaves_nothing_under_the_name_of_a_report(
+    action: Step, composite: Composite, tmp_path: Path, name: str
+) -> None:
+    fails, composite.image, code = STOPS[name]
+    (tmp_path / "only").mkdir()
+    for program in ("bash", "env", "rm"):
+        (tmp_path / "only" / program).symlink_to(f"/bin/{program}")
+    composite.fails |= {key: str(tmp_path / value) if key == "PATH" else value for key, value in fails.items()}
+    output = forge(action)
+    left = action.run(output=output)
+    assert left.code == code, left.log
+    assert "reports" not in left.outputs
+    folder = action.workspace / "evals"
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "out", "promptfooconfig.yaml"]
+    assert list((folder / "out").iterdir()) == []
+    assert (folder / "README.md").read_text() == "forged"
+
+
+@pytest.mark.parametrize("way", ["a folder", "a link on the way"])
+def test_what_the_script_cannot_remove_is_said(action: Step, composite: Composite, way: str) -> None:
+    composite.fails["DOCKER_BUILD_FAILS"] = "1"
+    folder = action.workspace / "evals"
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "junit.xml").write_text("forged")
+    if way == "a folder":
+        (folder / "out" / "junit.xml").mkdir(parents=True)
+    else:
+        (folder / "out").symlink_to("elsewhere")
+    (folder / "results.json").write_text("forged")
+    left = action.run(output="out/junit.xml\nresults.json")
+    assert (left.code, left.outputs) == (2, {"decision": "mistake"})
+    assert "the output `out/junit.xml` exists and cannot be removed -> remove it from the repository" in left.log
+    assert "the image cannot be built" in left.log
+    assert not (folder / "results.json").exists()
+    assert (folder / "elsewhere" / "junit.xml").read_text() == "forged"
+
+
+def test_the_script_removes_nothing_outside_of_the_workspace_and_in_git(action: Step, composite: Composite) -> None:
+    composite.fails["DOCKER_BUILD_FAILS"] = "1"
+    kept = {action.root / "beside.xml": "../../beside.xml", action.workspace / ".git" / "config": "../.git/config"}
+    for path in kept:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("precious")
+    for written in (*kept.values(), *map(str, kept), "/", "..", "*"):
+        assert action.run(output=written).code == 3, written
+    assert [path for path in kept if path.read_text() != "precious"] == []
 
 
 def test_the_container_is_given_what_is_named_and_no_socket(action: Step, composite: Composite) -> None:
@@ -151,7 +358,7 @@ def test_an_image_that_cannot_be_had_leaves_outputs_and_a_summary(
 
 
 def test_without_docker_the_message_says_what_to_write(action: Step, composite: Composite, tmp_path: Path) -> None:
-    for name in ("bash", "env"):
+    for name in ("bash", "env", "rm"):
         (tmp_path / "only" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "only" / name).symlink_to(f"/bin/{name}")
     composite.fails["PATH"] = str(tmp_path / "only")
@@ -176,7 +383,7 @@ def test_a_node_for_code_of_the_repository_is_mounted_alone_and_not_to_be_writte
         assert action.run(**inputs).code != 125
         run = started(composite)[-1]
         volumes = [run[at + 1] for at, word in enumerate(run) if word == "--volume"]
-        assert volumes[2:] == [mounted]
+        assert volumes[-1] == mounted
     assert [words[0] for words in started(composite)[-5:]] == ["build", "create", "cp", "rm", "run"]
     assert re.fullmatch(r"node:22\.\S+@sha256:[0-9a-f]{64}", started(composite)[-4][1])
     left = action.run(node=str(tmp_path))

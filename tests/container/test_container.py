@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.structs import replace
-from support import builder
+from support import builder, docker
 from support.events import examples
 from support.fake_github import FakeGitHub, serve
 from support.fake_llm import FakeLlm
@@ -24,11 +24,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("container")]  # one wor
 
 
 HOST = {"GRADEGATE_NETWORK": "host"}  # buildah starts it there, as the action's script has docker do
+# And it keeps of root's rights what the script keeps.
+KEPT = ",".join(f"+{name.lower()}" for name in docker.CAPABILITIES)
+MASK = sum(1 << number for number in docker.CAPABILITIES.values())
+RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all", f"--bounding-set=-all,{KEPT}", "--")
 
 
 @dataclass(frozen=True)
 class Container:
-    """Starts the entry point of the image as the runner does: in /github/workspace, as root, with the host's network."""
+    """Starts the entry point of the image as the runner does: in /github/workspace, as root with few rights, with the host's network."""
 
     buildah: builder.Builder
     name: str
@@ -44,7 +48,7 @@ class Container:
         variables = [f"--env={name}={value}" for name, value in {**HOST, **environ, **hostile}.items()]
         mounts = [*self.mounted_besides, *(f"--volume={root / folder}:/github/{folder}" for folder in FOLDERS)]
         folder = ("--workingdir", "/github/workspace")
-        return self.buildah.run(self.name, self.entry_point, *folder, *variables, *mounts)
+        return self.buildah.run(self.name, [*RIGHTS, *self.entry_point], *folder, *variables, *mounts)
 
     def python(self, code: str) -> str:
         """Run code with the interpreter and flags of the entry point."""
@@ -116,6 +120,13 @@ def test_node_that_is_mounted_runs_typescript_of_a_pull_request_and_gets_nothing
     left, got = intrude(action, NODE, "app.mjs")
     assert got == []
     assert CANARY not in left.log + str(action.github.comments)
+
+
+def test_the_rights_of_these_tests_are_those_that_the_script_gives(container: Container) -> None:
+    code = "print([line for line in open('/proc/self/status').read().splitlines() if line.startswith(('CapPrm', 'CapBnd', 'NoNewPrivs'))])"
+    done = container.buildah.run(container.name, [*RIGHTS, *container.entry_point[:2], "-c", code])
+    lines = [f"CapPrm:\t{MASK:016x}", f"CapBnd:\t{MASK:016x}", "NoNewPrivs:\t1"]
+    assert done.stdout.strip() == str(lines), done.stderr
 
 
 def test_the_image_holds_what_it_needs_and_no_installer(container: Container) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,35 @@ def test_a_working_directory_outside_the_workspace_is_a_mistake(action: Step, ll
     assert left.code == 2
     assert llm.requests == []
     assert "give a folder inside the workspace" in left.log
+
+
+TARGET = """\
+prompts: ["say {{x}}"]
+providers:
+  - id: http://127.0.0.1:PORT/x
+    config: {body: {p: "{{prompt}}"}}
+tests: [{vars: {x: "1"}, assert: [{type: contains, value: ok}]}]
+"""
+
+
+def test_a_target_at_another_port_of_the_runner_than_the_one_that_is_ready_is_not_called(action: Step, llm: FakeLlm) -> None:
+    action.environ = {}  # no address of a vendor opens a port
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(0.2)
+        port = other.getsockname()[1]
+        action.write({"evals/promptfooconfig.yaml": TARGET.replace("PORT", str(port))})
+        left = action.run(ready=f"{llm.base} 9")
+        assert (left.code, left.outputs["decision"], llm.requests) == (2, "mistake", [])
+        with pytest.raises(TimeoutError):
+            other.accept()
+    (error,) = (it for it in left.shown if it.name == "error")
+    assert (error.properties["file"], error.properties["line"]) == ("evals/promptfooconfig.yaml", "3")
+    assert f"would ask 127.0.0.1:{port}: it is on this machine" in error.data
+    assert f"the input `ready: http://127.0.0.1:{port}` or the input `allowed-hosts: 127.0.0.1:{port}`" in error.data
+    action.write({"evals/promptfooconfig.yaml": TARGET.replace("PORT", str(llm.port))})
+    left = action.run(ready=f"{llm.base} 9")
+    assert left.code == 0, left.log
+    assert [body for body in llm.bodies if body] == [{"p": "say 1"}]
 
 
 def test_reports_can_be_changed_by_later_steps_that_are_not_root(action: Step) -> None:

@@ -21,7 +21,7 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 ACTIONS = ("action.yml", "container/action.yml")
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), *EXAMPLES]
-PINNED = re.compile(r"uses: +([\w.-]+/[\w./-]+@[0-9a-f]{40}|\$/) # \S.*")  # $/ is this repository at the commit that runs
+PINNED = re.compile(r"uses: +([\w.-]+/[\w./-]+@[0-9a-f]{40}|\$/[\w./-]*) # \S.*")  # $/ is this repository at the commit that runs
 DIGEST = re.compile(r"^ARG BASE=\S+@sha256:[0-9a-f]{64}$", re.MULTILINE)
 
 
@@ -92,6 +92,8 @@ def test_the_secrets_have_no_default_and_nothing_reaches_a_shell() -> None:
         "GRADEGATE_INPUTS": "${{ toJSON(inputs) }}",
         "GRADEGATE_ENV": "${{ toJSON(env) }}",
         "GRADEGATE_MATRIX": "${{ toJSON(matrix) }}",
+        "GRADEGATE_FOLDER": "${{ inputs.working-directory }}",
+        "GRADEGATE_OUTPUT": "${{ inputs.output }}",
         "GRADEGATE_NODE": "${{ inputs.node }}",
     }
     # What cannot be uploaded fails no check, and is uploaded after a step that failed, too.
@@ -99,7 +101,7 @@ def test_the_secrets_have_no_default_and_nothing_reaches_a_shell() -> None:
     assert upload["if"] == "always() && steps.gate.outputs.artifact"
     assert upload["with"] == {
         "name": "${{ steps.gate.outputs.artifact }}",
-        "path": "${{ runner.temp }}/${{ steps.gate.outputs.artifact }}",
+        "path": "${{ runner.temp }}/gradegate/${{ steps.gate.outputs.artifact }}",
         "overwrite": True,
     }
     assert all(PINNED.search(line) for line in (ROOT / "action.yml").read_text().splitlines() if "uses:" in line)

@@ -12,7 +12,7 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
 from gradegate.github.publish import Step, publish, publish_mistakes
-from gradegate.reports.delivery.report import Document, Sink
+from gradegate.reports.delivery.report import Annotations, Comment, Summary
 from gradegate.reports.format.escape import command
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
 from gradegate.security.event import Event
@@ -24,9 +24,9 @@ from support.runner import commands, read_outputs, read_summary, shown
 
 EVENT = Event("pull_request", "octo-org/octo-repo", 7, "a" * 40, "b" * 40, "octo-org/octo-repo", "octo-org/octo-repo")
 DOCUMENTS = (
-    Document(Sink.COMMENT, ("comment ", "text")),
-    Document(Sink.SUMMARY, ("summary text",)),
-    Document(Sink.ANNOTATIONS, (command("error", "wrong answer", file="evals.yaml", line=3) + "\n",)),
+    Comment(("comment ", "text")),
+    Summary(("summary text",)),
+    Annotations((command("error", "wrong answer", file="evals.yaml", line=3) + "\n",)),
 )
 
 
@@ -108,7 +108,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
 
 def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: Stage) -> None:
     text = "".join(command("warning", f"case {i}") + "\n" for i in range(10))
-    publish(stage.step(token=""), decision(), [Document(Sink.ANNOTATIONS, (text,)), DOCUMENTS[0]], [])
+    publish(stage.step(token=""), decision(), [Annotations((text,)), DOCUMENTS[0]], [])
     assert [c.data for c in shown(stage.log)] == [f"case {i}" for i in range(10)]
     assert len(stage.warnings) == 11
 
@@ -140,7 +140,7 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
     stage: Stage, result: GateOutcome, mode: str, existing: bool
 ) -> None:
     if existing:
-        publish(stage.step(), decision(), [Document(Sink.COMMENT, ("old",))], [])
+        publish(stage.step(), decision(), [Comment(("old",))], [])
     outputs = publish(stage.step(comment=mode), decision(result), DOCUMENTS, [])
     texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
     failing = result not in (GateOutcome.PASS, GateOutcome.ADVISORY)
@@ -154,7 +154,7 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
 def test_a_run_that_ends_late_leaves_the_comment_of_a_newer_one(stage: Stage) -> None:
     for number in ("10", "9"):
         stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
-        document = Document(Sink.COMMENT, (f"report of run {number}",))
+        document = Comment((f"report of run {number}",))
         outputs = publish(stage.step(comment_key="k"), decision(GateOutcome.BLOCKED), [document], [])
     (comment,) = stage.fake.comments
     head = f"<!-- gradegate:k run=10 attempt=1 commit={'a' * 40} findings="

@@ -30,7 +30,7 @@ from gradegate.http.exchange import Ask
 from support.fake_llm import FakeLlm
 
 
-def look(name, address):
+def look(url, address):
     """Whoever it is may be asked."""
 
 
@@ -61,6 +61,8 @@ def test_parts_that_are_called_by_name():
         (HTTPAdapter, "request_url"),
         (HTTPConnection, "connect"),
         (HTTPSConnection, "connect"),
+        (HTTPConnection, "_new_conn"),
+        (HTTPConnection("127.0.0.1"), "_dns_host"),
         (HTTPConnection, "request"),
         (HTTPConnection, "send"),
         (HTTPConnection("127.0.0.1"), "sock"),

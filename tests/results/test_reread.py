@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import date, datetime
 from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -42,6 +43,7 @@ KINDS = {
     float: st.floats(0, 1),
     int: COUNT,
     bool: st.booleans(),
+    date: st.dates(),
     bytes: st.just(b"") | st.binary(min_size=32, max_size=32),
     Any: JSON,
     Origin: st.just(NOWHERE) | PLACED,
@@ -60,6 +62,8 @@ FIELDS = {  # by what else a field may hold than its type
     "scale": st.sampled_from([1, 100]),
     "retrieval_context": st.lists(TEXT | TEXT.map(Image), max_size=2).map(tuple),
     "repeat": st.integers(0, 3),
+    "started": st.just("") | st.datetimes().map(datetime.isoformat),
+    "live_models": st.just(()),  # which is in no file: `setup` says what follows from it
     "bears": st.just(False),
     "is_default": st.just(False),
     "excused": st.just(False),
@@ -240,7 +244,7 @@ def test_keys_that_joined_later_have_their_defaults_where_a_file_lacks_them():
     decision, _ = reread(json.dumps(content).encode(), "old.json")
     (row,) = decision.run.rows
     (grade,) = row.grades
-    assert (grade.quarantine, grade.withheld, grade.votes, grade.confirmed, grade.base) == ("", False, (), None, None)
+    assert (grade.quarantine, grade.withheld, grade.votes, grade.confirmed, grade.base) == (None, False, (), None, None)
     assert (row.run, row.hidden, row.took) == (0, False, None)
     del content["cases"][0]["grades"][0]["outcome"]
     with pytest.raises(ConfigError, match=r"cases\[0\]|outcome"):

@@ -12,9 +12,9 @@ from support.kept import PROPOSED, PULL, TRUSTED, config, event
 
 
 def test_a_pull_request_reads_what_the_default_branch_wrote(llm, again, monkeypatch, tmp_path):
-    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    event(monkeypatch, tmp_path, "push", "refs/heads/main", llm=llm)
     assert again(config(llm, 2))[1] == 4
-    event(monkeypatch, tmp_path, *PULL)
+    event(monkeypatch, tmp_path, *PULL, llm=llm)
     assert again(config(llm, 2))[1] == 0
 
 
@@ -23,21 +23,21 @@ def test_a_pull_request_reads_what_the_default_branch_wrote(llm, again, monkeypa
     [PULL, ("push", "refs/heads/feature"), ("push", "refs/tags/main"), ("merge_group", "refs/heads/gh-readonly-queue/main/pr-7")],
 )
 def test_what_others_could_have_written_is_asked_for(llm, again, monkeypatch, tmp_path, name, ref):
-    event(monkeypatch, tmp_path, name, ref)
+    event(monkeypatch, tmp_path, name, ref, llm=llm)
     assert again(config(llm, 2))[1] == 4
     ran, asked = again(config(llm, 2))
     assert asked == 4
     assert "4 answers not kept" in json.dumps(ran.results["notes"])
     assert not (ran.folder / "kept" / TRUSTED).exists()
-    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    event(monkeypatch, tmp_path, "push", "refs/heads/main", llm=llm)
     assert again(config(llm, 2))[1] == 4  # and the default branch reads none of it
 
 
 def test_what_no_credential_vouches_for_is_not_believed_from_the_file_of_pull_requests(llm, again, monkeypatch, tmp_path):
-    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    event(monkeypatch, tmp_path, "push", "refs/heads/main", llm=llm)
     again(config(llm, 2))
     (tmp_path / "kept" / TRUSTED).rename(tmp_path / "kept" / PROPOSED)
-    event(monkeypatch, tmp_path, *PULL)
+    event(monkeypatch, tmp_path, *PULL, llm=llm)
     assert again(config(llm, 2))[1] == 4
 
 
@@ -59,7 +59,7 @@ def test_an_event_that_names_no_default_branch_has_none(tmp_path, payload):
 
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/trunk"])
 def test_the_default_branch_is_the_one_that_the_event_names(llm, again, monkeypatch, tmp_path, ref):
-    event(monkeypatch, tmp_path, "push", ref, default="trunk")
+    event(monkeypatch, tmp_path, "push", ref, default="trunk", llm=llm)
     again(config(llm, 1))
     assert again(config(llm, 1))[1] == (0 if ref.endswith("trunk") else 2)
 
@@ -94,7 +94,7 @@ def test_a_cache_beside_the_commit_is_used(llm, again, tmp_path):
 
 
 def test_a_commit_that_cannot_be_read_vouches_for_nothing_on_github(llm, again, monkeypatch, tmp_path):
-    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    event(monkeypatch, tmp_path, "push", "refs/heads/main", llm=llm)
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("a" * 40)
     assert again(config(llm, 1))[1] == 2

@@ -173,7 +173,9 @@ GATEWAYS = table(__file__, "GATEWAYS")
 def test_a_gateways_key_stands_in_any_header_where_the_workflow_or_the_environment_leads(gate, world, monkeypatch):
     for name, config in GATEWAYS.items():
         target = {"id": "openai:chat:m", "config": {**config, "apiBaseUrl": world.base}}
-        assert (gate(world.config(target)).code, world.seen) == (2, []), name
+        ran = gate(world.config(target), "--ready", world.base)  # opens the port, and lets no key go there
+        assert (ran.code, world.seen) == (2, []), name
+        assert "would send GATEWAY_KEY to 127.0.0.1:" in ran.err, name
         assert gate(world.config(target), *allowing(world)).code == 0, name
         assert name in world.seen.pop().decode().partition(OTHERS["GATEWAY_KEY"])[0].splitlines()[-1]
         with monkeypatch.context() as patched:
@@ -326,7 +328,9 @@ def test_what_signs_is_sent_in_no_field(gate, world, monkeypatch):
         "of another vendor": {"id": "openai:chat:m", "config": {"apiKeyEnvar": "AWS_SECRET_ACCESS_KEY"}},
         "of a server": {"id": "vllm:m", "config": {"apiKeyEnvar": "AWS_SECRET_ACCESS_KEY", "apiBaseUrl": "http://127.0.0.1:1/v1"}},
     }
-    said = {name: mistakes(gate({"prompts": ["hi"], "providers": [it], "tests": [{"assert": PASSES}]})) for name, it in refused.items()}
+    tests = [{"assert": PASSES}]
+    opened = "--allowed-hosts", "127.0.0.1:1"  # of the server: it is the key that must not go there
+    said = {name: mistakes(gate({"prompts": ["hi"], "providers": [it], "tests": tests}, *opened)) for name, it in refused.items()}
     assert {name: text for name, text in said.items() if "is for signing and must not be sent" not in text} == {}
 
 

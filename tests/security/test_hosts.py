@@ -4,7 +4,7 @@ import pytest
 import requests
 
 from gradegate.security.egress import METADATA, NO_NAME, PRIVATE, Egress
-from gradegate.security.hosts import allowed, host_at, is_private, literal, refused
+from gradegate.security.hosts import allowed, host_at, refused
 from gradegate.security.vendors import Vendor
 from support.each import table
 
@@ -28,7 +28,7 @@ def test_what_is_no_host(written):
 @pytest.mark.parametrize("name", table(__file__, "a_name_that_is_read_in_two_ways_is_that_of_no_host"))
 def test_a_name_that_is_read_in_two_ways_is_that_of_no_host(name):
     assert host_at(f"https://{name}/v1") is None
-    assert Egress().reaches(f"https://{name}/v1") == NO_NAME
+    assert Egress().objection(f"https://{name}/v1") == NO_NAME
     assert allowed(name) is None
 
 
@@ -55,8 +55,8 @@ def test_a_vendors_keys_go_to_its_own_hosts_and_where_the_environment_says(url, 
 def test_services_that_hand_out_credentials_are_never_asked(name):
     assert refused(name)
     url = f"http://[{name}]/" if ":" in name else f"http://{name}/"
-    assert Egress().reaches(url) == METADATA
-    assert Egress(hosts=tuple(filter(None, [allowed(url)])), bound=True).reaches(url) == METADATA
+    assert Egress().objection(url) == METADATA
+    assert Egress(hosts=tuple(filter(None, [allowed(url)])), bound=True).objection(url) == METADATA
 
 
 @pytest.mark.parametrize("name", "10.1.2.3 224.0.0.1 172.16.0.9 192.168.1.1 fd12::1 100.64.0.1 ::ffff:10.0.0.1 167837953".split())
@@ -64,27 +64,58 @@ def test_private_addresses_are_asked_where_the_workflow_names_them_or_nothing_is
     url = f"http://[{name}]:80/" if ":" in name else f"http://{name}:80/"
     host = host_at(url)
     assert host is not None
-    assert Egress().reaches(url) == ""
-    assert Egress(bound=True).reaches(url) == PRIVATE
-    assert Egress(hosts=(host,), bound=True).reaches(url) == ""
+    assert Egress().objection(url) == ""
+    assert Egress(bound=True).objection(url) == PRIVATE
+    assert Egress(hosts=(host,), bound=True).objection(url) == ""
     named = Egress({"A_BASE": url}, bound=True, vendors=lambda: (VENDOR,))
-    assert named.reaches(url) == ""
+    assert named.objection(url) == ""
 
 
 def test_a_name_is_held_to_the_address_that_it_leads_to():
     inside, metadata = ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("169.254.169.254")
     egress = Egress(hosts=tuple(filter(None, [allowed("app")])), bound=True)
-    assert egress.objection("rebind.example.com", inside) == PRIVATE
-    assert egress.objection("app", inside) == ""
-    assert egress.objection("app", metadata) == METADATA
-    assert egress.objection("example.com", ipaddress.ip_address("93.184.216.34")) == ""
+    assert egress.objection("http://rebind.example.com", inside) == PRIVATE
+    assert egress.objection("http://app", inside) == ""
+    assert egress.objection("http://app", metadata) == METADATA
+    assert egress.objection("http://example.com", ipaddress.ip_address("93.184.216.34")) == ""
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST.", "::1", "0.0.0.0", "127.1", "::ffff:127.0.0.1"])
-def test_loopback_is_this_machine_and_not_private(name):
-    address = literal(name)
-    assert address is None or not is_private(address)
-    assert Egress(bound=True).objection(name) == ""
+LOOPBACK = (
+    "127.0.0.1 localhost LOCALHOST. a.localhost [::1] 0.0.0.0 [::] 127.1 2130706433 0177.0.0.1 127.9.9.9 [::ffff:127.0.0.1] [::7f00:1]"
+)
+
+
+@pytest.mark.parametrize("name", LOOPBACK.split())
+def test_loopback_is_a_private_network_on_a_runner_alone(name):
+    url = f"http://{name}:8000/"
+    assert Egress(bound=True).objection(url) == ""
+    assert Egress(bound=True, on_runner=True).objection(url) == PRIVATE
+
+
+@pytest.mark.parametrize(
+    "name", "[fec0::1] [64:ff9b:1::a00:1] [fd12::1] [::ffff:0:7f00:1] [64:ff9b::a00:1] 0.1.2.3 100.64.0.1 224.0.0.1".split()
+)
+def test_whatever_nobody_handed_out_is_private(name):
+    assert Egress(bound=True, on_runner=True).objection(f"http://{name}/") == PRIVATE
+
+
+@pytest.mark.parametrize("name", "93.184.216.34 [2606:2800:220:1::1] [64:ff9b::5db8:d822] api.example.com".split())
+def test_public_hosts_are_open(name):
+    assert Egress(bound=True, on_runner=True).objection(f"http://{name}:8000/") == ""
+
+
+@pytest.mark.parametrize(("way", "url", "opens"), table(__file__, "what_a_workflow_opens_on_a_runner"))
+def test_what_a_workflow_opens_on_a_runner(way, url, opens):
+    (name, written) = next(iter(way.items()))
+    egress = Egress(
+        {name: written} if name.isupper() else {},
+        hosts=tuple(filter(None, [allowed(written)])) if name == "allowed-hosts" else (),
+        awaited=(host_at(written),) if name == "ready" else (),
+        bound=True,
+        on_runner=True,
+        vendors=lambda: (VENDOR,),
+    )
+    assert (egress.objection(url, ipaddress.ip_address("127.0.0.1")) == "") is opens
 
 
 def test_a_variable_with_an_address_may_go_to_that_address():

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shlex
+import socket
 from urllib.parse import quote
 
 import pytest
@@ -35,6 +36,11 @@ def github(monkeypatch, llm: FakeLlm):
         monkeypatch.setenv(name, value)
 
 
+def opened(fake: FakeLlm) -> tuple[str, str]:
+    """What opens the port of a fake in a job, and lets no key go there."""
+    return "--ready", fake.base
+
+
 def config(own, url="", **values):
     """The config with keys of its own, in which `<url>` is an address and `<host>` its host."""
     return filled({**table(__file__, "config"), **own}, {"url": url, "host": host_of(url) if url else "", **values})
@@ -59,7 +65,7 @@ def test_no_address_holds_a_credential_even_where_the_host_may_have_it(gate, llm
 
 @pytest.mark.parametrize("way", ELSEWHERE)
 def test_no_key_goes_to_another_host(gate, llm, evil, github, way):
-    ran = gate(config(ELSEWHERE[way], evil.base), *REPORTS)
+    ran = gate(config(ELSEWHERE[way], evil.base), *REPORTS, *opened(evil))
     assert ran.code == 2, ran.out
     assert not evil.requests
     assert "is not a host of that key -> allow it: --allowed-hosts 127.0.0.1:" in ran.err
@@ -69,7 +75,8 @@ def test_no_key_goes_to_another_host(gate, llm, evil, github, way):
 @pytest.mark.parametrize("way", ["base", "key by name", "header", "http header", "target of a test"])
 @pytest.mark.parametrize("form", ["127.0.0.1:{port}", "127.0.0.1", "http://127.0.0.1:{port}/v1"])
 def test_the_workflow_allows_a_host(gate, llm, evil, github, way, form):
-    ran = gate(config(ELSEWHERE[way], evil.base), "--allowed-hosts", f"other.example.com, {form.format(port=evil.port)}")
+    port = () if "{port}" in form else opened(evil)  # an entry without one lets keys go to each, and opens the usual ones
+    ran = gate(config(ELSEWHERE[way], evil.base), *port, "--allowed-hosts", f"other.example.com, {form.format(port=evil.port)}")
     assert ran.code in (0, 1), ran.err
     assert CANARY in json.dumps(evil.requests)
     assert CANARY not in everything(ran)
@@ -91,7 +98,7 @@ def test_off_github_keys_are_bound_when_hosts_are_named(gate, llm, evil, monkeyp
 
 def test_a_key_of_the_configs_own_is_bound_to_nothing_and_hidden(gate, evil, github):
     evil.reply = lambda path, body: "ok, own-canary-key-1"
-    ran = gate(config(openai(apiKey="own-canary-key-1", apiBaseUrl=evil.base)), *REPORTS)
+    ran = gate(config(openai(apiKey="own-canary-key-1", apiBaseUrl=evil.base)), *REPORTS, *opened(evil))
     assert ran.code == 0, ran.err
     assert ran.results["keys"] == []
     assert "own-canary-key-1" not in everything(ran)
@@ -132,8 +139,10 @@ def test_a_key_that_a_target_tells_goes_to_no_graders_host_however_it_is_written
     (grader,) = openai(apiKey="own", apiBaseUrl=evil.base)["providers"]
     for form in forms:
         llm.reply = lambda path, body, form=form: f"the key is {form}"
-        ran = gate(config({"tests": [{"vars": {"x": "1"}, "assert": [{"type": "llm-rubric", "value": "x", "provider": grader}]}]}))
-        assert (ran.code, evil.requests) == (2, []), form
+        tests = [{"vars": {"x": "1"}, "assert": [{"type": "llm-rubric", "value": "x", "provider": grader}]}]
+        ran = gate(config({"tests": tests}), *opened(evil))
+        assert (ran.code, [body for body in evil.bodies if body]) == (2, []), form
+        assert "outside the credential field of a provider, so it was not sent" in ran.out, form
 
 
 @pytest.mark.parametrize("url", table(__file__, "addresses_that_are_not_asked"))
@@ -146,11 +155,60 @@ def test_addresses_that_are_not_asked(gate, github, url, target):
     assert "would ask" in ran.err
 
 
-def test_a_name_that_leads_to_a_closed_address_is_not_asked(gate, llm, github, monkeypatch):
-    monkeypatch.setattr("gradegate.security.egress.is_private", lambda address: True)  # as if loopback were inside a network
-    ran = gate(config({"providers": [{"id": f"http://localhost:{llm.port}/v1", "config": {"body": {"p": "{{prompt}}"}}}]}))
-    assert (ran.code, llm.requests) == (2, [])
-    assert "localhost is not called: it is an address inside a private network" in ran.out
+ASKED = {"config": {"body": {"p": "{{prompt}}"}}}
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_another_port_of_the_runner_is_not_asked(gate, llm, github, command):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(0.2)
+        port = other.getsockname()[1]
+        opened = ("--ready", f"http://127.0.0.1:{llm.port}/v1", "--allowed-hosts", "127.0.0.1")
+        ran = gate(config({"providers": [{"id": f"http://127.0.0.1:{port}/x", **ASKED}]}), *opened, command=command)
+        assert (ran.code, llm.requests) == (2, [])
+        said = (
+            f"promptfooconfig.yaml:4: `http://127.0.0.1:{port}/x` would ask 127.0.0.1:{port}: it is on this machine or in a private network, "
+            "and the workflow does not open this host and port -> name it in the workflow: "
+            f"--ready http://127.0.0.1:{port} or --allowed-hosts 127.0.0.1:{port}"
+        )
+        assert said in ran.err
+        with pytest.raises(TimeoutError):
+            other.accept()
+
+
+@pytest.mark.parametrize(("option", "named"), [("--ready", "http://localhost:{}/v1"), ("--allowed-hosts", "localhost:{}")])
+def test_what_the_workflow_names_is_asked(gate, llm, github, option, named):
+    ran = gate(config({"providers": [{"id": f"http://localhost:{llm.port}/v1", **ASKED}]}), option, named.format(llm.port))
+    assert ran.code == 0, ran.out + ran.err
+    assert [body for body in llm.bodies if body] == [{"p": "say 1"}]
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["at once", "by the time of the connection"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_name_that_leads_to_the_runner_is_not_asked(gate, github, monkeypatch, later, scheme):
+    found, looks = socket.getaddrinfo, []
+
+    def rebinding(host, *rest, **more):
+        if host != "rebind.example.com":
+            return found(host, *rest, **more)
+        looks.append(host)
+        public = later and len(looks) == 1
+        return found("93.184.216.34" if public else "127.0.0.1", *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(0.2)
+        port = other.getsockname()[1]
+        ran = gate(config({"providers": [{"id": f"{scheme}://rebind.example.com:{port}/x", **ASKED}]}))
+        assert ran.code == 2, ran.out
+        assert f"rebind.example.com:{port} is not called: it is on this machine" in ran.out
+        assert f"`allowed-hosts: rebind.example.com:{port}`" in ran.out
+        if later:
+            with other.accept()[0] as made:
+                assert made.recv(1) == b""  # closed before anything was sent
+        else:
+            with pytest.raises(TimeoutError):
+                other.accept()
 
 
 @pytest.mark.parametrize("folder", [".git/config", ".npmrc", ".netrc", ".aws/credentials", ".ssh/id_rsa", ".env", ".docker/config.json"])

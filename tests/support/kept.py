@@ -44,11 +44,13 @@ def environment(patch: pytest.MonkeyPatch, llm: FakeLlm, key: str = KEY) -> None
     patch.setenv("OPENAI_BASE_URL", llm.base)
 
 
-def event(patch: pytest.MonkeyPatch, folder: Path, name: str, ref: str, default: str = "main") -> None:
-    """A run on GitHub that this started."""
+def event(patch: pytest.MonkeyPatch, folder: Path, name: str, ref: str, default: str = "main", llm: FakeLlm | None = None) -> None:
+    """A run on GitHub that this started; the workflow names the address of ``llm``, which opens its port and holds no key."""
     payload = folder.parent / "event.json"
     payload.write_text(json.dumps({"repository": {"default_branch": default, "full_name": "o/r"}}))
     patch.setenv("GITHUB_ACTIONS", "true")
     patch.setenv("GITHUB_EVENT_NAME", name)
     patch.setenv("GITHUB_REF", ref)
     patch.setenv("GITHUB_EVENT_PATH", str(payload))
+    if llm is not None:
+        patch.setenv("OPENAI_BASE_URL", llm.base)

@@ -91,9 +91,9 @@ def here() -> Path:
 def earlier(name: str) -> Path:
     """The file of an earlier run. Raises ConfigError where it is the last run's and git tracks it: anybody may have written that."""
     from gradegate.core.settings import LAST_RUN
-    from gradegate.files.git import is_checked_out
+    from gradegate.files.git import files_checked_out
 
-    if name == LAST_RUN and is_checked_out(here() / name):
+    if name == LAST_RUN and files_checked_out(here() / name):
         what = f"git tracks `{name}`, so it is not your last run"
         raise ConfigError.at(what, None, "`git rm -r --cached .gradegate`")
     return Path(name)

@@ -12,7 +12,7 @@ from gradegate.files.documents import to_json
 from gradegate.files.paths import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.sandbox import repository_code as pool
-from gradegate.sandbox.program import argv, is_python
+from gradegate.sandbox.program import TYPED, argv, is_python
 from gradegate.sandbox.repository_code import FLAG, INSTEAD, SOURCE, Failed, Place, check, program
 from gradegate.structs import JsonObject
 from gradegate.templating import javascript as snippet
@@ -20,7 +20,6 @@ from gradegate.templating import script
 from gradegate.templating.script import CodeFile
 
 ENDINGS = (".js", ".cjs", ".mjs")
-_TYPESCRIPT = (".ts", ".mts", ".cts")
 
 
 def is_script(written: str) -> bool:
@@ -28,7 +27,7 @@ def is_script(written: str) -> bool:
     return (
         written.startswith("file://")
         and is_code(written)
-        and _suffix(written) in (*ENDINGS, *_TYPESCRIPT)
+        and _suffix(written) in (*ENDINGS, *TYPED)
     )
 
 
@@ -45,7 +44,7 @@ def code(written: str, source: Source, origin: Origin, *, engine: bool = False) 
     if not path or not is_code(path):
         path, function = written.removeprefix("file://"), ""
     suffix = _suffix(path)
-    if suffix in _TYPESCRIPT:
+    if suffix in TYPED:
         cure = "compile it to one .js file without imports"
         if engine:
             what = f"`{written}` is TypeScript, which does not run here"

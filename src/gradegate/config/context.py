@@ -5,9 +5,11 @@ from functools import cache
 
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
+from gradegate.providers.api import readiness
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Environment
+from gradegate.security.hosts import host_at
 from gradegate.security.vendors import Vendor
 from gradegate.structs import replace
 
@@ -24,7 +26,7 @@ def is_vendors_key(name: str) -> bool:
 
 
 def egress(settings: Settings, specs: Iterable[ProviderSpec] = ()) -> Egress:
-    """Who may be asked, and with which credentials; ``specs`` are all providers of a run."""
+    """Who may be asked, and with which credentials; ``specs`` are all providers of a run. Raises ConfigError for a wrong `ready`."""
     named = set()
     for spec in specs:
         variable = str(spec.config.get("apiKeyEnvar") or "")
@@ -37,6 +39,8 @@ def egress(settings: Settings, specs: Iterable[ProviderSpec] = ()) -> Egress:
         known_vendors,
         settings.allowed_env,
         frozenset(named),
+        tuple(host_at(it.url) for it in readiness.read(settings.ready, settings.environ)),
+        settings.environment.on_github,
     )
 
 

@@ -252,9 +252,10 @@ class Settings:
         help="the calls, dollars and seconds that a run may use, such as '2000 calls, 5 usd, 900 s', or one or two of them; cases "
              "beyond a limit are errors. A call is a request to a model, retries included; for `usd`, every price must be known",
         more="If the config has a budget, too, the lower limit holds.")
-    ready: tuple[str, ...] = option((), "--ready 'URL SECONDS'", LINES,
+    ready: tuple[str, ...] = option((), "--ready 'URL SECONDS'", LINES, commands=(*RUNNING, "validate"),
         help="waits until an application answers at this address, such as 'http://localhost:8000/health 90' (default: 60 "
-             "seconds); the run is inconclusive if it does not")
+             "seconds); the run is inconclusive if it does not. On GitHub, an address on this machine or in a private network is "
+             "called only if this or `allowed-hosts` names its host and port")
     shard: tuple[int, int] | None = option(None, "--shard N/M", kinds.SHARD, commands=("run",),  # (3, 8): the third of 8
         help="runs part N of M of the plan, such as 3/8, writes its answers to `gradegate-parts`, and decides nothing (docs/shards.md)")
     merge: str = option("", "merge DIR", PATH, commands=("merge",),
@@ -263,7 +264,8 @@ class Settings:
     allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, told=True,
         help="an environment variable that prompts, variables and assertions of a config may show")
     allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", _HOSTS, commands=_MODELS, told=True,
-        help="a further host that keys may go to, as `host`, `host:port` or `https://host`; a private address needs this entry, too")
+        help="a further host that keys may go to, as `host`, `host:port` or `https://host`; an address in a private network, and on "
+             "GitHub also on this machine, needs this entry or `ready`")
     allow_exec: bool = option(False, "--allow-exec", SWITCH, commands=_MODELS,
         help="allows the config to run code of the repository (docs/exec.md)",
         more="The code runs as a separate user. Not allowed in workflows that strangers can start.")

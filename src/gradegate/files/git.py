@@ -50,28 +50,31 @@ def repository_of(folder: Path) -> Path | None:
     )
 
 
-def is_checked_out(path: Path) -> bool:
-    """Whether the commit that is checked out holds this path, anything in it, or a link on the way; True if the index is damaged.
+def files_checked_out(path: Path) -> dict[bytes, bytes]:
+    """What the commit that is checked out holds at this path, in it, and as a link on the way: the objects by their paths.
 
-    The index lists what is checked out: https://git-scm.com/docs/index-format
+    Not empty if the index is damaged, which lists what is checked out: https://git-scm.com/docs/index-format
     """
     if (root := repository_of(path.parent)) is None:
-        return False
+        return {}
     from dulwich.index import Index
 
     try:
-        listed = frozenset(Index(folders_of(root)[0] / "index"))  # nothing where there is none
+        listed = Index(folders_of(root)[0] / "index").items()  # nothing where there is none
     except Exception:  # what the library raises on damaged bytes has no end
-        return True
+        return {b"": b""}
 
     def names(places: Iterable[Path]) -> list[bytes]:
         return [os.fsencode(it.relative_to(root)) for it in places if it.is_relative_to(root)]
 
     inside = tuple(name + b"/" for name in names((path, path.resolve())))
     ways_to_it = {path, path.resolve(), *path.parents} - {root, *root.parents}
-    if any(name.startswith(inside) for name in listed):
-        return True
-    return not listed.isdisjoint(names(ways_to_it))
+    links = set(names(ways_to_it))
+    return {  # of a conflict there is no object
+        name: getattr(entry, "sha", b"")
+        for name, entry in listed
+        if name in links or name.startswith(inside)
+    }
 
 
 def head_of(root: Path) -> str:

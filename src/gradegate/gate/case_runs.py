@@ -119,7 +119,7 @@ def _counting(row: Row) -> Row:
     """A run of a case as it is without a quarantine: that is for the case, which no rule looks at then."""
     if not (row.needs and any(grade.quarantine for grade in row.grades)):
         return row
-    return replace(row, grades=tuple(replace(grade, quarantine="") for grade in row.grades))
+    return replace(row, grades=tuple(replace(grade, quarantine=None) for grade in row.grades))
 
 
 def _is_forgiven(row: Row) -> bool:

@@ -178,7 +178,6 @@ def decide(
     )
     errors = _weigh_errors(run, policies, rules)
     outcome, reason = _conclude(run, rules, errors, changes)
-    has_setup_error = any(it.has_error and it.setup for row in run.rows for it in row.grades)
     if run.made.only and outcome is GateOutcome.PASS:  # a part never passes for the whole
         outcome = GateOutcome.ADVISORY
     return Decision(
@@ -188,7 +187,7 @@ def decide(
         run=run,
         grades=count(grade.outcome for row in run.rows for grade in row.grades),
         cases=count(row.outcome for row in as_cases(None, run.rows) if row.grades or row.error),
-        setup=outcome is GateOutcome.INCONCLUSIVE and has_setup_error,
+        setup=outcome is GateOutcome.INCONCLUSIVE and run.has_setup_error,
         changes=changes,
         blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
     )

@@ -27,7 +27,7 @@ from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
 from gradegate.runner.prepare import Prepared
 from gradegate.security.event import Event
-from gradegate.security.hosts import host_at, is_loopback, is_private, literal
+from gradegate.security.hosts import host_at, is_inside, literal
 from gradegate.structs import FrozenStruct
 
 MOST = 3000  # files that GitHub lists of one pull request
@@ -254,8 +254,7 @@ def _is_application(model: AskedModel) -> bool:
     host = host_at(f"http://{model.host}") if model.host else None
     if host is None or model.name.startswith(_SERVERS):
         return False
-    address = literal(host.name)
-    return is_loopback(host.name) or (is_private(address) if address else "." not in host.name)
+    return is_inside(host.name) or ("." not in host.name and literal(host.name) is None)
 
 
 def _below(place: Path, root: Path) -> str:

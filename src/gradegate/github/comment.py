@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from gradegate.github.client import GitHub, Later, Never, as_json, patiently, refusal, whoami
 from gradegate.http.exchange import Response
+from gradegate.reports.format.escape import Escaped
 from gradegate.security.event import Event
 from gradegate.structs import FrozenStruct, NamedTexts
 
@@ -121,7 +122,7 @@ class Refused(FrozenStruct):
 def upsert_comment(
     github: GitHub,
     event: Event,
-    body: str,
+    body: Escaped,
     stamp: Stamp,
     *,
     create: bool = True,
@@ -165,7 +166,7 @@ class _Thread(FrozenStruct):
     only_changed: bool
     former: str | None
 
-    def upsert(self, body: str) -> Posted | Left | None:
+    def upsert(self, body: Escaped) -> Posted | Left | None:
         """Raises Later and Never."""
         text = f"{self.stamp.line}\n{body}".encode(
             "utf-8", "replace"

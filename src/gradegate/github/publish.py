@@ -17,8 +17,8 @@ from gradegate.github.gate_key import key_of_gate, shown_gate
 from gradegate.github.links import links
 from gradegate.github.step_files import MISTAKEN
 from gradegate.reports.delivery.redact import concealed_mistakes
-from gradegate.reports.delivery.report import Document, Sink
-from gradegate.reports.format.escape import command, harmless, visible
+from gradegate.reports.delivery.report import Annotations, Comment, Document, Summary
+from gradegate.reports.format.escape import Escaped, command, harmless, visible
 from gradegate.reports.format.page import bare
 from gradegate.reports.view.findings import fingerprint
 from gradegate.results.run_result import Counts, Decision, GateOutcome
@@ -55,9 +55,9 @@ class Step:
         """Hides the secrets of the environment in whatever leaves the step."""
         return sealing(self.environ)
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: Escaped) -> None:
         """Write to the log."""
-        self.say(self.hide(text))
+        self.say(self.hide(text).rstrip("\n"))
 
 
 def publish(
@@ -67,15 +67,12 @@ def publish(
     written: Iterable[str | Path],
 ) -> dict[str, str]:
     """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set; says what fails."""
-    texts = {document.sink: document.text for document in documents}
-    if texts.get(Sink.ANNOTATIONS):
-        step.tell(
-            texts[Sink.ANNOTATIONS].rstrip("\n")
-        )  # first: the runner shows ten of a kind and no more
-    _summarise(step, texts.get(Sink.SUMMARY, ""))
-    url = _comment(
-        step, texts.get(Sink.COMMENT, ""), decision.outcome in FAILING, fingerprint(decision)
-    )
+    texts = {type(document): document.text for document in documents}
+    if commands := texts.get(Annotations):
+        step.tell(commands)  # first: the runner shows ten of a kind and no more
+    _summarise(step, texts.get(Summary))
+    failing = decision.outcome in FAILING
+    url = _comment(step, texts.get(Comment), failing, fingerprint(decision))
     cases, baseline = decision.cases, decision.run.baseline
     usage = decision.run.target_usage + decision.run.grader_usage
     values = {
@@ -131,12 +128,12 @@ def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
     return set_outputs(step, {"decision": MISTAKEN, "comment-url": url})
 
 
-def _summarise(step: Step, text: str) -> None:
+def _summarise(step: Step, text: Escaped | None) -> None:
     if text and (problem := workflow.append_summary(step.environ, step.hide(text))):
         warn(step, f"The job summary was not written: {problem}.")
 
 
-def _comment(step: Step, text: str, failing: bool, findings: str) -> str:
+def _comment(step: Step, text: Escaped | None, failing: bool, findings: str) -> str:
     """Give the address of the comment, or an empty string."""
     mode, event = step.settings.comment, step.event
     if mode == "off" or not text:

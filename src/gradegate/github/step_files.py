@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from gradegate.errors import ConfigError
-from gradegate.reports.format.markdown import fence
+from gradegate.reports.format.escape import Escaped
+from gradegate.reports.format.markdown import fence, fill
 from gradegate.results.run_result import GateOutcome
 from gradegate.security.redaction import excerpt
 from gradegate.security.secrets import sealing
@@ -55,7 +56,7 @@ def write_outputs(environ: NamedTexts, values: NamedTexts) -> str:
         return str(e)
 
 
-def append_summary(environ: NamedTexts, text: str) -> str:
+def append_summary(environ: NamedTexts, text: Escaped) -> str:
     """Append to ``$GITHUB_STEP_SUMMARY``. Returns why not, or an empty string."""
     content = text.encode("utf-8", "replace")
     if not content.endswith(b"\n"):
@@ -115,6 +116,6 @@ class Ending(Struct):
         else:
             said = f"{type(error).__name__}: {error}"
         write_outputs(self.environ, {"decision": decision})
-        hide = sealing(self.environ)
-        text = f"### gradegate could not run\n\nThere is no verdict.\n\n{fence(excerpt(hide(said), _LONGEST))}"
+        block = fence(excerpt(sealing(self.environ)(said), _LONGEST))
+        text = fill("### gradegate could not run\n\nThere is no verdict.\n\n{}", block)
         append_summary(self.environ, text)

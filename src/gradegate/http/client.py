@@ -102,6 +102,8 @@ class Client:
     budget: Budget = field(default_factory=Budget)
     replies: ResponseCache | None = None  # the cache, where there is one
     tokens: Tokens = field(default_factory=Tokens)  # that requests are signed in with
+    # Models, with their hosts, that answered a call. A reply of the cache proves nothing about the key, so it does not count.
+    live_models: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._connections: Connections | None = None
@@ -136,7 +138,10 @@ class Client:
         if self._deadlines.stopped:
             aside.stop()
         ask = Ask(method, url, _host(url), {**headers, **credential}, content)
-        return aside._send(ask, "", SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
+        answer = aside._send(ask, "", SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
+        if answer.is_success:
+            self.live_models.add(ask.host)
+        return answer
 
     def _sender(self) -> Connections:
         """Made when something is sent: to import what it takes is a fifth of what it takes to check a config."""
@@ -148,7 +153,7 @@ class Client:
                 self._connections = Connections(
                     self.slots,
                     self.environ,
-                    lambda *seen: self.guard.check_peer(*seen),  # noqa: PLW0108
+                    lambda *seen: self.guard.check_host(*seen),  # noqa: PLW0108
                 )
             return self._connections
 
@@ -188,6 +193,11 @@ class Client:
         # What is minted or signed for each request tells no keys apart.
         key = () if callable(credential) else (*field.values(), own.get("authorization"))
         response = self._send(ask, key, seconds, question.model if question else None)
+        asked = f"{question.model[0]} at {ask.host}" if question else ask.host
+        if response.is_success:
+            self.live_models.add(asked)
+        else:
+            response = replace(response, asked=asked)
         if question:
             question.heard(response)
         if waits:

@@ -2,11 +2,13 @@
 
 These parts are: that a ``PoolManager`` takes its pools from ``pool_classes_by_scheme`` and a pool its connections from
 ``ConnectionCls``; that an ``HTTPAdapter`` makes its managers in ``init_poolmanager`` and ``proxy_manager_for``; that a
-connection sends head and body through its own ``send``, keeps its socket in ``sock``, and connects in ``connect``; that
+connection sends head and body through its own ``send``, keeps its socket in ``sock``, connects in ``connect``, and opens the
+socket for it in ``_new_conn``, to the name in ``_dns_host``; that
 an adapter does in ``send`` what ``_route`` does once for requests that are alike; that a response says in
 ``length_remaining`` whether it was read to its end. ``tests/http/test_adapter.py`` checks each.
 """
 
+import socket
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -22,7 +24,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import budget
 from gradegate.http.exchange import Ask, Response, unpacked
-from gradegate.security.hosts import Address, literal
+from gradegate.security.hosts import Address, Host, literal
 
 CONNECT_SECONDS = 10.0
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
@@ -30,7 +32,7 @@ _NO_PLACE = (InvalidURL, InvalidSchema, MissingSchema, urllib3.exceptions.Locati
 _UNSENDABLE = (*_NO_PLACE, InvalidHeader, urllib3.exceptions.InvalidHeader, UnicodeError)
 _ONCE = urllib3.Retry(0, read=False)  # as requests asks: the client tries again itself
 POOLS = 32  # of connections, each to one host
-# Told the name of a host and the address that it led to; raises ProviderError when that is not asked.
+# Told the URL of a host with its port, and the address that its name led to; raises ProviderError when that is not asked.
 Look = Callable[[str, "Address | None"], None]
 
 
@@ -142,11 +144,19 @@ class _Watched:
     def connect(self) -> Any:
         self._tell()
         super().connect()  # type: ignore[misc]
-        try:
-            self.look(self.host, literal(self.sock.getpeername()[0]))  # type: ignore[attr-defined]
+
+    def _new_conn(self) -> Any:
+        """A socket to a host that may be asked. Nothing else is connected to, and nothing is sent before all this is known."""
+        url = f"http://{Host(self.host, self.port)}"  # type: ignore[attr-defined]
+        for *_, place in socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM):  # type: ignore[attr-defined]
+            self.look(url, literal(str(place[0])))
+        sock = super()._new_conn()  # type: ignore[misc]
+        try:  # the name may lead elsewhere by now
+            self.look(url, literal(sock.getpeername()[0]))
         except ProviderError:
-            self.close()  # type: ignore[attr-defined]
+            sock.close()
             raise
+        return sock
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         self._tell()

@@ -30,6 +30,7 @@ class Response(FrozenStruct):
     body: bytes
     host: str
     seconds: float = 0.0
+    asked: str = ""  # the model that was asked, with its host, where it refused
 
     @property
     def is_success(self) -> bool:

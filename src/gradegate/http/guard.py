@@ -32,10 +32,11 @@ class Guard:
     def check(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
     ) -> None:
-        """Raises ProviderError for a credential in what is beside the credential field of a request.
+        """Raises ProviderError for a host that is not asked, and for a credential in what is beside the credential field of a request.
 
         Headers may hold one of no vendor where their host may have it, and an address the one that it is made of.
         """
+        self.check_host(url)
         body = (content or b"").decode("utf-8", "replace")
         everything = "\n".join([url, *headers, *headers.values(), body])
         if whole_tokens().shows(everything):
@@ -114,16 +115,12 @@ class Guard:
                 "the header Host names another host, and tokens never go there", Trouble.SETUP
             )
 
-    def check_peer(self, name: str, address: Address | None) -> None:
-        """Raises ProviderError when a host's name led to an address that is not asked."""
-        objection = self.egress.objection(name, address)
-        if objection:
-            cure = (
-                ""
-                if objection != PRIVATE
-                else f"; allow it in the workflow: `allowed-hosts: {name}`"
-            )
-            raise ProviderError(f"{name} is not called: {objection}{cure}", Trouble.SETUP)
+    def check_host(self, url: str, address: Address | None = None) -> None:
+        """Raises ProviderError for a host that is not asked, by its name or by the address that this led to."""
+        if objection := self.egress.objection(url, address):
+            host = str(host_at(url)).partition("//")[2] or "the host"
+            cure = f": `allowed-hosts: {host}`" if objection == PRIVATE else ""
+            raise ProviderError(f"{host} is not called: {objection}{cure}", Trouble.SETUP)
 
 
 def strange_request(key: str, method: str, url: str) -> str:

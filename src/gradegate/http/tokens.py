@@ -80,7 +80,7 @@ class Minted:
             failure.trouble is Trouble.SETUP or self._failures >= FAILURES
         )
         if failure is not None and lasts and now < self._failed + PATIENCE:
-            raise ProviderError(str(failure), failure.trouble)
+            raise ProviderError(str(failure), failure.trouble, asked=failure.asked)
         try:
             token = self._mint()
         except ProviderError as e:

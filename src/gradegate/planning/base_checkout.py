@@ -12,8 +12,8 @@ from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
 from gradegate.files.git import (
     commit_lacks,
+    files_checked_out,
     head_of,
-    is_checked_out,
     renamed_files,
     repository_of,
 )
@@ -53,7 +53,7 @@ def root_of(settings: Settings) -> Path:
     if settings.cwd.resolve().is_relative_to(root):
         what = f"the base `{settings.base_checkout}` is the checkout under test"
         raise ConfigError.at(what, None, "check out the base into a separate folder")
-    if is_checked_out(folder.absolute()):
+    if files_checked_out(folder.absolute()):
         what = f"git tracks the base `{settings.base_checkout}`, so the pull request could have written it"
         raise ConfigError.at(
             what, None, "check out the base into a folder that is not in the repository"

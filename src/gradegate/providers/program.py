@@ -196,19 +196,19 @@ class File(_Code):
 
     def _call(self, default: str, arguments: list[Any]) -> Any:
         python = str(self._config.get("pythonExecutable") or "")
-        about = {
+        about: dict[str, Any] = {
             "python": python,
             "env": self._env,
             "seconds": self._seconds,
             "workers": self._workers,
         }
-        if self._program.file.is_python:
-            return repository_code.call(self._program, arguments, "target", default, **about)
-        prompt, options, *context = arguments
-        more = {"kind": "provide", "options": options}
-        return repository_code.call(
-            self._program, [prompt, *context], "target", _METHODS[default], more=more, **about
-        )
+        role = "gate" if self.judges else "target"
+        if not self._program.file.is_python:
+            prompt, options, *context = arguments
+            arguments = [prompt, *context]
+            default = _METHODS[default]
+            about["more"] = {"kind": "provide", "options": options}
+        return repository_code.call(self._program, arguments, role, default, **about)
 
 
 @PROVIDERS.register("exec")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.files.documents import encodable
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, data_file
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.mapping import finite, plain
 from gradegate.results.rows import Row
@@ -24,7 +24,7 @@ _WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 
 def render(decision: Decision, links: Links) -> Document:
     """The run object in parts of one evaluation each."""
-    return Document(Sink.FILE, _parts(decision))
+    return data_file(_parts(decision))
 
 
 def _parts(decision: Decision) -> Iterator[str]:
@@ -144,4 +144,4 @@ def _exact(share: float) -> Fraction:
     return Fraction(Decimal(repr(share))) * FULL
 
 
-REPORTS.register("aegis")(Report("aegis", Sink.FILE, ".aegis.json", render))
+REPORTS.register("aegis")(Report("aegis", ".aegis.json", render))

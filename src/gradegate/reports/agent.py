@@ -1,8 +1,8 @@
 """For coding agents: the failing cases in plain Markdown, with the commands that ask them again."""
 
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reports.format.escape import one_line
-from gradegate.reports.format.markdown import fence, utf16
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
+from gradegate.reports.format.escape import join_nonempty, one_line
+from gradegate.reports.format.markdown import fence, paragraphs, utf16
 from gradegate.reports.format.markdown_case import told
 from gradegate.reports.format.page import opening
 from gradegate.reports.view.wording import compared, headline, in_short, tally
@@ -23,9 +23,9 @@ def render(decision: Decision, links: Links) -> Document:
         commit=made.commit,
         what=short,
     )
-    beside = f" {said}." if (said := compared(decision.run.baseline)) else ""
-    head = f"{first}{tally(decision)}.{beside}\n\n{fence(one_line(decision.reason, 600))}\n"
-    return Document(Sink.FILE, (head + told(decision, _LIMIT - utf16(head) - 200, utf16),))
+    said = f"{join_nonempty('. ', tally(decision), compared(decision.run.baseline))}."
+    head = paragraphs(first, said, fence(one_line(decision.reason, 600)))
+    return Document((paragraphs(head, told(decision, _LIMIT - utf16(head) - 200, utf16)),))
 
 
-REPORTS.register("agent")(Report("agent", Sink.FILE, ".agent.md", render))
+REPORTS.register("agent")(Report("agent", ".agent.md", render))

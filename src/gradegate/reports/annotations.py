@@ -8,8 +8,8 @@ from msgspec import field
 from gradegate.core.numbers import many
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reports.format.escape import clip, command, one_line, visible
+from gradegate.reports.delivery.report import REPORTS, Annotations, Links, Report
+from gradegate.reports.format.escape import Log, clip, command, one_line
 from gradegate.reports.view.findings import Effect, Finding, failed_once, sort
 from gradegate.reports.view.wording import (
     called,
@@ -65,7 +65,7 @@ class _Level(Struct):
         else:
             self.left[about] = "more case" if mark.case else "more note"
 
-    def commands(self, links: Links) -> Iterator[str]:
+    def commands(self, links: Links) -> Iterator[Log]:
         hidden = Counter(kind for it, kind in self.left.items() if it not in self.shown)
         for number, mark in enumerate(self.firsts.values(), 1):
             others = self.counts[mark.key] - 1
@@ -76,19 +76,19 @@ class _Level(Struct):
             yield _command(mark, rest, links)
 
 
-def render(decision: Decision, links: Links) -> Document:
+def render(decision: Decision, links: Links) -> Annotations:
     """One command on each line."""
     levels = {level: _Level() for level in ("error", "warning", "notice")}
     for mark in _marks(decision):
         levels[mark.level].add(mark)
     lines = (line for level in levels.values() for line in level.commands(links))
-    return Document(Sink.ANNOTATIONS, list(lines))
+    return Annotations(list(lines))
 
 
 def _marks(decision: Decision) -> Iterator[_Mark]:
     for change in decision.changes.found:
         level = "notice" if change.kind is ChangeKind.CHANGED else "warning"
-        title, text = f"the gate: {change.kind.value}", visible(clip(change.text, _TEXT))
+        title, text = f"the gate: {change.kind.value}", clip(change.text, _TEXT)
         key = change.origin, change.text
         yield _Mark(level, change.origin or NOWHERE, title, text, key)
     # In a run that passes, what could not be told is worth a look and no alarm.
@@ -107,7 +107,7 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
                     yield replace(mark, case=number)
     for note in notes(decision):
         if note.origin and note.origin.file:
-            text = visible(clip(note.text, _TEXT))
+            text = clip(note.text, _TEXT)
             yield _Mark("warning", note.origin, "gradegate", text, (note.origin, note.text))
 
 
@@ -117,7 +117,7 @@ def _of_row(row: Row, finding: Finding, level: str) -> Iterator[_Mark]:
         yield from (_of_grade(row, grade, grades, level) for grade in grades if not grade.inner)
         return
     why = row.error or "; ".join(remarks(row)) or "The case did not pass."
-    why = visible(clip(why, _TEXT))
+    why = clip(why, _TEXT)
     if row.error:
         why = f"The target gave no answer: {why}"
     title = f"{'failed' if row.has_failed else 'error'}: {name(row)}"
@@ -134,9 +134,7 @@ def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _M
         ("got", row.output or "", _TEXT),
         ("", scored(grade), _TEXT),
     )
-    clipped = (
-        (label, visible(clip(text.strip(), most))) for label, text, most in facts if text.strip()
-    )
+    clipped = ((label, clip(text.strip(), most)) for label, text, most in facts if text.strip())
     message = (
         "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped)
         or "no reason was given"
@@ -147,14 +145,15 @@ def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _M
     return _Mark("warning" if advice else level, origin, title, message, key)
 
 
-def _command(mark: _Mark, more: str, links: Links) -> str:
+def _command(mark: _Mark, more: str, links: Links) -> Log:
     """At the line where the file is there; else the message names the place, as of a file that was deleted."""
     origin = mark.origin
     at_line = bool(origin.file) and len(origin.file) < _PATH and links.holds(origin.file)
-    file, line = (visible(origin.file), origin.line or None) if at_line else ("", None)
+    file, line = (origin.file, origin.line or None) if at_line else ("", None)
     where = "" if at_line or not origin.file else f"{place(origin)}: "
     message = where + excerpt(mark.message, 3000) + more
-    return command(mark.level, message, file=file, line=line, title=one_line(mark.title)) + "\n"
+    title = one_line(mark.title)
+    return Log(command(mark.level, message, file=file, line=line, title=title) + "\n")
 
 
-REPORTS.register("annotations")(Report("annotations", Sink.ANNOTATIONS, "", render))
+REPORTS.register("annotations")(Report("annotations", "", render))

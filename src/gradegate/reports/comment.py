@@ -1,6 +1,6 @@
 """The comment on the pull request: what failed and why, within what GitHub accepts."""
 
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Comment, Links, Report
 from gradegate.reports.format.markdown import utf16
 from gradegate.reports.format.page import PageForm, page
 from gradegate.results.run_result import Decision
@@ -9,9 +9,9 @@ from gradegate.results.run_result import Decision
 _FORM = PageForm(limit=19_500, measure=utf16, all_cases=False)
 
 
-def render(decision: Decision, links: Links) -> Document:
+def render(decision: Decision, links: Links) -> Comment:
     """The comment in one part."""
-    return Document(Sink.COMMENT, (page(decision, links, _FORM),))
+    return Comment((page(decision, links, _FORM),))
 
 
-REPORTS.register("comment")(Report("comment", Sink.COMMENT, ".md", render))
+REPORTS.register("comment")(Report("comment", ".md", render))

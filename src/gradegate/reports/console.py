@@ -1,16 +1,14 @@
 """Text for people in the log of a step: what did not pass, the rules, and the verdict as the last line."""
 
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Console, Links, Report
 from gradegate.reports.format.console import LOG, lines
 from gradegate.reports.format.escape import harmless
 from gradegate.results.run_result import Decision
 
 
-def render(decision: Decision, links: Links) -> Document:
+def render(decision: Decision, links: Links) -> Console:
     """The text, line by line harmless to a runner."""
-    return Document(
-        Sink.CONSOLE, (harmless(line.head + line.text) + "\n" for line in lines(decision, LOG))
-    )
+    return Console(harmless(line.head + line.text + "\n") for line in lines(decision, LOG))
 
 
-REPORTS.register("console")(Report("console", Sink.CONSOLE, "", render))
+REPORTS.register("console")(Report("console", "", render))

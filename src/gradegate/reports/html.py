@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.reports.format.charts import choices, filled, histogram, shares, spreads
 from gradegate.reports.format.escape import join_nonempty
 from gradegate.reports.format.page import in_order, why
@@ -56,7 +56,7 @@ def render(decision: Decision, links: Links) -> Document:
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
     )
-    return Document(Sink.FILE, parts)
+    return Document(parts)
 
 
 def _sections(decision: Decision) -> list[Section]:
@@ -97,4 +97,4 @@ def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
         yield f"{label}s" if len(names) > 1 else label, names
 
 
-REPORTS.register("html")(Report("html", Sink.FILE, ".html", render))
+REPORTS.register("html")(Report("html", ".html", render))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, data_file
 from gradegate.results.mapping import line, written
 from gradegate.results.run_result import Decision
 from gradegate.results.shape import VERSION, CaseLine, Head
@@ -10,7 +10,7 @@ from gradegate.results.shape import VERSION, CaseLine, Head
 
 def render(decision: Decision, links: Links) -> Document:
     """The results in parts of one case each."""
-    return Document(Sink.FILE, _parts(decision, links))
+    return data_file(_parts(decision, links))
 
 
 def _parts(decision: Decision, links: Links) -> Iterator[str]:
@@ -23,4 +23,4 @@ def _parts(decision: Decision, links: Links) -> Iterator[str]:
     yield "\n]}\n"
 
 
-REPORTS.register("json")(Report("json", Sink.FILE, ".json", render))
+REPORTS.register("json")(Report("json", ".json", render))

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from junit_xml import TestCase, TestSuite
 
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
-from gradegate.reports.format.escape import join_nonempty, one_line, visible
+from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
+from gradegate.reports.format.escape import Xml, join_nonempty, one_line, visible
 from gradegate.reports.view.case import explain, explain_grade, flaky
 from gradegate.reports.view.findings import Effect, Finding, in_plan_order, unchecked
 from gradegate.reports.view.run_summary import provenance, saved, worth
@@ -45,7 +45,7 @@ _Key = tuple[str, str, str]
 
 def render(decision: Decision, links: Links) -> Document:
     """The XML in parts of one test case each."""
-    return Document(Sink.FILE, _parts(decision))
+    return Document(_parts(decision))
 
 
 _ENDS = {
@@ -91,7 +91,7 @@ class _Told(FrozenStruct):
         return "nothing was asserted" if unchecked(self.row) else ""
 
 
-def _parts(decision: Decision) -> Iterator[str]:
+def _parts(decision: Decision) -> Iterator[Xml]:
     run, changes = decision.run, decision.changes
     green = decision.outcome not in _ENDS
     rows = [_Told(finding, green) for _, finding in in_plan_order(decision)]
@@ -100,7 +100,7 @@ def _parts(decision: Decision) -> Iterator[str]:
     for told in rows:
         suites[told.row.suite, told.row.prompt_label, told.row.provider].append(told)
     several = len({file for file, _, _ in suites}) > 1
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield Xml('<?xml version="1.0" encoding="UTF-8"?>\n')
     # Where no case says that the check fails, a case of its own does.
     alone = not green and all(told.outcome is PASS for told in rows)
     title = one_line(", ".join(subjects(decision)), 300) or "gradegate"
@@ -118,7 +118,7 @@ def _parts(decision: Decision) -> Iterator[str]:
         else:
             case.add_skipped_info(reason)
         totals = _totals((), decision.outcome) | {"skipped": str(int(outcome is None))}
-        yield from _suite("gradegate", totals, said, [_xml(case, ())])
+        yield from _suite("gradegate", totals, said, [_case_xml(case, ())])
         said = []
     derived = defaultdict(list)
     for metric in run.derived:
@@ -131,26 +131,26 @@ def _parts(decision: Decision) -> Iterator[str]:
         totals = _totals(members) | {"skipped": str(sum(bool(told.skipped) for told in members))}
         yield from _suite(title, totals, said + derived[key], _cases(title, members))
         said = []
-    yield "</testsuites>\n"
+    yield Xml("</testsuites>\n")
 
 
 def _suite(
-    title: str, totals: dict[str, str], pairs: Sequence[tuple[str, str]], cases: Iterable[str]
-) -> Iterator[str]:
+    title: str, totals: dict[str, str], pairs: Sequence[tuple[str, str]], cases: Iterable[Xml]
+) -> Iterator[Xml]:
     yield _opening("testsuite", {"name": title, **totals})
     if pairs:
-        yield ET.tostring(_properties(pairs), encoding="unicode") + "\n"
+        yield _xml(_properties(pairs))
     yield from cases
-    yield "</testsuite>\n"
+    yield Xml("</testsuite>\n")
 
 
-def _cases(title: str, rows: list[_Told]) -> Iterator[str]:
+def _cases(title: str, rows: list[_Told]) -> Iterator[Xml]:
     seen: Counter[str] = Counter()
     for told in rows:
         text = name(told.row)
         seen[text] += 1  # some readers keep only the first of two test cases with one name
         number = f" #{seen[text]}" if seen[text] > 1 else ""
-        yield _xml(_case(told, title, text + number), _about(told))
+        yield _case_xml(_case(told, title, text + number), _about(told))
 
 
 def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
@@ -225,7 +225,7 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
         why = [f"no answer: {row.error}"] if row.error else [*remarks(row), *reasons]
         add = case.add_failure_info if outcome is FAIL else case.add_error_info
         message = "; ".join(one_line(text, _MESSAGE) for text in why) or OUTCOMES[outcome]
-        add(message, _inert(explain(row, chief, _TEXT)), kinds)
+        add(message, explain(row, chief, _TEXT), kinds)
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
     about = []
     if outcome is PASS:
@@ -233,13 +233,8 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
             about.append("ADVISORY: it does not pass, but does not block")
         about += remarks(row)
     about += (explain_grade(row, grade, _TEXT) for grade in beside)
-    case.stdout = _inert("\n".join(about)) or None
+    case.stdout = "\n".join(about) or None
     return case
-
-
-def _inert(text: str) -> str:
-    """The text without a word by which GitLab and Jenkins attach a file of the machine that reads the report."""
-    return text.replace("[[ATTACHMENT|", "[ [ATTACHMENT|")
 
 
 def _about(told: _Told) -> Iterator[tuple[str, str]]:
@@ -257,7 +252,7 @@ def _about(told: _Told) -> Iterator[tuple[str, str]]:
         yield "status", standing(row)
 
 
-def _xml(case: TestCase, about: Iterable[tuple[str, str]]) -> str:
+def _case_xml(case: TestCase, about: Iterable[tuple[str, str]]) -> Xml:
     element = TestSuite("", [case]).build_xml_doc().find("testcase")
     properties = _properties(about)
     if len(
@@ -266,11 +261,18 @@ def _xml(case: TestCase, about: Iterable[tuple[str, str]]) -> str:
         element.insert(0, properties)
     if case.elapsed_sec is not None:
         element.set("time", f"{case.elapsed_sec:.3f}")
-    return ET.tostring(element, encoding="unicode") + "\n"
+    return _xml(element)
 
 
-def _opening(tag: str, attributes: dict[str, str]) -> str:
-    return ET.tostring(ET.Element(tag, attributes), encoding="unicode").removesuffix(" />") + ">\n"
+def _opening(tag: str, attributes: dict[str, str]) -> Xml:
+    return Xml(_xml(ET.Element(tag, attributes)).replace(" />", ">"))
+
+
+def _xml(element: ET.Element) -> Xml:
+    """The element as text: the only place that writes XML, so that nothing invisible and no character that XML forbids is left."""
+    text = visible(ET.tostring(element, encoding="unicode"))
+    # Without a word by which GitLab and Jenkins attach a file of the machine that reads the report.
+    return Xml(text.replace("[[ATTACHMENT|", "[ [ATTACHMENT|") + "\n")
 
 
 def _seconds(row: Row) -> float:
@@ -278,4 +280,4 @@ def _seconds(row: Row) -> float:
     return seconds if 0 <= seconds < 1e9 else 0.0
 
 
-REPORTS.register("junit")(Report("junit", Sink.FILE, ".xml", render))
+REPORTS.register("junit")(Report("junit", ".xml", render))

@@ -1,6 +1,6 @@
 """The job summary: the comment's material with more room, and a table of all cases."""
 
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, Sink
+from gradegate.reports.delivery.report import REPORTS, Links, Report, Summary
 from gradegate.reports.format.markdown import utf8
 from gradegate.reports.format.page import PageForm, page
 from gradegate.results.run_result import Decision
@@ -9,9 +9,9 @@ from gradegate.results.run_result import Decision
 _FORM = PageForm(limit=1_000_000, measure=utf8, all_cases=True)
 
 
-def render(decision: Decision, links: Links) -> Document:
+def render(decision: Decision, links: Links) -> Summary:
     """The summary in one part."""
-    return Document(Sink.SUMMARY, (page(decision, links, _FORM),))
+    return Summary((page(decision, links, _FORM),))
 
 
-REPORTS.register("summary")(Report("summary", Sink.SUMMARY, "", render))
+REPORTS.register("summary")(Report("summary", "", render))

@@ -13,7 +13,7 @@ class Made(FrozenStruct):
 
     tool: Annotated[str, "The version of gradegate."] = ""
     commit: Annotated[str, "What was checked out; empty where that is not known."] = ""
-    started: Annotated[str, "UTC, ISO 8601."] = ""
+    started: str = ""  # UTC, ISO 8601
     configs: Annotated[NamedTexts, "SHA-256 of each config, by its file."] = {}
     answers: Annotated[
         NamedTexts,

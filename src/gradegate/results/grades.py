@@ -1,6 +1,7 @@
 """What came of it: verdicts, grades, answers with their grades, and the decision; frozen, without input or output."""
 
 import enum
+from datetime import date
 from typing import Annotated, Any
 
 from gradegate.core.assertion import Held
@@ -138,9 +139,10 @@ class Grade(WithOutcome, FrozenStruct):
         PastVotes | None,
         "Earlier runs of the default branch; null where none of them counts.",
     ] = None
-    quarantine: Annotated[
-        str, "The day until which it only advises, as the test is flaky; empty where it counts."
+    refused_by: Annotated[
+        str, "The model, with its host, that answered the call with an error; empty where none did."
     ] = ""
+    quarantine: date | None = None  # the day until which it only advises, as the test is flaky
 
     @property
     def failing_votes(self) -> int:

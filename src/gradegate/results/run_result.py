@@ -52,11 +52,21 @@ class RunResult(FrozenStruct):
     history: HistoryReport | None = None  # None where the run had none
     labels: account.LabelsReport | None = None  # None where none were asked
     powers: "tuple[Power, ...]" = ()  # of all rules of all policies, in order
+    live_models: tuple[str, ...] = ()  # that answered a call, with their hosts
 
     @property
     def usage(self) -> Usage:
         """What targets and graders took together."""
         return self.target_usage + self.grader_usage
+
+    @property
+    def has_setup_error(self) -> bool:
+        """Whether only the user can fix an error. What a model refuses that answers other calls is an error of its case."""
+        return any(
+            grade.has_error and grade.setup and grade.refused_by not in self.live_models
+            for row in self.rows
+            for grade in row.grades
+        )
 
 
 class Power(FrozenStruct, kw_only=True):

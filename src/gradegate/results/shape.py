@@ -4,10 +4,11 @@ A ``CaseLine`` is also what the parts of a run in shards hold.
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import asdict
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from gradegate.core.conversation import Image, Turn
 from gradegate.core.policy import Note, Select
@@ -44,7 +45,10 @@ Count = Annotated[int, Field(ge=0)]
 Scale = Annotated[int, Field(ge=1)]
 Share = key("From 0 to 1; null when nothing was graded.", None)
 # The keys that joined later.
-_OF_GRADES = "votes confirmed unconfirmed key definition base undone unheard withheld turns model history quarantine"
+_OF_GRADES = (
+    "votes confirmed unconfirmed key definition base undone unheard withheld turns model history "
+    "refused_by"
+)
 _OF_CASES = "key definition base hidden undone withheld took base_took run verdict runs of passed needed base_runs base_passed parties"
 _OF_RULES = (
     "pass_rate score min_pass_rate min_score min_cases max_new_failures max_drop new_failures worse better p base_rate "
@@ -106,6 +110,9 @@ class GradeLine(Part):
     weight: Annotated[float | None, At("assertion.weight", finite, lambda weight: weight or 0.0)]
     source: Annotated[SourceLine | None, At("assertion.origin", source_of)]
     scale: Scale = key("People see the score times this.")
+    quarantine: Annotated[
+        date | Literal[""], At("quarantine", lambda day: day or "", lambda said: said or None)
+    ] = key("The day until which it only advises, as the test is flaky; empty where it counts.", "")
     status: Status = key(
         "Its status against the base; empty without a base, and where it was not settled.", ""
     )
@@ -235,6 +242,9 @@ def _read_changes(said: list[ChangeLine]) -> tuple[GateChange, ...]:
 class MadeLine(Part):
     """How the results came about."""
 
+    started: Annotated[
+        str, AfterValidator(lambda said: said and datetime.fromisoformat(said).isoformat())
+    ] = key("UTC, ISO 8601.")
     digest: str = key(
         "Of the configs together: of one its SHA-256, of several that of theirs, sorted, a line each.",
         "",

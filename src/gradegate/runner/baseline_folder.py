@@ -12,7 +12,7 @@ from pathlib import Path
 from gradegate.core.policy import Note
 from gradegate.core.settings import AUTO, Settings
 from gradegate.errors import ConfigError
-from gradegate.files.git import is_checked_out, repository_of
+from gradegate.files.git import files_checked_out, repository_of
 from gradegate.files.plain_files import Place, replacing
 from gradegate.planning.base_checkout import root_of, top_of
 from gradegate.reports.delivery.deliver import places
@@ -71,7 +71,7 @@ def _in_repository(settings: Settings, folders: Iterable[Path]) -> Path | None:
 
 def _is_tracked(folder: Path) -> bool:
     """Whether git tracks one of the files of a baseline in this folder."""
-    return any(is_checked_out(folder / name) for name in _NAMES)
+    return any(files_checked_out(folder / name) for name in _NAMES)
 
 
 def is_in_base(settings: Settings, folder: Path) -> bool:

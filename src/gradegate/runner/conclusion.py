@@ -38,6 +38,7 @@ class Account(Readable):
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # of its cache, and of hosts that limited its calls
     labels: tuple[LabelAsk, ...] = ()
+    live_models: tuple[str, ...] = ()  # that answered a call, with their hosts
 
     def after(self, earlier: Account) -> Account:
         """One account of this run and of the jobs before it; the budget of this run counts theirs already."""
@@ -54,6 +55,7 @@ class Account(Readable):
             budget=budget,
             cache=cache or earlier.cache,
             problems=tuple(dict.fromkeys((*earlier.problems, *self.problems))),
+            live_models=(*earlier.live_models, *self.live_models),
         )
 
 
@@ -142,6 +144,7 @@ class Gathered(FrozenStruct):
             history=self.histories.report(rows),
             powers=plan.powers,
             labels=labels,
+            live_models=account.live_models,
         )
 
 

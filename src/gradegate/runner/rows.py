@@ -86,14 +86,16 @@ def failed(job: Job, repeat: int, error: Exception) -> Row:
         row = graded(job, repeat, error.transcript, grades)
         return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
-    return missing_row(
-        job, repeat, why, error.trouble if isinstance(error, ProviderError) else None
-    )
+    if isinstance(error, ProviderError):
+        return missing_row(job, repeat, why, error.trouble, error.asked)
+    return missing_row(job, repeat, why, None)
 
 
-def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None) -> Row:
+def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked: str = "") -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
-    grades = tuple(grade for binding in job.assertions for grade in missing(binding, why, trouble))
+    grades = tuple(
+        grade for binding in job.assertions for grade in missing(binding, why, trouble, asked)
+    )
     return _row(
         job,
         repeat,

@@ -223,6 +223,7 @@ class Run:
                 *self._client.notes(),
             ),
             labels=tuple(sorted(self._labels, key=lambda it: it.model)),
+            live_models=tuple(self._client.live_models),
         )
         return own.after(self._earlier.account)
 

@@ -212,7 +212,7 @@ def deliver_without_keys(
     try:
         session, _ = with_stand_ins(
             lambda keys: Session.begin(
-                replace(settings, environ={**settings.environ, **keys}, ready=()),
+                replace(settings, environ={**settings.environ, **keys}),
                 settings.outputs,
                 spare,
             )

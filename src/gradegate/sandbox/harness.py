@@ -15,10 +15,12 @@ import inspect
 import json
 import os
 import re
+import site
 import subprocess
 import sys
 import threading
 import traceback
+from importlib.machinery import ModuleSpec
 from typing import Any, BinaryIO
 
 REQUESTS = 3
@@ -30,6 +32,16 @@ _ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours 
 _NO_FAULT = (ImportError, MemoryError, RecursionError)
 _modules: dict[str, Any] = {}
 _called: list[Any] = []  # the function that the request called, once it does
+# Folders of the workspace, and those in it with what was installed there; each with a separator at its end
+_roots: tuple[str, ...] = ()
+_installed: tuple[str, ...] = ()
+_covered: list[str] = []  # files of the workspace that may be imported, unless nothing is guarded
+# What may be code, by the event: a source that runs, byte code that is read, a library that is loaded
+_ENDINGS = {"exec": ".py", "open": ".pyc", "import": ".so"}
+_RULE = (
+    "From the workspace, a judge may import files that an `import` of its file names, and packages in a folder"
+    " that is not in the commit. Code in a config may import no file (docs/exec.md)"
+)
 
 
 def serve() -> None:
@@ -68,6 +80,8 @@ def _answer(request: dict[str, Any]) -> bytes:
             and not isinstance(e, _NO_FAULT)
         )
         said = str(e) if isinstance(e, Said) else _last_lines(e)
+        if isinstance(e, ImportError) and _roots:
+            said += f"\n{_RULE}"
     said = said if len(said) <= LONGEST else "…" + said[-LONGEST:]  # the sign of every cut
     return json.dumps({"error": said, "raised": raised}).encode()
 
@@ -96,17 +110,79 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__}")
 
 
+# --- what may be imported -------------------------------------------------------------------------------------
+
+
+def guard() -> None:
+    """Find packages where the interpreter has them, and in the workspace only what is covered.
+
+    Python was started without its packages: looking for them runs files by their name, those of the workspace too.
+    """
+    global _roots, _installed
+    _roots, _installed = map(tuple, json.loads(os.environ.pop("GRADEGATE_FOLDERS")))
+    sys.path_hooks.insert(0, CoveredFolder)
+    sys.addaudithook(_refuse)
+    sys.path += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    site.ENABLE_USER_SITE = "PYTHONUSERBASE" in os.environ
+    site.main()
+
+
+def _is_guarded(path: str) -> bool:
+    """Whether a path is in the workspace, and not in a folder with what was installed there."""
+    path = os.path.join(os.path.realpath(path), "")  # noqa: PTH118
+    return path.startswith(_roots) and not path.startswith(_installed)
+
+
+class CoveredFolder:
+    """Finds modules in a folder of the workspace by the list of covered files, whatever else is in the folder."""
+
+    def __init__(self, folder: str) -> None:
+        """Raises ImportError for any other folder."""
+        if not _is_guarded(folder):
+            raise ImportError(folder)
+        self._folder = os.path.abspath(folder)  # noqa: PTH100
+
+    def find_spec(self, name: str, target: Any = None) -> ModuleSpec | None:
+        """The module, a package with ``__init__.py`` or without, or None."""
+        place = os.path.join(self._folder, name.rpartition(".")[2])  # noqa: PTH118
+        for path in (os.path.join(place, "__init__.py"), f"{place}.py"):  # noqa: PTH118
+            if path in _covered:
+                return importlib.util.spec_from_file_location(name, path)
+        if not any(path.startswith(place + os.sep) for path in _covered):
+            return None
+        spec = ModuleSpec(name, None)
+        spec.submodule_search_locations = [place]
+        return spec
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse modules that are not covered, however they are loaded, and all byte code of the workspace."""
+    if event in _ENDINGS:
+        loaded = arguments[1] if event == "import" else arguments[0]
+        path = str(getattr(loaded, "co_filename", loaded))
+        if path.endswith(_ENDINGS[event]) and path not in _covered and _is_guarded(path):
+            # Without byte code, Python takes the source
+            raise (FileNotFoundError if event == "open" else ImportError)(f"{path} is not imported")
+
+
 # --- Python ---------------------------------------------------------------------------------------------------
 
 
 def _call(request: dict[str, Any]) -> Any:
     """A function of a file, imported once; ``{"path", "function", "args"}``."""
+    global _roots, _covered  # noqa: PLW0603 - the hooks read them
     path = request["path"]
     name = request["function"]
     if path not in _modules:
         folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
+        folders = [folder, os.getcwd()]  # noqa: PTH109 - the config's
+        if request["covered"] is None:  # what is judged may replace modules of Python, too
+            _roots = ()
+            sys.path[:0] = folders
+        else:
+            _covered = request["covered"]
+            sys.path += folders
+        sys.path_importer_cache.clear()
         spec = importlib.util.spec_from_file_location(
             os.path.basename(path).rpartition(".")[0],  # noqa: PTH119
             path,
@@ -204,4 +280,5 @@ def _shown(content: bytes) -> str:
 _KINDS = {"call": _call, "inline": _inline, "command": _command}
 
 if __name__ == "__main__":
+    guard()
     serve()

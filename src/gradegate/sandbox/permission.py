@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gradegate.core.settings import TIMEOUT, Settings
 from gradegate.errors import ConfigError
+from gradegate.files.git import repository_of
 from gradegate.files.paths import holds_credentials
 from gradegate.security.environment import Environment
 
@@ -56,6 +57,7 @@ def may_run(settings: Settings) -> Leave:
             what, None, f"leave it out there, and grade answers made elsewhere ({DOCS})"
         )
     environ = settings.environ
+    cwd = settings.cwd.absolute()
     kept = {
         name: text
         for name, text in environ.items()
@@ -70,8 +72,8 @@ def may_run(settings: Settings) -> Leave:
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", **kept},
         seconds=settings.timeout or TIMEOUT,
         calls=settings.max_concurrency or 1,
-        cwd=settings.cwd.absolute(),
-        root=Path(settings.environment.workspace or settings.cwd).absolute(),
+        cwd=cwd,
+        root=Path(settings.environment.workspace or repository_of(cwd) or cwd).absolute(),
         runners=tuple(environ[name] for name in (*_FILES, *_FOLDERS) if environ.get(name)),
     )
 

@@ -1,20 +1,27 @@
 """Code of the repository as configs name it: a file with a function in it, with a digest of what it will run."""
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
+from gradegate.files.git import files_checked_out
+from gradegate.files.paths import is_hidden
 from gradegate.files.workspace import Workspace
 from gradegate.structs import FrozenStruct
 
-MOST_FILES = 500  # that belong to one program
+MOST_FILES = 2000  # that belong to one program
+# Wherever it stands, in a text or a comment too: a file too many is better than one that may not be imported.
 _IMPORTS = re.compile(
-    r"^[^\S\n]*(?:from[^\S\n]+([.\w]+)[^\S\n]+import[^\S\n]+\(?([\w, \t*]*)|import[^\S\n]+([\w., \t]+))",
-    re.MULTILINE,
+    r"\bfrom[^\S\n]+([.\w]{1,200})[^\S\n]+import\b[^\S\n]*(?:\(([^)]*)|([^\n;#]*))"
+    r"|\bimport[^\S\n]+([^\n;#]+)"
+    r"""|\b(?:import_module|__import__)\(\s*["']([\w.]{1,200})"""
 )
+_MODULE = re.compile(r"(?:^|,)\s*([\w.]{1,200})")
 _QUOTED = re.compile(r"""["'](\w{1,100})["']""")
 _REFERENCE = re.compile(
     r"(?:python:|javascript:)?(?:file://)?(.+?\.(?:py|[cm]?[jt]s))(?::(.*))?",
@@ -23,17 +30,22 @@ _REFERENCE = re.compile(
 # JavaScript: what may be a path to a module, and what may be a member of what the code is told.
 _LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
+TYPED = (".ts", ".mts", ".cts")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
 # As promptfoo takes a command apart, which is no shell
 _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")
 
 
 class File(FrozenStruct):
-    """A file of code and a function in it, empty where none is named; ``folder`` is the config's."""
+    """A file of code and a function in it, empty where none is named; ``folder`` is the config's.
+
+    ``covered`` are the files of the digest, this one among them: of the workspace, a judge imports no other.
+    """
 
     path: Path
     function: str
     folder: Path
+    covered: tuple[str, ...]
 
     @property
     def is_python(self) -> bool:
@@ -85,33 +97,45 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
     name, function = split(reference)
     path = workspace.locate(name, folder, origin)
+    home = folder.resolve()
+    folders = [home]
+    for above in (*path.parents, home, *home.parents):
+        if not is_hidden(Path(os.path.relpath(above, workspace.root))):  # outside is hidden, too
+            folders += (above, above / "src")
     digest = hashlib.sha256()
     words = set[str]()
-    seen = {path}
     waiting = [path]
-    # With the modules beside it or the config that it imports, and those that these import
+    if path.suffix.lower() in TYPED:
+        waiting += filter(Path.is_file, [above / "tsconfig.json" for above in folders])
+    seen = set(waiting)
+    # With the modules that it may import, and those that these import
     while waiting:
-        content = workspace.read(str(waiting[0]), folder, origin)
-        here = waiting.pop(0).parent
-        digest.update(hashlib.sha256(content).digest())
+        file = waiting.pop(0)
+        content = workspace.read(str(file), folder, origin)
+        digest.update(os.fsencode(os.path.relpath(file, home)) + hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
-        words |= quoted(source) if is_python(name) else set(_MEMBER.findall(source))
-        for found in (
-            _imported(source, here, (path.parent, folder))
-            if is_python(path.name)
-            else _modules(source, here)
-        ):
+        if is_python(name):
+            words |= quoted(source)
+            modules = _imported(source, file.parent, folders)
+        else:
+            words.update(_MEMBER.findall(source))
+            modules = _modules(source, file.parent)
+        for found in modules:
             if found.resolve().is_relative_to(workspace.root) and found not in seen:
                 seen.add(found)
                 waiting.append(found)
         if len(seen) > MOST_FILES:
             what = f"`{path.name}` imports more than {MOST_FILES} files of the repository"
             raise ConfigError.at(what, origin, "give the assertion a smaller module")
+    packages = {above / "node_modules" for file in seen for above in file.parents}
+    for place in sorted(filter(Path.is_dir, packages)):
+        if place.is_relative_to(workspace.root):
+            digest.update(repr(files_checked_out(place)).encode())
     return Program(
         reference,
         workspace.name(path),
         digest.hexdigest(),
-        File(path, function, folder),
+        File(path, function, folder, tuple(map(str, seen))),
         frozenset(words),
     )
 
@@ -130,28 +154,29 @@ def argv(command: str) -> list[str]:
 
 
 def command_digest(words: list[str], workspace: Workspace, folder: Path, origin: Origin) -> str:
-    """SHA-256 of the files of the workspace among the words of a command. Raises ConfigError."""
+    """SHA-256 of the files of the workspace among the words of a command, and of all that the commit has in their folders.
+
+    The root of the repository is no such folder. Raises ConfigError.
+    """
     digest = hashlib.sha256()
     for word in words:
-        try:
-            if (folder / word).is_file() and (folder / word).resolve().is_relative_to(
-                workspace.root
-            ):
+        with suppress(OSError, ValueError):
+            file = (folder / word).resolve()
+            if file.is_file() and file.is_relative_to(workspace.root):
                 digest.update(hashlib.sha256(workspace.read(word, folder, origin)).digest())
-        except (OSError, ValueError):
-            continue
+                digest.update(repr(files_checked_out(file.parent)).encode())
     return digest.hexdigest()
 
 
-def _imported(source: str, here: Path, folders: tuple[Path, ...]) -> Iterator[Path]:
+def _imported(source: str, here: Path, folders: list[Path]) -> Iterator[Path]:
     """The files of the repository that a source may import, by their names alone."""
-    for start, names, plain in _IMPORTS.findall(source):
-        for module in [part.split()[0] for part in plain.split(",") if part.split()] or [start]:
+    for start, in_brackets, names, plain, dynamic in _IMPORTS.findall(source.replace("\\\n", " ")):
+        for module in _MODULE.findall(plain) or [start or dynamic]:
             dots = len(module) - len(module.lstrip("."))
             above = here.joinpath(*[".."] * (dots - 1)).resolve() if dots else here
             steps = [step for step in module.split(".") if step]
             for folder in (above,) if dots else dict.fromkeys((here, *folders)):
-                yield from _files(folder, steps, names)
+                yield from _files(folder, steps, in_brackets + names)
 
 
 def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
@@ -159,7 +184,9 @@ def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
     for step in steps:
         below /= step
         yield from filter(Path.is_file, (below / "__init__.py", below.with_suffix(".py")))
-    for name in (word for part in names.split(",") for word in part.split()[:1]):
+    if "*" in names:
+        yield from sorted(below.glob("*.py"))
+    for name in re.findall(r"\w{1,100}", names):
         yield from filter(Path.is_file, (below / f"{name}.py", below / name / "__init__.py"))
 
 
@@ -177,14 +204,9 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
             ][:1]
             continue
         path = (here / written).resolve()
-        endings = (path.with_name(f"{path.name}{ending}") for ending in _MODULES)
-        # TypeScript names what will be made of it
-        others = (path.with_suffix(ending) for ending in _MODULES)
-        # Whose `main` is a path, too
-        below = (
-            path / name for name in ("package.json", *(f"index{ending}" for ending in _MODULES))
-        )
-        named = (path, *endings, *others) if path.name else ()
-        yield from (
-            it for it in dict.fromkeys((*named, *below)) if it.suffix in _MODULES and it.is_file()
-        )
+        found = [path, path / "package.json"]  # whose `main` is a path, too
+        for ending in _MODULES:
+            # TypeScript names what will be made of it
+            named = (f"{path.name}{ending}", f"{path.stem}{ending}", f"{path.name}/index{ending}")
+            found += map(path.parent.joinpath, named)
+        yield from (it for it in dict.fromkeys(found) if it.suffix in _MODULES and it.is_file())

@@ -3,6 +3,7 @@
 It is module state, as the accounts of ``bounded`` are: whoever reads a config may come upon code, and it ends once.
 """
 
+import json
 import os
 import shutil
 import site
@@ -19,16 +20,17 @@ from msgspec import Struct, field
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.git import is_checked_out
+from gradegate.files.git import files_checked_out
 from gradegate.files.workspace import Workspace
 from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Seclusion, may_run
-from gradegate.sandbox.program import File, Program, is_javascript, is_python, read, split
+from gradegate.sandbox.program import TYPED, File, Program, is_javascript, is_python, read, split
 from gradegate.sandbox.rights import hide
 from gradegate.sandbox.workers import Died, Post, Worker
 from gradegate.structs import FrozenStruct, JsonObject
 
-_TYPED = (".ts", ".mts", ".cts")
 _STRIPS = "22.18"  # the Node.js from which on it strips types by itself
+# Else it runs what `bunfig.toml` names, and reads `.env`
+_BUN = (f"--config={os.devnull}", f"--env-file={os.devnull}", "--eval")
 _PLAIN = ("--no-warnings", "--input-type=commonjs")
 
 
@@ -125,27 +127,23 @@ class _Desk(Struct):
 
     def _post(self, place: Place) -> Post:
         env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
-        env["PYTHONPATH"] = os.pathsep.join(
-            filter(None, (str(place.folder), env.get("PYTHONPATH", "")))
-        )
         start = place.node
         harness = "harness.js"
         if not start:  # the interpreter that is named, else that of PATH, else our own
             named = place.python or self.leave.python
             names = (str(place.folder / named), named) if named else ("python3", "python")
-            python = next(
-                filter(None, (shutil.which(name, path=env["PATH"]) for name in names)), None
-            )
-            if named and python is None:
+            programs = filter(None, (shutil.which(name, path=env["PATH"]) for name in names))
+            python = next(programs, "" if named else sys.executable)
+            if not python:
                 raise Died(f"there is no interpreter `{named}`")
-            if named and python:
-                python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
-            elif python and not self.leave.apart:  # where it may be run as we are
+            if not named and not self.leave.apart:  # where it may be run as we are
                 python = _executable(python, env["PATH"])
-            start = (python or sys.executable, "-c")
+            python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
+            start = (python, *_ISOLATED, "-c")
             harness = "harness.py"
+            self._name_folders(Path(python), place.folder, env)
         if not self.leave.apart:
-            return Post(start, harness, place.folder, {"PYTHONUSERBASE": site.getuserbase(), **env})
+            return Post(start, harness, place.folder, env)
         if self.seclusion is None:
             seclusion = Seclusion(self.leave)
             try:
@@ -165,8 +163,32 @@ class _Desk(Struct):
             tuple(hidden.fixed(place.folder)),
         )
 
+    def _name_folders(self, python: Path, folder: Path, env: dict[str, str]) -> None:
+        """Name the workspace to the harness, and the folders in it from which packages are imported.
+
+        Of these, the commit that is checked out has nothing. Raises Died where the interpreter is in no such folder.
+        """
+        root = self.leave.root.resolve()
+        interpreters = [it for it in (python, python.resolve()) if root in it.parents]
+        places = [it.parent.parent for it in interpreters]
+        places += [folder / name for name in env.get("PYTHONPATH", "").split(os.pathsep) if name]
+        installed = [it for it in places if root in it.parents and not files_checked_out(it)]
+        if any(it.parent.parent not in installed for it in interpreters):
+            raise Died(
+                f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
+                " such as `.venv`, of which nothing is in the commit"
+            )
+        env.pop("PYTHONUSERBASE", None)
+        user_base = Path(site.getuserbase())
+        if not self.leave.apart and root not in user_base.parents:
+            env["PYTHONUSERBASE"] = str(user_base)
+        folders = ([f"{it.resolve()}{os.sep}" for it in paths] for paths in ([root], installed))
+        env["GRADEGATE_FOLDERS"] = json.dumps(list(folders))
+
 
 _ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+# Neither the environment nor a file beside the code changes what Python itself loads; the harness adds the packages.
+_ISOLATED = ("-I", "-S", "-B", "-u", "-X", "utf8")
 _DESK = _Desk()
 
 
@@ -246,6 +268,8 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
         "path": str(file.path),
         "function": file.function or default,
         "args": arguments,
+        # What answers is what is tested: it may import all that is there
+        "covered": file.covered if role == "gate" else None,
     }
     return ask(
         place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options
@@ -263,11 +287,11 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     name = file.path.name
     if file.is_python or key in _DESK.starts:
         return _DESK.starts.get(key, ())
-    typed = file.path.suffix.lower() in _TYPED
+    typed = file.path.suffix.lower() in TYPED
     packages = (
         [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
     )
-    if any(place.exists() and is_checked_out(place) for place in packages):
+    if any(place.exists() and files_checked_out(place) for place in packages):
         packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
     bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
     named = leave.cwd / leave.node  # a file, a folder that holds it, or a name on PATH
@@ -284,7 +308,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
         raise ConfigError.at(
             f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format("")
         )
-    start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), "--eval")
+    start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), *_BUN)
     if node and any((place / "tsx" / "package.json").is_file() for place in packages):
         start = (node, "--import", "tsx", *_PLAIN, "--eval")
     elif node and typed and (version := _version(start)):
@@ -294,7 +318,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
             what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
             other = "or have a step install `tsx` or `bun`, which must not be in the commit"
             raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
-        start = start if reads else (str(bun), "--eval")
+        start = start if reads else (str(bun), *_BUN)
     return _DESK.starts.setdefault(key, start)
 
 
@@ -337,9 +361,8 @@ def _executable(found: str, path: str) -> str:
     """What stands on PATH may be a script that looks for the interpreter each time, so it is asked once."""
     try:
         line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
-        ours = {"PATH": path}
         said = subprocess.run(  # noqa: S603
-            line, capture_output=True, text=True, timeout=30, env=ours, check=False
+            line, capture_output=True, text=True, timeout=30, env={"PATH": path}, check=False
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return found

@@ -5,7 +5,7 @@ does not open. A vendor's leaves as the credential of a provider alone, any othe
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -15,8 +15,8 @@ from gradegate.security.hosts import (
     allowed,
     bound_by,
     host_at,
-    is_private,
-    literal,
+    is_inside,
+    is_loopback,
     refused,
 )
 from gradegate.security.secrets import is_runners, sounds_secret
@@ -26,7 +26,7 @@ from gradegate.structs import replace
 METADATA = (
     "it is a service that gives out the machine's own credentials, so gradegate never calls it"
 )
-PRIVATE = "it is an address inside a private network"
+PRIVATE = "it is on this machine or in a private network, and the workflow does not open this host and port"
 NO_NAME = "it is not a host name: write letters from a to z, digits and dashes between dots, and other letters as `xn--...`"
 
 
@@ -35,7 +35,8 @@ class Egress:
     """What may leave the machine. ``bound``: keys are held to their hosts, as always on GitHub.
 
     ``vendors`` gives all vendors that there are: a vendor's key may be read by a provider of another kind. ``opened`` are the
-    variables that the workflow allows in any text, ``named`` those that configs name as the key of a provider.
+    variables that the workflow allows in any text, ``named`` those that configs name as the key of a provider. ``awaited`` are
+    the hosts that a run waits for.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -44,6 +45,8 @@ class Egress:
     vendors: Callable[[], Iterable[Vendor]] = tuple
     opened: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
+    awaited: tuple[Host | None, ...] = ()
+    on_runner: bool = False
 
     def beside(self, other: Self) -> Self:
         """The same, with the keys that another one names."""
@@ -123,28 +126,32 @@ class Egress:
         free = not listed and self.is_credential(name) and not is_runners(name)
         return free and any(vendor.is_set(url, self.variables) for vendor in self.vendors())
 
-    def objection(self, name: str, address: Address | None = None) -> str:
-        """Why a host may not be asked, or nothing. ``address`` is what its name led to, where that is known."""
-        if refused(name, address):
-            return METADATA
-        address = address or literal(name)
-        if not self.bound or address is None or not is_private(address):
-            return ""
-        # The workflow names it in the list of allowed hosts, or in the environment: as a provider's address, or as a proxy.
-        host = host_at(f"http://[{name}]" if ":" in name else f"http://{name}")
-        variables = {variable for vendor in self.vendors() for variable in vendor.addresses}
-        variables |= {
-            variable for variable in self.variables if variable.lower().endswith("_proxy")
-        }
-        held = (bound_by(self.variables.get(variable, "")) for variable in variables)
-        if host and host.name in {named.name for named in (*self.hosts, *held) if named}:
-            return ""
-        return PRIVATE
+    def objection(self, url: str, address: Address | None = None) -> str:
+        """Why the host of a URL may not be asked, or nothing. ``address`` is what its name led to, where that is known.
 
-    def reaches(self, url: str) -> str:
-        """The same for the host of an address, by its name alone."""
+        On a runner, loopback is a private network, and a host is opened there with its port; elsewhere it is opened as a whole.
+        """
         host = host_at(url)
-        return self.objection(host.name) if host else NO_NAME
+        if host is None:
+            return NO_NAME
+        if refused(host.name, address):
+            return METADATA
+        is_own = not self.on_runner and is_loopback(host.name, address)
+        if not self.bound or is_own or not is_inside(host.name, address):
+            return ""
+        openings = filter(None, self._openings())
+        is_open = any(opening.opens(host, not self.on_runner) for opening in openings)
+        return "" if is_open else PRIVATE
+
+    def _openings(self) -> Iterator[Host | None]:
+        """What the workflow lists or waits for, and where its environment leads providers: to other addresses, and through proxies."""
+        yield from (*self.hosts, *self.awaited)
+        for vendor in self.vendors():
+            for name in vendor.addresses:
+                yield bound_by(self.variables.get(name, ""))
+        for name, value in self.variables.items():
+            if re.fullmatch("(https?|all)_proxy", name, re.IGNORECASE):
+                yield bound_by(value)
 
 
 def _leads(value: str, url: str) -> bool:

@@ -25,6 +25,7 @@ _METADATA_NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
 )
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_PUBLIC = ipaddress.ip_network("2000::/3")  # all that is handed out of version 6 (RFC 4291)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 NETWORK = "GRADEGATE_NETWORK"  # the image says "container", whoever starts it on the network of the machine "host"
 
@@ -46,6 +47,11 @@ class Host(FrozenStruct):
         ):
             return False
         return self.port is None or self.port == other.port
+
+    def opens(self, host: "Host", any_port: bool) -> bool:
+        """Whether naming this host opens another one in a private network: its port alone, and without one the usual ones."""
+        ports = [self.port] if self.port else _PORTS.values()
+        return host.name == self.name and (any_port or host.port in ports)
 
     def __str__(self) -> str:
         name = f"[{self.name}]" if ":" in self.name else self.name
@@ -136,12 +142,25 @@ def refused(name: str, address: Address | None = None) -> bool:
     return any(it in _METADATA or it.is_link_local for it in spelt)
 
 
-def is_private(address: Address) -> bool:
-    """Whether an address is inside somebody's network, loopback apart."""
+def is_inside(name: str, address: Address | None = None) -> bool:
+    """Whether a host is this machine or inside somebody's network: by the address that its name led to, else by its name."""
+    address = address or literal(name)
+    return is_loopback(name, address) or (address is not None and not _is_public(address))
+
+
+def is_loopback(name: str, address: Address | None = None) -> bool:
+    """Whether a host is this machine: by the address that its name led to, else by its name. So is 0.0.0.0, for who connects."""
+    address = address or literal(name)
+    if address is None:
+        return f".{name}".endswith(".localhost")
     address = _unwrapped(address)
-    return (not address.is_global or address.is_multicast) and not (
-        address.is_loopback or address.is_unspecified
-    )
+    return address.is_loopback or address.is_unspecified
+
+
+def _is_public(address: Address) -> bool:
+    address = _unwrapped(address)
+    handed_out = address.version == 4 or address in _PUBLIC
+    return handed_out and address.is_global and not address.is_multicast
 
 
 def _unwrapped(address: Address) -> Address:
@@ -205,16 +224,6 @@ def unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
     return (
         what,
         f"write `uses: {REPOSITORY}@...` without `/container`, which shares the runner's network{other}",
-    )
-
-
-def is_loopback(name: str) -> bool:
-    """Whether a host is the machine itself by its name."""
-    address = literal(name)
-    return (
-        name == "localhost"
-        or name.endswith(".localhost")
-        or (address is not None and address.is_loopback)
     )
 
 

@@ -12,13 +12,13 @@ import html
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
 from urllib.parse import unquote
 
 from gradegate.structs import FrozenStruct
 
 HIDDEN = "***"
-Hide = Callable[[str], str]
 _LONG = 8  # characters; a shorter secret is looked for as a word of its own
 _CUT = "…"  # what every excerpt has where it was cut
 _LEAST_WORD = 4  # shorter still is a placeholder: hiding "k" would garble every report
@@ -49,6 +49,15 @@ _ROUNDS = 2  # how deep escapes may lie in escapes
 _OTHERS = bytes(sign for sign in range(128) if not chr(sign).isalnum())
 _LOWER = bytes(range(256)).lower()
 Span = tuple[int, int]
+S = TypeVar("S", bound=str)
+
+
+class Hide(Protocol):
+    """Hides secrets in a text, which stays the kind of text that it is."""
+
+    def __call__(self, text: S, /) -> S:
+        """The text without secrets."""
+        ...
 
 
 def excerpt(text: str, most: int) -> str:
@@ -76,7 +85,7 @@ def ending(text: str, most: int) -> str:
     return text if len(text) <= most else _CUT + text[-most:]
 
 
-def unchanged(text: str) -> str:
+def unchanged(text: S) -> S:
     """What hides nothing."""
     return text
 
@@ -98,17 +107,18 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     if not traces.forms and words is None and not _traces.forms:
         return unchanged
 
-    def hide(text: str) -> str:
+    def hide(text: S) -> S:
+        hidden: str = text
         for sought in (traces, _traces):
             parts = []
             end = 0
             # Those that overlap go as one
-            for first, last in sorted(sought.spans(text)) if sought.forms else ():
+            for first, last in sorted(sought.spans(hidden)) if sought.forms else ():
                 if first >= end:
-                    parts += [text[end:first], HIDDEN]
+                    parts += [hidden[end:first], HIDDEN]
                 end = max(end, last)
-            text = "".join([*parts, text[end:]])
-        return words.sub(HIDDEN, text) if words else text
+            hidden = "".join([*parts, hidden[end:]])
+        return type(text)(words.sub(HIDDEN, hidden) if words else hidden)
 
     return hide
 

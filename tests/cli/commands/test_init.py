@@ -195,6 +195,13 @@ def test_a_workflow_alone_hands_over_the_keys_that_the_config_takes(begun):
     assert begun.do("init", "--from-pr")[0] == 0
 
 
+def test_a_workflow_alone_opens_the_ports_of_the_runner_that_the_config_asks(begun):
+    existing(begun, providers=[{"id": "http://localhost:8000/chat", "config": {"body": {"q": "{{prompt}}"}}}, "ollama:chat:llama3"])
+    assert begun.do("init", "--only-workflow", "--grader", "groq:j", *RELEASE)[0] == 0
+    assert gate_step(begun)["with"]["ready"].splitlines() == ["http://localhost:8000 60", "http://localhost:11434 60"]
+    assert begun.do("init", "--from-pr")[0] == 0
+
+
 def test_a_grader_that_is_named_for_a_config_that_is_there_goes_into_the_workflow(begun):
     existing(begun)
     assert begun.do("init", "--only-workflow", "--provider", "openai:chat:m")[0] == 2

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradegate.reports.format.escape import one_line, visible
-from gradegate.reports.format.markdown import BREAK, code, details, fence, fit, inline, link, sentence, table, utf8, utf16
+from gradegate.reports.format.markdown import BREAK, Markdown, code, details, fence, fit, inline, join, link, sentence, table, utf8, utf16
 from support.each import each
 from support.samples import NASTY
 
@@ -132,7 +132,7 @@ def test_a_link_without_an_address_is_its_label(url: str, made: str) -> None:
 
 
 def test_what_is_folded_is_rendered() -> None:
-    tree = rendered(details("2 more", fence("a") + "\n**b**") + "\nafter\n")
+    tree = rendered(details("2 more", join("\n", [fence("a"), Markdown("**b**")])) + Markdown("\nafter\n"))
     assert shape(tree) == ["body", "details", "summary", "pre", "code", "p", "strong", "p"]
 
 

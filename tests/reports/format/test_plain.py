@@ -72,7 +72,7 @@ def test_data_reads_as_an_outline() -> None:
         "long": "1\n2",
     }
     assert (
-        outline(data)
+        outline(data, 1000)
         == """details:
   - claim: a
     reason:
@@ -98,7 +98,20 @@ long:
 
 @each("value", [{}, [], {"a": float("nan")}, {"": {"b": [[], [[1]]]}}, [None, "", False, 0]])
 def test_an_outline_holds_every_text(value: Any) -> None:
-    assert isinstance(outline(value), str)
+    assert isinstance(outline(value, 1000), str)
+
+
+def test_an_outline_ends_at_its_limit_and_says_so() -> None:
+    data = {"texts": ["ten letters"] * 50, "text": "x" * 5000}
+    whole = outline(data, 10_000)
+    assert whole.count("ten letters") == 50
+    assert whole.endswith("x" * 5000)
+    short = outline(data, 300)
+    assert len(short) <= 300
+    assert short.splitlines()[-1] == "… (the rest is in results.json)"
+    (line,) = outline({"text": "x" * 5000}, 300).splitlines()
+    assert line.endswith("more characters)")
+    assert len(line) <= 300
 
 
 # --- visible --------------------------------------------------------------------------------------------------

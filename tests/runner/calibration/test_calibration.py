@@ -342,7 +342,8 @@ def test_only_several_asks_can_show_that_a_grader_never_moves(asks, words, is_sa
 )
 def test_an_interruption_wins_over_labels_and_labels_over_a_wrong_key(words, interrupted, setup, code):
     judged = tuple(graded(True, word, setup=setup) for word in words)
-    assert exit_code(Calibration(judged, 1, RunResult((), interrupted=interrupted))) == code
+    rows = tuple(row for it in judged for row in it.rows)
+    assert exit_code(Calibration(judged, 1, RunResult(rows, interrupted=interrupted))) == code
 
 
 @each(

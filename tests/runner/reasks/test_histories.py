@@ -160,9 +160,9 @@ def test_an_undecided_case_does_not_keep_the_default_branch_from_leaving_its_vot
 
 def test_a_pull_request_writes_nothing(gate, llm, monkeypatch, tmp_path):
     config = suite(llm.spec(), 3)
-    event(monkeypatch, tmp_path, "push", "refs/heads/main")
+    event(monkeypatch, tmp_path, "push", "refs/heads/main", llm=llm)
     earlier(gate, llm, config, 1)
-    event(monkeypatch, tmp_path, *PULL)
+    event(monkeypatch, tmp_path, *PULL, llm=llm)
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
     ran, _ = pull(gate, llm, config, {0: "FFF"})
     assert ran.code == 2

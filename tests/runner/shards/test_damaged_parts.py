@@ -212,6 +212,13 @@ def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
     assert (code, results["outcome"]) == (1, "blocked")
 
 
+def test_a_quarantine_lasts_until_a_day(asked, capsys):
+    forged = "<img src=x onerror=alert(1)>\x1b[2J"
+    path = asked.part(2)
+    said = refused(asked, capsys, "grades.0.quarantine", path, lambda it: it["answer"]["grades"][0].update(quarantine=forged), line=1)
+    assert "\x1b" not in said
+
+
 def test_an_answer_too_few_and_one_twice_are_named(asked, capsys):
     path = asked.part(2)
     lines = path.read_text().splitlines()[:-1]

@@ -73,23 +73,27 @@ def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
     plain = isinstance(cause, str | NoVerdict | ProviderError)
     reason = str(cause) if plain else f"{type(cause).__name__}: {cause}"
     grade = Grade(bound.asserted, Outcome.ERROR, None, bound.threshold, reason, evidence, usage)
-    return _troubled(grade, cause.trouble if isinstance(cause, ProviderError) else None)
+    if isinstance(cause, ProviderError):
+        return _troubled(grade, cause.trouble, cause.asked)
+    return grade
 
 
-def _troubled(grade: Grade, trouble: Trouble | None) -> Grade:
+def _troubled(grade: Grade, trouble: Trouble | None, asked: str) -> Grade:
     """An ERROR that knows whether a provider's trouble is behind it."""
     undone = trouble is Trouble.STOPPED
     unheard = trouble in NO_ANSWER
     setup = trouble in (Trouble.SETUP, Trouble.WITHHELD)
     withheld = trouble is not None and not (undone or unheard)
-    return replace(grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld)
+    return replace(
+        grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld, refused_by=asked
+    )
 
 
-def missing(binding: Binding, why: str, trouble: Trouble | None) -> list[Grade]:
-    """The grades of an assertion without an answer, as ``unjudged``; ``trouble`` is that of the target."""
+def missing(binding: Binding, why: str, trouble: Trouble | None, asked: str = "") -> list[Grade]:
+    """The grades of an assertion without an answer, as ``unjudged``; ``trouble`` is that of the target, and ``asked`` the model that refused."""
     first, *members = unjudged(binding, why)
     return [
-        _troubled(grade, trouble)
+        _troubled(grade, trouble, asked)
         for grade in (replace(first, reason=f"the target gave no answer: {why}"), *members)
     ]
 

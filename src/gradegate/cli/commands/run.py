@@ -50,7 +50,7 @@ def _keep(outcome: Delivered) -> None:
     """Keep the results where commands look that name none. A folder that cannot be written to keeps none, without a word."""
     from gradegate.files.plain_files import Place
     from gradegate.reports.delivery.deliver import render, write_documents
-    from gradegate.reports.delivery.report import Document, Links, Sink
+    from gradegate.reports.delivery.report import Links, data_file
     from gradegate.security.redaction import unchanged
 
     root, folder = here().resolve(), LAST_RUN.partition("/")[0]
@@ -64,7 +64,7 @@ def _keep(outcome: Delivered) -> None:
         return
     documents = {LAST_RUN: lambda: render("json", outcome.decision, Links(), outcome.seal)}
     if not (root / ignored).exists():
-        documents[ignored] = lambda: Document(Sink.FILE, ["*\n"])
+        documents[ignored] = lambda: data_file(["*\n"])
     places = {file: Place(root, tuple(file.split("/")), private=True) for file in documents}
     for failure in [*write_documents(documents, places, unchanged).values()][:1]:
         complain(failure)

@@ -24,6 +24,7 @@ from gradegate.cli.init.choices import (
     Choices,
     check,
     completed,
+    is_address,
     variables_of,
 )
 from gradegate.core.conversation import Reply, Request
@@ -43,6 +44,7 @@ from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
 from gradegate.runner.prepare import STAND_IN, prepare, prepare_without_keys
 from gradegate.runner.run import Run
+from gradegate.security.hosts import host_at, is_inside
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
 # --- what workflows do: which jobs run gradegate, whether they block, what forks get ---------------------------------
@@ -337,11 +339,17 @@ def ground(cwd: Path, folder: str) -> Ground:
 
 
 def files(
-    choices: Choices, where: Ground, keys: tuple[Sequence[str], Sequence[str]]
+    choices: Choices,
+    where: Ground,
+    keys: tuple[Sequence[str], Sequence[str]],
+    local: Sequence[str] = (),
 ) -> dict[Place, str]:
-    """Each place with its text, the workflow last. ``keys`` are the variables that the target and the grader take."""
+    """Each place with its text, the workflow last. ``keys`` are the variables that the target and the grader take.
+
+    ``local`` are the addresses on the runner that are asked.
+    """
     folder = _TEMPLATES / choices.template
-    values = _values(choices, where, keys)
+    values = _values(choices, where, keys) | {"READY": _ready(choices, local)}
     texts = {}
     paths = folder.rglob("*.*") if choices.config else ()
     for path in sorted(paths, key=lambda path: (path.name != CONFIG, path)):
@@ -401,6 +409,18 @@ def _values(
         "COMMENT_KEY": below and f"\n          comment-key: {where.key}",
         "ENV": env,
     }
+
+
+def _ready(choices: Choices, local: Sequence[str]) -> str:
+    """The input that opens addresses on the runner; a comment as long as recorded answers take their place."""
+    if not local:
+        return ""
+    mark = "# " if choices.config and not choices.live else ""
+    lines = [
+        "ready: | # an earlier step starts what answers here",
+        *(f"  {url} 60" for url in local),
+    ]
+    return "".join(f"{mark}{line}\n          " for line in lines)
 
 
 def _in_quotes(text: str) -> str:
@@ -507,14 +527,16 @@ def begin(cwd: Path, choices: Choices, given: Container[str], ask: Ask | None) -
             option: variables_of(id_, option, choices.key_of(id_))
             for option, id_ in choices.asked.items()
         }
+        local = [choices.target] if is_address(choices.target) else []
     else:  # it is there already: what it takes on the runner
         settings = Settings(
-            cwd=where.cwd.joinpath(*where.folder),
-            environ=runner(where.root),
-            graders=graders([choices.grader]),
+            cwd=where.cwd.joinpath(*where.folder), graders=graders([choices.grader])
         )
-        keys = {"--grader": tuple(sorted(prepare_without_keys(settings)[1]))}
-    made = files(choices, where, (keys.get("--provider", ()), keys["--grader"]))
+        prepared, missing = prepare_without_keys(settings)
+        keys = {"--grader": tuple(sorted(missing))}
+        hosts = {model.host: host_at(f"http://{model.host}") for model in prepared.plan.models}
+        local = [f"http://{name}" for name, host in hosts.items() if host and is_inside(host.name)]
+    made = files(choices, where, (keys.get("--provider", ()), keys["--grader"]), local)
     cures = {Place(where.cwd, (*where.folder, CONFIG)): _THERE}
     if choices.live:
         check_free(made, cures)  # before anything is paid for

@@ -54,9 +54,17 @@ def concluded(asks: Sequence[Grade], lead: Lead, prior: Prior | None = None) -> 
     else:
         last = next(ask.reason for ask in reversed(asks) if ask.has_error)
         reason = f"failed, and re-asking gave errors: {last}"
-    setup = any(ask.setup for ask in asks)
+    refusal = next((ask for ask in asks if ask.setup), asks[0])
     return undecided(
-        replace(asks[0], usage=usage, votes=votes, confirmed=False, setup=setup), reason
+        replace(
+            asks[0],
+            usage=usage,
+            votes=votes,
+            confirmed=False,
+            setup=refusal.setup,
+            refused_by=refusal.refused_by,
+        ),
+        reason,
     )
 
 

@@ -159,7 +159,10 @@ class Binder(FrozenStruct):
             given = {**given, "text": serving(text, spec.model_slug)}
         near, far = (spec.graders, options.graders), (given, self.suite.graders)
         models = {need: self._model(need, spec, near, far) for need in kind.asks.models}
-        for model in (it for it in models.values() if not (it.vectors or kind.asks.compares)):
+        for model in models.values():
+            model.judges = True
+            if model.vectors or kind.asks.compares:
+                continue
             what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
             raise ConfigError.at(what, spec.origin, "name an embedding model")
         return models

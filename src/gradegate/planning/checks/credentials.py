@@ -10,7 +10,7 @@ from gradegate.providers.api.json_http import host_of
 from gradegate.providers.api.provider import Provider
 from gradegate.security.egress import PRIVATE, Egress
 from gradegate.security.environment import FIELD, HEADER, TEXT, Use
-from gradegate.security.hosts import unreachable
+from gradegate.security.hosts import host_at, unreachable
 from gradegate.security.secrets import written_secrets
 
 
@@ -21,9 +21,11 @@ def check(provider: Provider, egress: Egress) -> None:
     if nowhere := unreachable(provider.url, egress.variables):
         why, cure = nowhere
         raise ConfigError.at(f"`{provider.name}` cannot be called: {why}", provider.origin, cure)
-    if objection := egress.reaches(provider.url):
+    if objection := egress.objection(provider.url):
         what = f"`{provider.name}` would ask {provider.host}: {objection}"
-        cure = _allow(provider.host) if objection == PRIVATE else "name another host"
+        cure = "name another host"
+        if objection == PRIVATE:
+            cure = f"name it in the workflow: <--ready {host_at(provider.url)}> or <--allowed-hosts {provider.host}>"
         raise ConfigError.at(what, provider.origin, cure)
     headers = dict((provider.spec.config.get("headers") if provider.spec else None) or {})
     if any(str(name).strip().lower() == FRAMING for name in headers):

@@ -205,7 +205,9 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> Json
             excerpt(": ".join(dict.fromkeys(words)) or "no reason given", 400)
         )
         raise ProviderError(
-            f"{what}: {answer.host} answered {answer.status}: {problem} -> {cure}", trouble
+            f"{what}: {answer.host} answered {answer.status}: {problem} -> {cure}",
+            trouble,
+            asked=answer.host,
         )
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"

@@ -165,7 +165,9 @@ def refusal(answer: Response) -> ProviderError:
     # This very request is not taken: others may be
     retry_trouble = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
     trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else retry_trouble
-    return ProviderError(text + (f": {message}" if message else ""), trouble, answer.status)
+    return ProviderError(
+        text + (f": {message}" if message else ""), trouble, answer.status, answer.asked
+    )
 
 
 def words(body: Any) -> str:
@@ -260,7 +262,7 @@ class Model(Provider):
         except ProviderError as e:
             if not self.chosen:
                 raise
-            raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status) from e
+            raise ProviderError(f"{e} ({self.chosen})", e.trouble, e.status, e.asked) from e
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model

@@ -64,6 +64,7 @@ class Provider:
     values: Mapping[str, str] = {}
     bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
+    judges: bool = False  # an assertion asks it; set by whoever binds it
     repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
     # What the user should know of its options; set by whoever binds it
     notes: tuple[Note, ...] = ()

@@ -14,6 +14,7 @@ from gradegate.results.baseline import RESULTS
 from gradegate.results.run_result import Decision
 from gradegate.security.environment import Environment
 from gradegate.security.redaction import Hide
+from gradegate.structs import replace
 
 _ELSEWHERE = "name a file inside the workspace"
 
@@ -82,7 +83,7 @@ def write_documents(
 
 
 def _hidden(document: Document, hide: Hide) -> Document:
-    return Document(document.sink, (hide(part) for part in document.parts))
+    return replace(document, parts=map(hide, document.parts))
 
 
 def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[str, Place]:

@@ -46,7 +46,7 @@ def conceal(value: T, hide: Hide) -> T:
 
 def at_door(value: T, inputs: bool) -> T:
     """Mistakes and notes with options as flags of the command line, or as ``inputs`` of the Action."""
-    return _concealed(value, partial(worded, inputs=inputs))  # type: ignore[no-any-return]
+    return _concealed(value, partial(worded, inputs=inputs))  # type: ignore[arg-type, no-any-return]
 
 
 def concealed_mistakes(error: ConfigError, hide: Hide) -> ConfigError:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 from gradegate.files.documents import encodable
 from gradegate.registry import Registry
+from gradegate.reports.format.escape import Escaped, Log
+from gradegate.reports.format.markdown import Markdown
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, NamedTexts
 
@@ -19,26 +20,47 @@ _FORMS = {
 }
 
 
-class Sink(enum.Enum):
-    """Where a document goes."""
-
-    FILE = "file"  # a path that the user named with -o, or an input of the action
-    COMMENT = "comment"  # the pull request comment
-    SUMMARY = "summary"  # $GITHUB_STEP_SUMMARY
-    ANNOTATIONS = "annotations"  # workflow commands on standard output
-    CONSOLE = "console"  # text for people on standard output
-
-
 class Document(FrozenStruct):
-    """A rendered report in parts, so that a long one need not be in memory at once."""
+    """A rendered report in parts, so that a long one need not be in memory at once.
 
-    sink: Sink
-    parts: Iterable[str]
+    It is a file that the user named with -o, or an input of the action; its subclasses go elsewhere, each with one kind of text.
+    """
+
+    parts: Iterable[Escaped]
 
     @property
-    def text(self) -> str:
+    def text(self) -> Escaped:
         """The parts joined."""
-        return "".join(self.parts)
+        return Escaped("".join(self.parts))
+
+
+class Comment(Document):
+    """The pull request comment."""
+
+    parts: Iterable[Markdown]
+
+
+class Summary(Document):
+    """$GITHUB_STEP_SUMMARY."""
+
+    parts: Iterable[Markdown]
+
+
+class Annotations(Document):
+    """Workflow commands on standard output."""
+
+    parts: Iterable[Log]
+
+
+class Console(Document):
+    """Text for people on standard output."""
+
+    parts: Iterable[Log]
+
+
+def data_file(parts: Iterable[str]) -> Document:
+    """A file for programs, of what an encoder has written."""
+    return Document(map(Escaped, parts))
 
 
 class Links(FrozenStruct):
@@ -100,7 +122,6 @@ class Report(FrozenStruct):
     """A plug-in of ``reports/``: ``suffix`` is what ``-o`` recognises, empty for reports that go elsewhere."""
 
     name: str
-    sink: Sink
     suffix: str
     render: Callable[[Decision, Links], Document]
 

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
-from gradegate.reports.format.escape import clip, join_nonempty, one_line, outline, spread, visible
+from gradegate.reports.format.escape import clip, join_nonempty, one_line, outline, spread
 from gradegate.reports.format.markdown_case import command
 from gradegate.reports.view.case import CaseView, Piece, Told, headline_of, took, view
 from gradegate.reports.view.findings import Effect, doubted, finding
@@ -125,7 +125,7 @@ def _assertion(row: Row, told: Told) -> Iterator[str]:
         for label, text in (("because", claim.reason), ("nearest in the sources", claim.near)):
             yield from _indented(_indented(_fact(label, text)))
     if grade.evidence and not told.claims:
-        yield from _indented(_fact("evidence", outline(grade.evidence)))
+        yield from _indented(_fact("evidence", outline(grade.evidence, _TEXT)))
 
 
 def _rest(decision: Decision, it: CaseView) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _rest(decision: Decision, it: CaseView) -> Iterator[str]:
 
 def _fact(label: str, text: str) -> Iterator[str]:
     """A short text beside its label, a longer one below it; nothing for no text."""
-    lines = visible(clip(text.strip(), _TEXT)).split("\n")
+    lines = clip(text.strip(), _TEXT).split("\n")
     if lines == [""]:
         return
     yield f"{label}: {lines[0]}" if len(lines) == 1 else f"{label}:"

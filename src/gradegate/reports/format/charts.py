@@ -10,7 +10,7 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from gradegate.core.numbers import figure, many, mean, spent
-from gradegate.reports.format.escape import clip, one_line, outline, spread, visible
+from gradegate.reports.format.escape import Html, clip, one_line, outline, spread, visible
 from gradegate.reports.view.wording import titled
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, takes
@@ -38,25 +38,24 @@ _LEAST = 2.0  # of a bin that is not empty, so that one among thousands is seen
 _MOST = 200  # of one kind that can be chosen; of more, nobody finds one in a list
 
 
-def filled(template: str, **values: Any) -> Iterator[str]:
-    """A template of our own in parts, with our style and script; every value is escaped."""
+def filled(template: str, **values: Any) -> Iterator[Html]:
+    """A template of our own in parts, with our style and script; every value is made visible and escaped."""
     environment = Environment(
         autoescape=True,
+        finalize=lambda it: it if isinstance(it, Markup) else visible(str(it)),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=FunctionLoader(_file),
     )
     environment.filters |= {
-        "shown": lambda it: visible(clip("" if it is None else str(it), _TEXT)),
+        "shown": lambda it: clip("" if it is None else str(it), _TEXT),
         "line": lambda it, *limit: one_line(str(it), *(limit or (_LINE,))),
-    }
-    environment.filters |= {
         "many": many,
         "spent": spent,
         "figure": figure,
         "spread": spread,
-        "outline": outline,
+        "outline": partial(outline, limit=_TEXT),
     }
     for name, file in (("style", "report.css"), ("script", "report.js")):
         text = _file(file)
@@ -65,7 +64,7 @@ def filled(template: str, **values: Any) -> Iterator[str]:
         values[f"{name}_hash"] = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     stream = environment.get_template(template).stream(**values)
     stream.enable_buffering(_CHUNK)
-    return stream
+    return map(Html, stream)
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from gradegate.core.numbers import many
-from gradegate.reports.format.escape import harmless, join_nonempty, one_line, visible
+from gradegate.reports.format.escape import harmless, join_nonempty, one_line
 from gradegate.reports.format.streams import coloured, has_rich
 from gradegate.reports.view import wording
 from gradegate.reports.view.case import also, explain, flaky, why
@@ -41,7 +41,7 @@ class Tone(enum.Enum):
 
 
 class Line(FrozenStruct):
-    """Text that is visible and may have several lines; ``head`` is a word of ours before it, which alone has the tone."""
+    """Text that may have several lines; ``head`` is a word of ours before it, which alone has the tone."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -112,7 +112,7 @@ def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterat
                     isinstance(step, str) for step in steps
                 ):
                     yield Line(f"STEPS  {wording.name(row)}  {one_line(grade.assertion.type, 80)}")
-                    yield from (Line(f"  {visible(step)}") for step in steps)
+                    yield from (Line(f"  {step}") for step in steps)
         yield from _about(decision)
         if len(blocks := [finding.row for finding in effects[Effect.BLOCKS]]) > 1:
             yield Line(f"blocked by {_names(blocks, _NAMES, 40)}: the list is above")

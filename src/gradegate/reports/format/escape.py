@@ -1,13 +1,29 @@
 """Texts and values as people may read them: nothing in them hides, reorders, or is a command to a runner."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.results.mapping import plain
 from gradegate.results.rows import shown
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import JsonObject
+
+
+class Escaped(str):
+    """Text that may leave. Documents, the log and the comment take nothing else, and each kind is made in one place."""
+
+
+class Log(Escaped):
+    """Lines in which nothing is a command: of ``harmless`` and ``command``."""
+
+
+class Xml(Escaped):
+    """XML in which every character is allowed and visible."""
+
+
+class Html(Escaped):
+    """A part of a page of our own template, in which every value is visible and escaped."""
+
 
 # Joiners and emoji variants keep their meaning behind a letter that needs them; anywhere else they only hide things.
 _JOINERS = "\u200c\u200d\ufe0f"
@@ -34,7 +50,7 @@ def clip(text: str, limit: int) -> str:
 
 def fact(label: str, text: str, limit: int) -> str:
     """At most ``limit`` characters of a text behind its label, further lines indented."""
-    first, *rest = visible(clip(text.strip(), limit)).split("\n")
+    first, *rest = clip(text.strip(), limit).split("\n")
     return "\n".join([f"{label}: {first}", *(f"  {line}" for line in rest)])
 
 
@@ -71,7 +87,7 @@ OLD = re.compile(r"##(?=[A-Za-z]*\[)")
 _START = re.compile(r"^([^\S\n]*)::", re.MULTILINE)
 
 
-def command(kind: str, message: str, **properties: str | int | None) -> str:
+def command(kind: str, message: str, **properties: str | int | None) -> Log:
     """``::kind file=a,line=1::message``, escaped as actions/toolkit does; empty properties are left out.
 
     Signs that hide or move the cursor are written out: the runner shows the message in the log, and on the page.
@@ -82,12 +98,12 @@ def command(kind: str, message: str, **properties: str | int | None) -> str:
         if value not in (None, "")
     }
     pairs = ",".join(f"{name}={value}" for name, value in written.items())
-    return f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}"
+    return Log(f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}")
 
 
-def harmless(text: str) -> str:
+def harmless(text: str) -> Log:
     """The same text for a log: nothing in it can be a command, hide, or move the cursor."""
-    return OLD.sub("# #", _START.sub(r"\1: :", visible(text)))
+    return Log(OLD.sub("# #", _START.sub(r"\1: :", visible(text))))
 
 
 def _data(text: str) -> str:
@@ -105,34 +121,37 @@ def spread(values: JsonObject) -> str:
     )
 
 
-def outline(value: Any) -> str:
-    """Nested data as indented lines, without the marks of JSON; empty lists and mappings read ``none``."""
-    return "\n".join(_outlined(plain(value)))
+def outline(value: Any, limit: int) -> str:
+    """The beginning of nested data as indented lines, without the marks of JSON; empty lists and mappings read ``none``.
+
+    Only what is shown is read: data may be a thousand times as long.
+    """
+    room = limit - 80  # for the words on what is left out
+    lines = []
+    for line in _outlined(value):
+        if room <= 0:
+            lines.append("… (the rest is in results.json)")
+            break
+        lines.append(clip(line, room))
+        room -= len(line) + 1
+    return "\n".join(lines)
 
 
-def _outlined(value: Any) -> Iterator[str]:
-    pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
+def _outlined(value: Any, depth: int = 40) -> Iterator[str]:
+    pairs = value.items() if isinstance(value, Mapping) else (("-", item) for item in value)
     for key, item in pairs:
-        words = (
-            [word if isinstance(word, str) else "-" for word in item]
-            if isinstance(item, list)
-            else ["-"]
-        )
+        is_list = isinstance(item, list | tuple)
         # A list of a few words, such as votes, reads best on one line; the arguments of a call stay JSON.
-        short = len(words) <= 12 and all(word.isalnum() and len(word) <= 12 for word in words)
-        nested = isinstance(item, dict | list) and bool(item) and key != "arguments" and not short
-        if nested:
-            lines = list(_outlined(item))
+        words = item if is_list and len(item) <= 12 else ["-"]
+        short = all(isinstance(it, str) and it.isalnum() and len(it) <= 12 for it in words)
+        is_nested = (is_list or isinstance(item, Mapping)) and key != "arguments" and not short
+        if is_nested and item and depth:
+            lines = _outlined(item, depth - 1)
         else:
-            lines = (
-                "none"
-                if item in ([], {}, None)
-                else ", ".join(item)
-                if isinstance(item, list)
-                else shown(item)
-            ).split("\n")
+            text = ", ".join(words) if is_list and short else shown(item)
+            lines = iter((text if item not in ([], (), {}, None) else "none").split("\n"))
+            is_nested = "\n" in text
         label = key if key == "-" else f"{key}:"
         # An item of a list starts on the line of its dash; what is short is beside its key.
-        beside = key == "-" or (len(lines) == 1 and not nested)
-        yield f"{label} {lines.pop(0)}" if beside else label
+        yield f"{label} {next(lines)}" if key == "-" or not is_nested else label
         yield from ("  " + line for line in lines)

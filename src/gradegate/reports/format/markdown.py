@@ -1,11 +1,21 @@
-"""Markdown as GitHub renders it: text that stays text, and pages that stay within a limit."""
+"""Markdown as GitHub renders it: text that stays text, and pages that stay within a limit.
+
+A page takes only ``Markdown``. ``fill``, ``join``, ``paragraphs`` and ``table`` make it of our own literals and escape any other text;
+what is put together in another way is a plain ``str`` again, which mypy refuses. tests/test_house.py looks at the literals.
+"""
+
+from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 from urllib.parse import quote
 
-from gradegate.reports.format.escape import one_line, visible
+from gradegate.core.numbers import name_some
+from gradegate.reports.format.escape import Escaped, one_line, visible
 
+S = TypeVar("S", bound=str)
+_LINE = 600  # characters of a text that nobody has shortened
 _URL = 2000  # characters; a longer address is not linked
 BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
@@ -28,59 +38,107 @@ _LONG_FENCE = re.compile(
 _GROUP = re.compile(r"\w{6}(?=\w)")  # so few digits of a hash are no link
 
 
-def inline(text: str, limit: int = 200) -> str:
+class Markdown(Escaped):
+    """Markdown in which nobody's text does anything."""
+
+
+NOTHING = Markdown()
+
+
+def fill(template: str, *texts: str) -> Markdown:
+    """A template of ours, with the texts in its places as ``str.format`` puts them; nothing where all of them are empty."""
+    return Markdown(template.format(*map(_escaped, texts))) if any(texts) else NOTHING
+
+
+def join(separator: str, texts: Iterable[str]) -> Markdown:
+    """The texts that say something, with a separator of ours between them."""
+    return Markdown(separator.join(map(_escaped, filter(None, texts))))
+
+
+def paragraphs(*blocks: str) -> Markdown:
+    """The blocks that say something, with an empty line between them."""
+    texts = (_escaped(block).strip("\n") for block in blocks)
+    return fill("{}\n", Markdown("\n\n".join(filter(None, texts))))
+
+
+def some(names: Sequence[Markdown], number: int) -> Markdown:
+    """``a, b and 3 more``: these names, and how many of that number they leave out."""
+    return Markdown(name_some(names, number))
+
+
+def inline(text: str, limit: int = 200) -> Markdown:
     """One line of anybody's text, for any place in a page: it looks the same and does nothing."""
     return _plain(one_line(text, limit))
 
 
-def sentence(text: str, limit: int = 200) -> str:
+def sentence(text: str, limit: int = 200) -> Markdown:
     """One line of our own words: what stands in them between single backticks is code, all else as ``inline`` has it."""
     parts = _NAMES.split(one_line(text, limit))
-    return "".join(part if number % 2 else _plain(part) for number, part in enumerate(parts))
+    return Markdown(
+        "".join(part if number % 2 else _plain(part) for number, part in enumerate(parts))
+    )
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> Markdown:
+    return text if isinstance(text, Markdown) else inline(text, _LINE)
+
+
+def _plain(text: str) -> Markdown:
     line = _SHORTCODE.sub(f":{BREAK}", text)
     line = _HASH.sub(
         lambda digits: _GROUP.sub(rf"\g<0>{BREAK}", digits[0]), _REFERENCE.sub(BREAK, line)
     )
     line = line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}")
     line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
-    return _NUMBERED.sub(r"\1\\", line)
+    return Markdown(_NUMBERED.sub(r"\1\\", line))
 
 
-def code(text: str, limit: int = 200) -> str:
+def code(text: str, limit: int = 200) -> Markdown:
     """A name as code. What could break out of it, or of a table cell, is shown as plain text instead."""
     line = one_line(text, limit)
     if not line.strip() or re.search(r"[`|\\]|<!--", line):
         return inline(text, limit)
-    return f"`{line}`"
+    return Markdown(f"`{line}`")
 
 
-def fence(text: str, language: str = "text") -> str:
+def fence(text: str, language: str = "text") -> Markdown:
     """Lines of anybody's text in a block of code that they cannot close."""
     # The opening of an HTML comment is broken up: a comment is found again by the one that it starts with.
     body = _LONG_FENCE.sub(r"\g<0> ", visible(text).replace("<!--", "<! --"))
     runs = [len(run) for run in re.findall(r"`+", body)]
     ticks = "`" * max(3, max(runs, default=0) + 1)
-    return f"{ticks}{language}\n{body}\n{ticks}\n"
+    return Markdown(f"{ticks}{language}\n{body}\n{ticks}\n")
 
 
-def link(label: str, url: str) -> str:
-    """A link, or only its label where there is no address. The label is Markdown, the address may hold anything."""
+def link(label: str, url: str) -> Markdown:
+    """A link, or only its label where there is no address. The address may hold anything."""
     address = quote(url, safe="/:#?=&%~+,;@", errors="replace") if len(url) <= _URL else ""
-    return f"[{label}]({address})" if 0 < len(address) <= _URL else label
+    text = _escaped(label)
+    return Markdown(f"[{text}]({address})") if 0 < len(address) <= _URL else text
 
 
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """The lines of a table: two for the header, then one for each row. Cells are Markdown without a bare pipe."""
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[Markdown]:
+    """The lines of a table: two for the header, then one for each row. Cells are without a bare pipe."""
     names = list(header)
-    return [_row(names), _row("---" for _ in names), *map(_row, rows)]
+    return [table_row(names), table_row(Markdown("---") for _ in names), *map(table_row, rows)]
 
 
-def details(summary: str, body: str) -> str:
-    """A folded part; ``summary`` is our own words."""
-    return f"<details><summary>{summary}</summary>\n\n{body.rstrip()}\n\n</details>\n"
+def table_row(cells: Iterable[str]) -> Markdown:
+    """A line of a table."""
+    return Markdown(f"| {' | '.join(map(_escaped, cells))} |\n")
+
+
+def details(summary: str, body: Markdown) -> Markdown:
+    """A part folded under its title; nothing for no text."""
+    title = fill("<details><summary>{}</summary>", summary)
+    return paragraphs(title, body, Markdown("</details>")) if body else NOTHING
+
+
+def quote_lines(text: Markdown) -> Markdown:
+    """Lines as a quotation."""
+    return Markdown(
+        "".join(f"> {line}".rstrip() + "\n" for line in text.rstrip().split("\n")),
+    )
 
 
 def utf16(text: str) -> int:
@@ -93,7 +151,7 @@ def utf8(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-def fit(blocks: Iterable[str], room: int, measure: Callable[[str], int]) -> list[str]:
+def fit(blocks: Iterable[S], room: int, measure: Callable[[str], int]) -> list[S]:
     """The first blocks that fit into the room; nothing is cut in the middle."""
     taken = []
     for block in blocks:
@@ -102,7 +160,3 @@ def fit(blocks: Iterable[str], room: int, measure: Callable[[str], int]) -> list
             break
         taken.append(block)
     return taken
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"

@@ -19,7 +19,7 @@ from typing import Any
 from gradegate.core.conversation import Turn
 from gradegate.core.numbers import figure, many, spent
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.reports.format.escape import clip, fact, join_nonempty, one_line, outline, visible
+from gradegate.reports.format.escape import clip, fact, join_nonempty, one_line, outline
 from gradegate.reports.view.findings import Effect, Finding, unchecked
 from gradegate.reports.view.wording import (
     called,
@@ -187,7 +187,7 @@ def explain(row: Row, grades: Sequence[Grade], limit: int) -> str:
     facts.append(fact(f"got{turn}", told.answered or "(an empty answer)", limit))
     if row.output is None:
         facts = []
-    about = [visible(clip(remark, limit)) for remark in remarks(row)]
+    about = [clip(remark, limit) for remark in remarks(row)]
     about += (explain_grade(row, grade, limit) for grade in grades)
     return "\n".join(facts + (about or ["no assertion gives a reason"]))
 
@@ -199,11 +199,11 @@ def explain_grade(row: Row, grade: Grade, limit: int) -> str:
         ("why", grade.reason or "no reason was given"),
     )
     facts = [fact(label, text, limit) for label, text in texts if text]
-    told = re.findall(r"\w+", grade.reason)
+    told = set(re.findall(r"\w+", grade.reason))
     if any(
         not isinstance(it, str) or it not in told for it in grade.evidence.values()
     ):  # else it only repeats
-        facts.append(visible(clip(outline({"evidence": grade.evidence}), limit)))
+        facts.append(outline({"evidence": grade.evidence}, limit))
     return "\n".join([headline_of(row, grade), *(textwrap.indent(text, "  ") for text in facts)])
 
 

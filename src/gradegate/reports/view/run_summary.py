@@ -118,7 +118,8 @@ def power_line(rule: Rule, it: Power, several: bool) -> str:
     text += f", {old:,} fail{'s' if old == 1 else ''} on the base" if old else ""
     if slack < 0:
         return f"{text}: it is already missed by {many(-slack, 'case')}"
-    text += f": {slack:,} more may fail ({100 * slack / cases:.1f} points) before it blocks"
+    points = 100 * slack / max(cases, 1)
+    text += f": {slack:,} more may fail ({points:.1f} points) before it blocks"
     text += f". It blocks an unchanged pull request in {chance(it.unchanged or 0.0)} of runs"
     figures = {
         min(number, cases - old): share

@@ -28,8 +28,8 @@ from gradegate.planning.planner import MAX_REPEATS
 from gradegate.planning.recorded_answers import line
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.redact import conceal
-from gradegate.reports.delivery.report import Document, Sink
-from gradegate.reports.format.escape import OLD, clip, harmless, one_line, visible
+from gradegate.reports.delivery.report import Console, Document, data_file
+from gradegate.reports.format.escape import OLD, clip, harmless, one_line
 from gradegate.reports.view.wording import called, name, no_model, place
 from gradegate.results.grades import Outcome
 from gradegate.results.mapping import plain
@@ -77,12 +77,12 @@ def as_json(calibration: Calibration) -> Document:
         "seconds": run.seconds,
         "outputs": list(map(_judged, calibration.judged)),
     }
-    return Document(Sink.FILE, (json.dumps(plain(content), ensure_ascii=False, indent=1), "\n"))
+    return data_file([json.dumps(plain(content), ensure_ascii=False, indent=1), "\n"])
 
 
-def console(calibration: Calibration) -> Document:
+def console(calibration: Calibration) -> Console:
     """The text for people on standard output, line by line harmless to a runner."""
-    return Document(Sink.CONSOLE, (harmless(text) + "\n" for text in _texts(calibration)))
+    return Console(harmless(text + "\n") for text in _texts(calibration))
 
 
 def _texts(calibration: Calibration) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
         for it in judged[:_MOST]:
             yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.first.assertion)}  {_votes(it)}"
             for label, text in (("got", it.rows[0].output), ("why", it.first.reason)):
-                told = visible(clip((text or "(empty)").strip(), _SHORT)).replace("\n", "\n  ")
+                told = clip((text or "(empty)").strip(), _SHORT).replace("\n", "\n  ")
                 yield textwrap.indent(f"{label}: {told}", "  ")
             yield ""
         if len(judged) > _MOST:
@@ -310,7 +310,7 @@ def exit_code(calibration: Calibration) -> int:
         return TERMINATED if calibration.run.interrupted == "terminated" else INTERRUPTED
     if sum(calibration.overall.table):
         return PASS
-    return MISTAKE if any(it.first.setup for it in calibration.judged) else INCONCLUSIVE
+    return MISTAKE if calibration.run.has_setup_error else INCONCLUSIVE
 
 
 def cases(settings: Settings, output: str) -> Iterator[str]:
@@ -318,7 +318,7 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
 
     No key is needed, and nothing is asked. Raises ConfigError.
     """
-    session = Session.begin(replace(settings, listing=True, ready=()), [output] if output else [])
+    session = Session.begin(replace(settings, listing=True), [output] if output else [])
     hide = session.prepared.hide
     texts = (
         json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
@@ -329,7 +329,7 @@ def cases(settings: Settings, output: str) -> Iterator[str]:
     if not output:
         return lines
     for failure in write_documents(
-        {output: lambda: Document(Sink.FILE, lines)}, session.where, unchanged
+        {output: lambda: data_file(lines)}, session.where, unchanged
     ).values():
         raise ConfigError.at(failure, None, "name another file")
     return iter(())

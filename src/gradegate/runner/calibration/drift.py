@@ -16,7 +16,7 @@ from gradegate.gate.calibration import Calibration
 from gradegate.http.client import Client
 from gradegate.planning.plan import LabelledJobs, Plan
 from gradegate.planning.planner import plan
-from gradegate.reports.delivery.report import Document, Sink
+from gradegate.reports.delivery.report import Document, data_file
 from gradegate.runner.baseline_folder import replaces_baseline
 from gradegate.runner.calibration.labels import Label, Selected, jobs_of, parse, select
 from gradegate.runner.comparison import Base
@@ -128,4 +128,4 @@ def labels_file(calibration: Calibration, selected: Sequence[Selected]) -> Docum
             if judged.asks_model
         ),
     ]
-    return Document(Sink.FILE, tuple(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    return data_file(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

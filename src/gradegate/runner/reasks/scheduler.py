@@ -260,13 +260,12 @@ class Scheduler(Struct):
         # Where the whole test has one score, all of it is forgiven but for errors, or none.
         threshold = answer.job.case.threshold
         if threshold is not None:
-            bare = [replace(grade, quarantine="") for grade in grades]
+            bare = [replace(grade, quarantine=None) for grade in grades]
             fails_as_whole = conclude_case(bare, threshold).outcome is Outcome.FAIL
             bad = list(range(len(grades))) if fails_as_whole and not is_open else []
-        until = quarantine.until.isoformat()
         for place, grade in enumerate(grades):
             forgiven = place in bad and place not in kept and not grade.inner
-            grades[place] = replace(grade, quarantine=until if forgiven else "")
+            grades[place] = replace(grade, quarantine=quarantine.until if forgiven else None)
         if answer.job.needs:  # a run that fails is no run that passes
             self._put(number, replace(answer.row, grades=tuple(grades)))
         else:

@@ -180,6 +180,7 @@ class ShardParts(Struct):
             budget=BudgetReport(used_up=f"{used_up} of a shard" if used_up else ""),
             cache=reduce(add, caches) if caches else None,
             problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
+            live_models=tuple(host for it in accounts for host in it.live_models),
         )
 
     @property

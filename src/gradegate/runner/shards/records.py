@@ -157,7 +157,7 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
         raise Damaged("a grade belongs to a different assertion than in the plan")
     shown = replace(asserted, value=said.value, config=said.config)
     return replace(
-        grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine=""
+        grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine=None
     )
 
 
@@ -172,10 +172,9 @@ class AccountRow(Line):
     @classmethod
     def line_of(cls, account: Account, prepared: Prepared) -> str:
         """Its line, without secrets."""
-        plan, shown = (
-            prepared.shown_plan,
-            replace(account, problems=conceal(account.problems, prepared.hide)),
-        )
+        plan = prepared.shown_plan
+        problems, live_models = conceal((account.problems, account.live_models), prepared.hide)
+        shown = replace(account, problems=problems, live_models=live_models)
         return written(
             {
                 "account": shown,

@@ -9,7 +9,7 @@ from gradegate.core.settings import Settings
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
 from gradegate.planning.groups import owners
 from gradegate.reports.delivery.deliver import write_documents
-from gradegate.reports.delivery.report import Document, Sink
+from gradegate.reports.delivery.report import data_file
 from gradegate.runner.run import Run
 from gradegate.runner.session import Progress, Session, Spare, needed
 from gradegate.runner.shards.part_file import FOLDER, closed
@@ -71,7 +71,5 @@ def run_shard(settings: Settings, progress: Progress, spare: Spare = needed) -> 
 def _write(session: Session, path: str, lines: Iterable[str]) -> str:
     """Write the part with its footer; gives why that failed."""
     sealed = closed(map(session.prepared.seal, lines))
-    problems = write_documents(
-        {path: lambda: Document(Sink.FILE, sealed)}, session.where, unchanged
-    )
+    problems = write_documents({path: lambda: data_file(sealed)}, session.where, unchanged)
     return "".join(problems.values())
