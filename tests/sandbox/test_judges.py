@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gradegate.errors import Origin
+from gradegate.files.workspace import Workspace
+from gradegate.sandbox.program import read
 from support.checkouts import findings, write
 from support.each import each
 
@@ -160,6 +163,21 @@ def test_a_prompt_and_the_application_beside_the_judge_are_no_findings(name):
 def test_a_module_under_another_name_is_other_code():
     moved = {"helper.py": "", "helper/__init__.py": FILES["helper.py"]}
     assert changes(moved, {**FILES, "helper/__init__.py": ""}) != []
+
+
+LONG = "\u6f22" * 150  # more bytes than a file name has
+
+
+def test_names_that_no_file_can_have_name_none(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    sources = {
+        "x.py": f"from {LONG} import *\nfrom . import {LONG}\nimport {LONG}, loop\nfrom loop.x import x\n",
+        "x.mjs": f"['./{LONG}', './a\0b', './loop', './loop/x.mjs', '#x']",
+    }
+    for name, source in sources.items():
+        (tmp_path / name).write_text(source)
+        made = read(f"file://{name}", Workspace(tmp_path), tmp_path, Origin("c"))
+        assert made.file.covered == (str(tmp_path / name),)
 
 
 NODE = {
