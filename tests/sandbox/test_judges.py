@@ -1,6 +1,7 @@
 """A judge in Python that no pull request changes: whatever lies beside it, only files that were compared with the base decide."""
 
 import _json
+import json
 import py_compile
 import shutil
 import subprocess
@@ -20,10 +21,12 @@ from gradegate.sandbox.program import read
 from support.checkouts import findings, write
 from support.each import each
 
+# What passes as the verdict of an assertion, of a grader, and as what a transform makes.
+VERDICT = {"pass": True, "score": 1, "reason": "r", "output": '{"pass": true, "reason": "r"}'}
 # Answers in the place of the judge as soon as anything imports it.
-EVIL = """
+EVIL = f"""
 import os
-verdict = b'{"value": true}'
+verdict = {json.dumps({"value": VERDICT}).encode()!r}
 while True:
     os.write(4, len(verdict).to_bytes(4, "big") + verdict)
     head = os.read(3, 4)
@@ -57,7 +60,7 @@ FILES = {
 }
 ASSERTIONS = {
     "assertion": {"type": "python", "value": "file://check.py"},
-    "transform": {"type": "equals", "value": "True", "transform": "file://check.py"},
+    "transform": {"type": "contains", "value": "true", "transform": "file://check.py"},
     "grader": {"type": "llm-rubric", "value": "r", "provider": "file://check.py"},
     "javascript": {"type": "javascript", "value": "file://check.py"},
     "program": {"type": "llm-rubric", "value": "r", "provider": "exec: python3 check.py"},
