@@ -373,11 +373,11 @@ def test_a_node_for_code_of_the_repository_is_mounted_alone_and_not_to_be_writte
     program = tmp_path / "tools" / "bin" / "node"
     program.parent.mkdir(parents=True)
     program.touch(0o755)
-    temp = f"{action.root}/gradegate-node"
+    official = f"{action.root}/runner_temp/gradegate-node"
     ways = [
         ({"node": str(program)}, f"{program}:{program}:ro"),
         ({"node": str(tmp_path / "tools")}, f"{program}:{program}:ro"),
-        ({"node": "official"}, f"{temp}:/usr/local/bin/node:ro"),
+        ({"node": "official"}, f"{official}:/usr/local/bin/node:ro"),
     ]
     for inputs, mounted in ways:
         assert action.run(**inputs).code != 125
@@ -428,7 +428,11 @@ def local(url: str) -> str:
 
 def test_an_application_on_the_runners_loopback_is_reached_by_its_own_url(action: Step, application: str) -> None:
     action.write({"evals/promptfooconfig.yaml": local(application)})
+    host = application.split("/")[2]
     left = action.run()
+    assert (left.code, left.outputs["decision"]) == (2, "mistake"), left.log
+    assert f"the input `allowed-hosts: {host}`" in left.log
+    left = action.run(allowed_hosts=host)
     assert (left.code, left.outputs["decision"]) == (0, "pass"), left.log
 
 

@@ -1,6 +1,7 @@
 """A judge in Python that no pull request changes: whatever lies beside it, only files that were compared with the base decide."""
 
 import _json
+import json
 import py_compile
 import shutil
 import subprocess
@@ -14,13 +15,18 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gradegate.errors import Origin
+from gradegate.files.workspace import Workspace
+from gradegate.sandbox.program import read
 from support.checkouts import findings, write
 from support.each import each
 
+# What passes as the verdict of an assertion, of a grader, and as what a transform makes.
+VERDICT = {"pass": True, "score": 1, "reason": "r", "output": '{"pass": true, "reason": "r"}'}
 # Answers in the place of the judge as soon as anything imports it.
-EVIL = """
+EVIL = f"""
 import os
-verdict = b'{"value": true}'
+verdict = {json.dumps({"value": VERDICT}).encode()!r}
 while True:
     os.write(4, len(verdict).to_bytes(4, "big") + verdict)
     head = os.read(3, 4)
@@ -54,7 +60,7 @@ FILES = {
 }
 ASSERTIONS = {
     "assertion": {"type": "python", "value": "file://check.py"},
-    "transform": {"type": "equals", "value": "True", "transform": "file://check.py"},
+    "transform": {"type": "contains", "value": "true", "transform": "file://check.py"},
     "grader": {"type": "llm-rubric", "value": "r", "provider": "file://check.py"},
     "javascript": {"type": "javascript", "value": "file://check.py"},
     "program": {"type": "llm-rubric", "value": "r", "provider": "exec: python3 check.py"},
@@ -160,6 +166,21 @@ def test_a_prompt_and_the_application_beside_the_judge_are_no_findings(name):
 def test_a_module_under_another_name_is_other_code():
     moved = {"helper.py": "", "helper/__init__.py": FILES["helper.py"]}
     assert changes(moved, {**FILES, "helper/__init__.py": ""}) != []
+
+
+LONG = "\u6f22" * 150  # more bytes than a file name has
+
+
+def test_names_that_no_file_can_have_name_none(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    sources = {
+        "x.py": f"from {LONG} import *\nfrom . import {LONG}\nimport {LONG}, loop\nfrom loop.x import x\n",
+        "x.mjs": f"['./{LONG}', './a\0b', './loop', './loop/x.mjs', '#x']",
+    }
+    for name, source in sources.items():
+        (tmp_path / name).write_text(source)
+        made = read(f"file://{name}", Workspace(tmp_path), tmp_path, Origin("c"))
+        assert made.file.covered == (str(tmp_path / name),)
 
 
 NODE = {

@@ -28,7 +28,7 @@ _REFERENCE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # JavaScript: what may be a path to a module, and what may be a member of what the code is told.
-_LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
+_LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n\0]{0,200})?)["'`]""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
 TYPED = (".ts", ".mts", ".cts")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
@@ -183,11 +183,20 @@ def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
     below = folder
     for step in steps:
         below /= step
-        yield from filter(Path.is_file, (below / "__init__.py", below.with_suffix(".py")))
+        yield from filter(_is_file, (below / "__init__.py", below.with_suffix(".py")))
     if "*" in names:
-        yield from sorted(below.glob("*.py"))
+        with suppress(OSError):
+            yield from sorted(below.glob("*.py"))
     for name in re.findall(r"\w{1,100}", names):
-        yield from filter(Path.is_file, (below / f"{name}.py", below / name / "__init__.py"))
+        yield from filter(_is_file, (below / f"{name}.py", below / name / "__init__.py"))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a path leads to a file, which one that is too long for any does not."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _modules(source: str, here: Path) -> Iterator[Path]:
@@ -200,13 +209,13 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
             yield from [
                 path
                 for folder in (here, *here.parents)
-                if (path := folder / "package.json").is_file()
+                if _is_file(path := folder / "package.json")
             ][:1]
             continue
-        path = (here / written).resolve()
+        path = Path(os.path.realpath(here / written))  # which no loop of links stops
         found = [path, path / "package.json"]  # whose `main` is a path, too
         for ending in _MODULES:
             # TypeScript names what will be made of it
             named = (f"{path.name}{ending}", f"{path.stem}{ending}", f"{path.name}/index{ending}")
             found += map(path.parent.joinpath, named)
-        yield from (it for it in dict.fromkeys(found) if it.suffix in _MODULES and it.is_file())
+        yield from (it for it in dict.fromkeys(found) if it.suffix in _MODULES and _is_file(it))
