@@ -199,6 +199,12 @@ def test_packages_that_the_commit_has_for_a_judge_in_javascript_are_compared(nam
     assert changes({"docs/readme.md": "more", **added}, {**NODE, **added}, "check.mjs", "javascript", git=True) == []
 
 
+def test_a_file_without_an_ending_that_node_takes_first_is_compared():
+    judge = {"check.cjs": "module.exports = require('./helper')", "helper.js": "module.exports = () => false", "prompt.txt": "say {{q}}"}
+    assert "different value" in str(changes({"helper": "module.exports = () => true"}, judge, "check.cjs", "javascript", git=True))
+    assert changes({"helpers": "module.exports = () => true"}, judge, "check.cjs", "javascript", git=True) == []
+
+
 GRADER = {"graders/grade.py": "print('{}')", "graders/words.txt": "a", "prompt.txt": "say {{q}}"}
 
 

@@ -218,4 +218,7 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
             # TypeScript names what will be made of it
             named = (f"{path.name}{ending}", f"{path.stem}{ending}", f"{path.name}/index{ending}")
             found += map(path.parent.joinpath, named)
-        yield from (it for it in dict.fromkeys(found) if it.suffix in _MODULES and _is_file(it))
+        for file in dict.fromkeys(found):
+            # What is named as it is called runs, whatever its ending
+            if (file == path or file.suffix in _MODULES) and _is_file(file):
+                yield file
