@@ -51,6 +51,9 @@ def keys(monkeypatch):
         ("google:m", {"headers": {"X-HTTP-Method-Override": "DELETE"}}, "the header `X-HTTP-Method-Override`"),
         ("openai:chat:m", {"headers": {"x-http-method": "GET"}}, "the header `x-http-method`"),
         ("openai:chat:m", {"headers": {"X-Method-Override": "GET"}}, "the header `X-Method-Override`"),
+        ("openai:chat:m", {"headers": {"X_HTTP_METHOD_OVERRIDE": "DELETE"}}, "the header `X_HTTP_METHOD_OVERRIDE`"),
+        ("openai:chat:m", {"headers": {"X-Tunneled-Method": "DELETE"}}, "the header `X-Tunneled-Method`"),
+        ("openai:chat:m", {"headers": {"_method": "DELETE"}}, "the header `_method`"),
         (
             "huggingface:text-classification:m",
             {"apiEndpoint": "https://api.openai.com/v1/realtime/client_secrets", "apiKeyEnvar": "OPENAI_API_KEY"},
