@@ -3,13 +3,14 @@
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.git import files_checked_out
+from gradegate.files.git import files_checked_out, repository_of
 from gradegate.files.paths import is_hidden
 from gradegate.files.workspace import Workspace
 from gradegate.structs import FrozenStruct
@@ -29,6 +30,8 @@ _REFERENCE = re.compile(
 )
 # JavaScript: what may be a path to a module, and what may be a member of what the code is told.
 _LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n\0]{0,200})?)["'`]""")
+# Of a package.json: a path that need not begin with a dot
+_MAIN = re.compile(r"""("main"\s*:\s*")""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
 TYPED = (".ts", ".mts", ".cts")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
@@ -129,8 +132,9 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
             raise ConfigError.at(what, origin, "give the assertion a smaller module")
     packages = {above / "node_modules" for file in seen for above in file.parents}
     for place in sorted(filter(Path.is_dir, packages)):
-        if place.is_relative_to(workspace.root):
-            digest.update(repr(files_checked_out(place)).encode())
+        committed = files_checked_out(place) if place.is_relative_to(workspace.root) else {}
+        if committed:
+            digest.update(repr(committed).encode())
     return Program(
         reference,
         workspace.name(path),
@@ -156,15 +160,27 @@ def argv(command: str) -> list[str]:
 def command_digest(words: list[str], workspace: Workspace, folder: Path, origin: Origin) -> str:
     """SHA-256 of the files of the workspace among the words of a command, and of all that the commit has in their folders.
 
-    The root of the repository is no such folder. Raises ConfigError.
+    Of a folder among them it is all in it. Unless the command is such a file or folder, or a program with one as its first
+    argument, it may run anything, and it is all of the commit. Raises ConfigError.
     """
     digest = hashlib.sha256()
+    repository = repository_of(workspace.root)
+    folders = set[Path]()
+    named = set[str]()
     for word in words:
         with suppress(OSError, ValueError):
             file = (folder / word).resolve()
-            if file.is_file() and file.is_relative_to(workspace.root):
+            if not file.exists() or not file.is_relative_to(workspace.root):
+                continue
+            named.add(word)
+            if file.is_file():
                 digest.update(hashlib.sha256(workspace.read(word, folder, origin)).digest())
-                digest.update(repr(files_checked_out(file.parent)).encode())
+                file = file.parent
+            folders.add(file)
+    if named.isdisjoint(words[:2]):
+        folders.add(workspace.root)
+    for place in sorted(folders):
+        digest.update(repr(files_checked_out(place, repository)).encode())
     return digest.hexdigest()
 
 
@@ -175,6 +191,8 @@ def _imported(source: str, here: Path, folders: list[Path]) -> Iterator[Path]:
             dots = len(module) - len(module.lstrip("."))
             above = here.joinpath(*[".."] * (dots - 1)).resolve() if dots else here
             steps = [step for step in module.split(".") if step]
+            if not dots and steps[:1] and steps[0] in sys.stdlib_module_names:
+                continue  # Python finds its own before any in the workspace
             for folder in (above,) if dots else dict.fromkeys((here, *folders)):
                 yield from _files(folder, steps, in_brackets + names)
 
@@ -204,6 +222,7 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
 
     One that begins with ``#`` leads through the next package.json, whose paths are looked at in turn.
     """
+    source = _MAIN.sub(r"\1./", source)
     for written in dict.fromkeys(_LITERAL.findall(source)):
         if written.startswith("#"):
             yield from [

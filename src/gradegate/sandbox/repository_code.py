@@ -29,8 +29,6 @@ from gradegate.sandbox.workers import Died, Post, Worker
 from gradegate.structs import FrozenStruct, JsonObject
 
 _STRIPS = "22.18"  # the Node.js from which on it strips types by itself
-# Else it runs what `bunfig.toml` names, and reads `.env`
-_BUN = (f"--config={os.devnull}", f"--env-file={os.devnull}", "--eval")
 _PLAIN = ("--no-warnings", "--input-type=commonjs")
 
 
@@ -270,6 +268,7 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
         "args": arguments,
         # What answers is what is tested: it may import all that is there
         "covered": file.covered if role == "gate" else None,
+        "root": str(_DESK.leave.root.resolve()),
     }
     return ask(
         place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options
@@ -279,7 +278,7 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
 def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     """The command that runs a text as JavaScript which may import the file, and is its last argument; empty for Python.
 
-    TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node or bun read it.
+    TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node reads it.
     Raises ConfigError where nothing here runs the file.
     """
     leave = _DESK.leave
@@ -293,7 +292,6 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     )
     if any(place.exists() and files_checked_out(place) for place in packages):
         packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
-    bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
     named = leave.cwd / leave.node  # a file, a folder that holds it, or a name on PATH
     places = (
         (named, named / "bin" / "node", named / "node", leave.node) if leave.node else ("node",)
@@ -304,21 +302,20 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     cure = "install Node.js{}, or name it by <--node PATH>"
     if leave.apart:
         cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `node: official` (docs/exec.md)"
-    if node is None and not bun:
+    if node is None:
         raise ConfigError.at(
             f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format("")
         )
-    start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), *_BUN)
-    if node and any((place / "tsx" / "package.json").is_file() for place in packages):
+    start = (node, *_PLAIN, "--eval")
+    if any((place / "tsx" / "package.json").is_file() for place in packages):
         start = (node, "--import", "tsx", *_PLAIN, "--eval")
-    elif node and typed and (version := _version(start)):
+    elif typed and (version := _version(start)):
         major, minor = (int(part) for part in version.split(".")[:2])
         reads = (major, minor) >= (23, 6) or (major == 22 and minor >= 18)
-        if not reads and not bun:
+        if not reads:
             what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
-            other = "or have a step install `tsx` or `bun`, which must not be in the commit"
+            other = "or have a step install `tsx`, which must not be in the commit"
             raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
-        start = start if reads else (str(bun), *_BUN)
     return _DESK.starts.setdefault(key, start)
 
 
