@@ -13,6 +13,9 @@ from gradegate.security.environment import FIELD, HEADER, TEXT, Use
 from gradegate.security.hosts import host_at, unreachable
 from gradegate.security.secrets import written_secrets
 
+# The parts of a request that servers and gateways let a header replace. No standard lists these headers, but each names its part.
+_PARTS = frozenset("url uri path host forwarded rewrite override".split())
+
 
 def check(provider: Provider, egress: Egress) -> None:
     """Raises ConfigError for a host that is not asked, and for all that the provider would send where it has no business."""
@@ -31,10 +34,15 @@ def check(provider: Provider, egress: Egress) -> None:
     if any(str(name).strip().lower() == FRAMING for name in headers):
         what = f"the header `{FRAMING}` of `{provider.name}` sets where a request ends, which gradegate does itself"
         raise ConfigError.at(what, provider.origin, "remove it")
-    overriding = [str(name) for name in headers if _overrides_method(str(name))]
-    if overriding and provider.uses:
-        what = f"the header `{overriding[0]}` of `{provider.name}` makes another request of one with a key"
-        raise ConfigError.at(what, provider.origin, "remove it")
+    for name, value in headers.items() if provider.uses else ():
+        if _names_part_of_request(str(name), is_vendors=bool(provider.fields)):
+            what = (
+                f"the header `{name}` of `{provider.name}` makes another request of one with a key"
+            )
+            raise ConfigError.at(what, provider.origin, "remove it")
+        if not str(value).replace("\t", "").isprintable():
+            what = f"the header `{name}` of `{provider.name}` has a character that does not print"
+            raise ConfigError.at(what, provider.origin, "write its value in one line")
     places = addresses(provider.url, headers)
     mistakes: dict[Mistake, None] = {}
     for use in sorted(provider.uses):
@@ -43,9 +51,12 @@ def check(provider: Provider, egress: Egress) -> None:
         raise ConfigError(*mistakes)
 
 
-def _overrides_method(header: str) -> bool:
-    """Whether servers may take a header's value for the method of a request: there is no standard, but each name says so."""
-    return "method" in header.lower()
+def _names_part_of_request(header: str, *, is_vendors: bool) -> bool:
+    """Whether a header may make another request of one. An application may be told by which address it is known."""
+    words = header.lower().replace("_", "-").split("-")
+    return "method" in header.lower() or (
+        is_vendors and len(words) > 1 and not _PARTS.isdisjoint(words)
+    )
 
 
 def written_keys(suite: Suite) -> Iterator[Note]:
