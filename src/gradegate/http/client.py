@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +25,7 @@ from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
+from gradegate.http.crew import Crew
 from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
@@ -250,9 +250,12 @@ class Client:
             asked = time.monotonic()
             self.budget.take(model)  # each try is a request that may cost
             deadline += time.monotonic() - asked
-            answer = self._try(ask, deadline)
-            if not isinstance(answer, Response) or not answer.is_success:
-                self.budget.spend(NO_USAGE, model=model)
+            answer = None
+            try:
+                answer = self._try(ask, deadline)
+            finally:  # also without memory: others wait for the end of this request
+                if not isinstance(answer, Response) or not answer.is_success:
+                    self.budget.spend(NO_USAGE, model=model)
             if isinstance(answer, Response) and not passes(answer):
                 self._dead[host] = 0
                 self._busy.pop(host, None)
@@ -318,15 +321,25 @@ def _host(url: str) -> str:
 
 def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """The results in order. Every task is run to its end; then the first exception in order is raised."""
-    if len(tasks) < 2:
-        return [task() for task in tasks]
-    from concurrent.futures import ThreadPoolExecutor  # with what it brings along, of a run alone
+    results: dict[int, T] = {}
+    errors: dict[int, Exception] = {}
 
-    with ThreadPoolExecutor(min(len(tasks), MOST) - 1) as threads:
-        # Where questions are asked is in the context
-        others = [threads.submit(copy_context().run, task) for task in tasks[1:]]
-        first = tasks[0]()  # the waiting thread does its share
-    return [first, *(task.result() for task in others)]
+    def run(numbered: tuple[int, Callable[[], T]]) -> None:
+        number, task = numbered
+        try:
+            results[number] = task()
+        except Exception as e:
+            errors[number] = e
+
+    crew = Crew(run, enumerate(tasks))
+    with suppress(RuntimeError):  # no room for more threads: this one does everything
+        for _ in range(min(len(tasks), MOST) - 1):
+            crew.start()
+    crew.take_items()
+    crew.join()
+    if errors:
+        raise errors[min(errors)]
+    return [results[number] for number in range(len(tasks))]
 
 
 @dataclass(frozen=True, slots=True)
