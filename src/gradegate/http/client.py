@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +25,6 @@ from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
-from gradegate.http.crew import Crew
 from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
@@ -52,7 +51,6 @@ LONGEST_PAUSE = 60.0
 TOO_MANY = 429
 BUSY_SECONDS = 60.0  # the window of most rate limits
 T = TypeVar("T")
-MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
 
@@ -317,29 +315,6 @@ def _host(url: str) -> str:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError as e:
         raise ProviderError(f"the provider cannot be called: {e}", Trouble.SETUP) from e
-
-
-def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """The results in order. Every task is run to its end; then the first exception in order is raised."""
-    results: dict[int, T] = {}
-    errors: dict[int, Exception] = {}
-
-    def run(numbered: tuple[int, Callable[[], T]]) -> None:
-        number, task = numbered
-        try:
-            results[number] = task()
-        except Exception as e:
-            errors[number] = e
-
-    crew = Crew(run, enumerate(tasks))
-    with suppress(RuntimeError):  # no room for more threads: this one does everything
-        for _ in range(min(len(tasks), MOST) - 1):
-            crew.start()
-    crew.take_items()
-    crew.join()
-    if errors:
-        raise errors[min(errors)]
-    return [results[number] for number in range(len(tasks))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ import _thread
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
 LOOK_EVERY = 0.25  # seconds: a thread that ends without memory may wake nobody
 BEGIN_SECONDS = 30.0  # until a thread has begun, on the busiest machine
 
@@ -71,3 +73,26 @@ class Crew(Generic[T]):
             with self._changed:
                 self.busy -= 1
                 self._changed.notify_all()
+
+
+def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """The results in order. Every task is run to its end; then the first exception in order is raised."""
+    results: dict[int, T] = {}
+    errors: dict[int, Exception] = {}
+
+    def run(numbered: tuple[int, Callable[[], T]]) -> None:
+        number, task = numbered
+        try:
+            results[number] = task()
+        except Exception as e:
+            errors[number] = e
+
+    crew = Crew(run, enumerate(tasks))
+    with suppress(RuntimeError):  # no room for more threads: this one does everything
+        for _ in range(min(len(tasks), MOST) - 1):
+            crew.start()
+    crew.take_items()
+    crew.join()
+    if errors:
+        raise errors[min(errors)]
+    return [results[number] for number in range(len(tasks))]

@@ -166,7 +166,7 @@ const cache = {
 };
 
 const KINDS = {
-  version: async () => process.versions.node,
+  untyped: async () => (process.features.typescript ? "" : process.versions.node),
   call: async (request, calling) => {
     const found = await wanted(request);
     calling();

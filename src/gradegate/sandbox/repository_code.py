@@ -309,20 +309,17 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     start = (node, *_PLAIN, "--eval")
     if any((place / "tsx" / "package.json").is_file() for place in packages):
         start = (node, "--import", "tsx", *_PLAIN, "--eval")
-    elif typed and (version := _version(start)):
-        major, minor = (int(part) for part in version.split(".")[:2])
-        reads = (major, minor) >= (23, 6) or (major == 22 and minor >= 18)
-        if not reads:
-            what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
-            other = "or have a step install `tsx`, which must not be in the commit"
-            raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
+    elif typed and (version := _untyped_version(start)):
+        what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
+        other = "or have a step install `tsx`, which must not be in the commit"
+        raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
     return _DESK.starts.setdefault(key, start)
 
 
-def _version(start: tuple[str, ...]) -> str:
-    """The version of a node, which code's own process tells; empty where it does not run."""
+def _untyped_version(start: tuple[str, ...]) -> str:
+    """The version of a node that reads no TypeScript, which its own process tells; empty for another, and where it does not run."""
     try:
-        return str(ask(Place(_DESK.leave.cwd, "gate", node=start), {"kind": "version"}))
+        return str(ask(Place(_DESK.leave.cwd, "gate", node=start), {"kind": "untyped"}))
     except Failed:
         return ""
 
