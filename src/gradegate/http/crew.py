@@ -1,7 +1,5 @@
 """Threads that do one kind of work together: each takes one item after another, and any of them may never begin."""
 
-from __future__ import annotations
-
 import _thread
 import threading
 import time

@@ -262,14 +262,12 @@ class Run:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
         self._crew = crew = Crew(work, items)
         threads = min(self._plan.concurrency, len(crew.waiting))
-        if not threads:
-            return
         crew.start()
-        swift = True  # as long as the first waits for nothing, others would only be in its way
-        while swift and crew.waiting:
-            left = len(crew.waiting)
+        while left := len(crew.waiting):
             crew.wait(_GLANCE)
-            swift = left - len(crew.waiting) >= _SWIFT
+            # As long as the first waits for nothing, others would only be in its way
+            if left - len(crew.waiting) < _SWIFT:
+                break
         with suppress(RuntimeError):  # no room for more threads
             for _ in range(1, threads):
                 crew.start()

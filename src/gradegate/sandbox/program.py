@@ -132,8 +132,7 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
             raise ConfigError.at(what, origin, "give the assertion a smaller module")
     packages = {above / "node_modules" for file in seen for above in file.parents}
     for place in sorted(filter(Path.is_dir, packages)):
-        committed = files_checked_out(place) if place.is_relative_to(workspace.root) else {}
-        if committed:
+        if place.is_relative_to(workspace.root) and (committed := files_checked_out(place)):
             digest.update(repr(committed).encode())
     return Program(
         reference,

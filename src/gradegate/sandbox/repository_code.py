@@ -7,11 +7,9 @@ import json
 import os
 import shutil
 import site
-import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,6 @@ from gradegate.sandbox.rights import hide
 from gradegate.sandbox.workers import Died, Post, Worker
 from gradegate.structs import FrozenStruct, JsonObject
 
-_STRIPS = "22.18"  # the Node.js from which on it strips types by itself
 _PLAIN = ("--no-warnings", "--input-type=commonjs")
 
 
@@ -134,8 +131,6 @@ class _Desk(Struct):
             python = next(programs, "" if named else sys.executable)
             if not python:
                 raise Died(f"there is no interpreter `{named}`")
-            if not named and not self.leave.apart:  # where it may be run as we are
-                python = _executable(python, env["PATH"])
             python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
             start = (python, *_ISOLATED, "-c")
             harness = "harness.py"
@@ -306,13 +301,12 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
         raise ConfigError.at(
             f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format("")
         )
-    start = (node, *_PLAIN, "--eval")
-    if any((place / "tsx" / "package.json").is_file() for place in packages):
-        start = (node, "--import", "tsx", *_PLAIN, "--eval")
-    elif typed and (version := _untyped_version(start)):
+    has_tsx = any((place / "tsx" / "package.json").is_file() for place in packages)
+    start = (node, *(("--import", "tsx") if has_tsx else ()), *_PLAIN, "--eval")
+    if typed and not has_tsx and (version := _untyped_version(start)):
         what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
         other = "or have a step install `tsx`, which must not be in the commit"
-        raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
+        raise ConfigError.at(what, origin, f"{cure.format(' 22.18 or later')}; {other}")
     return _DESK.starts.setdefault(key, start)
 
 
@@ -348,16 +342,3 @@ def ask(place: Place, request: JsonObject, seconds: float | None = None, workers
     if "error" in answer:
         raise Failed(str(answer["error"]), raised=bool(answer.get("raised")))
     return answer["value"]
-
-
-@cache
-def _executable(found: str, path: str) -> str:
-    """What stands on PATH may be a script that looks for the interpreter each time, so it is asked once."""
-    try:
-        line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
-        said = subprocess.run(  # noqa: S603
-            line, capture_output=True, text=True, timeout=30, env={"PATH": path}, check=False
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return found
-    return said.strip() if Path(said.strip()).is_file() else found

@@ -1,5 +1,6 @@
 """Checks which credentials each provider would send, as what, and to which host."""
 
+import re
 from collections.abc import Iterator
 
 from gradegate.core.policy import Note
@@ -31,18 +32,10 @@ def check(provider: Provider, egress: Egress) -> None:
             cure = f"name it in the workflow: <--ready {host_at(provider.url)}> or <--allowed-hosts {provider.host}>"
         raise ConfigError.at(what, provider.origin, cure)
     headers = dict((provider.spec.config.get("headers") if provider.spec else None) or {})
-    if any(str(name).strip().lower() == FRAMING for name in headers):
-        what = f"the header `{FRAMING}` of `{provider.name}` sets where a request ends, which gradegate does itself"
-        raise ConfigError.at(what, provider.origin, "remove it")
-    for name, value in headers.items() if provider.uses else ():
-        if _names_part_of_request(str(name), is_vendors=bool(provider.fields)):
-            what = (
-                f"the header `{name}` of `{provider.name}` makes another request of one with a key"
-            )
+    for name, value in headers.items():
+        if wrong := _wrong_header(str(name).strip().lower(), str(value), provider):
+            what = f"the header `{name}` of `{provider.name}` {wrong}"
             raise ConfigError.at(what, provider.origin, "remove it")
-        if not str(value).replace("\t", "").isprintable():
-            what = f"the header `{name}` of `{provider.name}` has a character that does not print"
-            raise ConfigError.at(what, provider.origin, "write its value in one line")
     places = addresses(provider.url, headers)
     mistakes: dict[Mistake, None] = {}
     for use in sorted(provider.uses):
@@ -51,12 +44,16 @@ def check(provider: Provider, egress: Egress) -> None:
         raise ConfigError(*mistakes)
 
 
-def _names_part_of_request(header: str, *, is_vendors: bool) -> bool:
-    """Whether a header may make another request of one. An application may be told by which address it is known."""
-    words = header.lower().replace("_", "-").split("-")
-    return "method" in header.lower() or (
-        is_vendors and len(words) > 1 and not _PARTS.isdisjoint(words)
-    )
+def _wrong_header(name: str, value: str, provider: Provider) -> str:
+    """Why a provider cannot send a header; empty where it can. An application may be told by which address it is known."""
+    if name == FRAMING:
+        return "sets where a request ends, which gradegate does itself"
+    if not value.replace("\t", "").isprintable():
+        return "has a character that does not print"
+    names_part = provider.fields and name != "host" and _PARTS & set(re.split("[-_]", name))
+    if provider.uses and (names_part or "method" in name):
+        return "makes another request of one with a key"
+    return ""
 
 
 def written_keys(suite: Suite) -> Iterator[Note]:

@@ -1,12 +1,11 @@
 """Pages for a browser: one file each, with nothing from elsewhere, and no script but one of ours, allowed by its hash.
 
-Beside the template: the scores of each metric, bars in which nothing of a text is, and what the cases can be chosen by. A case names the numbers of these choices alone, so that no text of a config or a model is part of what a script
-compares.
+Beside the template: the scores of each metric, bars in which nothing of a text is, and what the cases can be chosen by. A case
+names the numbers of these choices alone, so that no text of a config or a model is part of what a script compares.
 """
 
 import base64
 import hashlib
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
@@ -76,7 +75,7 @@ class MetricScores(FrozenStruct):
     counts: Counts
     average: float | None  # None where nothing has a score
     thresholds: tuple[float, ...]
-    scale: int = 1  # people see scores times this
+    scale: int  # people see scores times this
 
 
 def metric_scores(rows: Iterable[Row]) -> list[MetricScores]:
@@ -108,7 +107,7 @@ def _summary(name: str, grades: Sequence[Grade]) -> MetricScores:
 
 
 def _usual(number: float) -> bool:
-    return math.isfinite(number) and abs(number) < _RARE
+    return abs(number) < _RARE  # which no number is that is not finite
 
 
 # --- charts -----------------------------------------------------------------------------------------------------
@@ -135,19 +134,16 @@ def shares(result: RuleResult) -> Chart:
     Empty for a rule that asks for none: beside a mean score, passes say nothing.
     """
     least = 1.0 if result.rule.every_case else result.rule.min_pass_rate
-    counts = (
-        (("pass", result.passed), ("fail", result.failed), ("error", result.errored))
-        if least is not None
-        else ()
-    )
-    whole, x, boxes = sum(count for _, count in counts), 0.0, []
-    for kind, count in counts:
+    if least is None:
+        return Chart(())
+    counts = {"pass": result.passed, "fail": result.failed, "error": result.errored}
+    x, boxes = 0.0, []
+    for kind, count in counts.items():
         if count:
-            width = BAR * count / whole
+            width = BAR * count / sum(counts.values())
             boxes.append(Box(kind, round(x, 1), round(width, 1)))
             x += width
-    line = () if least is None or not 0 <= least <= 1 else (round(least * BAR, 1),)
-    return Chart(tuple(boxes), line if boxes else ())
+    return Chart(tuple(boxes), (round(least * BAR, 1),) if boxes and least <= 1 else ())
 
 
 # --- what the cases can be chosen by ----------------------------------------------------------------------------
@@ -157,7 +153,6 @@ class Choice(FrozenStruct):
     """One kind of what can be chosen: ``options`` are the words for each number."""
 
     name: str
-    title: str
     options: tuple[str, ...]
 
 
@@ -173,23 +168,10 @@ class Choices(FrozenStruct):
     @property
     def lists(self) -> list[Choice]:
         """Those that are worth choosing by: of one alone there is no choice."""
-        kinds = [
-            Choice(
-                "rule", "Rule", tuple(titled(result.rule, self.several) for result in self.rules)
-            )
-        ]
-        for name, numbered in (
-            ("metric", self.metrics),
-            ("provider", self.providers),
-            ("prompt", self.prompts),
-        ):
-            kinds.append(
-                Choice(
-                    name,
-                    name.capitalize(),
-                    tuple(one_line(option, 80) or "(none)" for option in numbered),
-                )
-            )
+        kinds = [Choice("rule", tuple(titled(it.rule, self.several) for it in self.rules))]
+        numbered = {"metric": self.metrics, "provider": self.providers, "prompt": self.prompts}
+        for name, numbers in numbered.items():
+            kinds.append(Choice(name, tuple(one_line(it, 80) or "(none)" for it in numbers)))
         return [choice for choice in kinds if len(choice.options) > 1]
 
     def of(self, row: Row) -> dict[str, str]:
