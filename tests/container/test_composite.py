@@ -297,13 +297,13 @@ def test_what_the_script_cannot_remove_is_said(action: Step, composite: Composit
     assert (folder / "elsewhere" / "junit.xml").read_text() == "forged"
 
 
-@pytest.mark.parametrize("sign", ["\r", "\x0b", "\x85", "\xa0", "\u2028", ","])
+@pytest.mark.parametrize("sign", ["\r", "\x0b", "\x85", "\xa0", "\u2028"])
 def test_an_output_that_the_script_may_read_in_another_way_is_said(action: Step, composite: Composite, sign: str) -> None:
     composite.fails["DOCKER_BUILD_FAILS"] = "1"
     (action.workspace / "evals" / "junit.xml").write_text("forged")
     left = action.run(output=f"junit.xml{sign}results.json")
     assert (left.code, left.outputs) == (2, {"decision": "mistake"})
-    assert "may still be a file of the checkout -> remove it from the repository, and name the report with letters" in left.log
+    assert "may still be a file of the checkout -> remove it from the repository, and name the report with characters of ASCII" in left.log
 
 
 def test_the_script_removes_nothing_outside_of_the_workspace_and_in_git(action: Step, composite: Composite) -> None:
