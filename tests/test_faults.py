@@ -172,6 +172,57 @@ def test_an_output_overwrites_no_file_that_the_run_reads(folder, monkeypatch, ca
     assert not (folder / "r.json").exists()
 
 
+# --- memory -----------------------------------------------------------------------------------------------------
+
+# The first step of the N-th thread finds no memory: from then on `threading.Thread.start` would wait for ever.
+NO_FIRST_STEP = """
+import _thread, sys
+left, start = int(sys.argv.pop(1)), _thread.start_new_thread
+def start_new_thread(work, *arguments):
+    global left
+    left -= 1
+    return start(work if left > 0 else (lambda *_: None), *arguments)
+_thread.start_new_thread = start_new_thread
+import threading
+threading._start_new_thread = start_new_thread
+from gradegate.http import crew
+crew.BEGIN_SECONDS = 1.0
+from gradegate.__main__ import script
+script()
+"""
+
+
+def asking(folder, llm):
+    """A config that asks a model, and its graders several things at once."""
+    rubric = {"type": "g-eval", "value": ["is polite", "is short"], "provider": llm.spec("judge")}
+    config = {**CONFIG, "providers": [llm.spec()], "tests": [{"vars": {"n": n}, "assert": [rubric]} for n in range(4)]}
+    (folder / "c.yaml").write_text(yaml.safe_dump(config))
+
+
+@slow
+@pytest.mark.parametrize("thread", [1, 2, 3, 5, 9])
+def test_a_thread_that_never_begins_holds_up_no_run(folder, llm, thread):
+    asking(folder, llm)
+    command = [sys.executable, "-c", NO_FIRST_STEP, str(thread), "run", "c.yaml"]
+    done = subprocess.run(command, cwd=folder, env={**os.environ}, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@slow
+@pytest.mark.parametrize("mebibytes", [40, 60, 80, 100, 130, 160, 200, 260, 400, 1000])
+def test_a_run_with_little_memory_ends(folder, llm, mebibytes):
+    asking(folder, llm)
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
+
+    with subprocess.Popen([*GATE, "run", "c.yaml"], cwd=folder, env=ENVIRON, stdout=-1, stderr=-1, preexec_fn=limited) as run:  # noqa: PLW1509
+        _, said = run.communicate(timeout=PATIENCE)  # no process is left that could write into the pipes
+    # Below what Python and its libraries take to be loaded, it is they who end the process.
+    assert run.returncode in (0, 1, 2, 3) or run.returncode < 0 or b"Error" in said
+
+
 # --- signals ----------------------------------------------------------------------------------------------------
 
 

@@ -49,7 +49,7 @@ def test_helpers_of_tests_are_in_support():
 
 def test_only_borders_catch_everything():
     found = {path.name for path in SOURCES if re.search(r"except (Base)?Exception\b", path.read_text())}
-    assert found <= {"grading.py", "main.py", "git.py", "harness.py"}  # harness carries what code of the repository raises
+    assert found <= {"grading.py", "main.py", "git.py", "harness.py", "crew.py"}  # the last two carry what code and threads raise
 
 
 # Where each kind of escaped text is made, and which files that programs read are written; elsewhere it is made of literals alone.

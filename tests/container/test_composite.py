@@ -291,10 +291,19 @@ def test_what_the_script_cannot_remove_is_said(action: Step, composite: Composit
     (folder / "results.json").write_text("forged")
     left = action.run(output="out/junit.xml\nresults.json")
     assert (left.code, left.outputs) == (2, {"decision": "mistake"})
-    assert "the output `out/junit.xml` exists and cannot be removed -> remove it from the repository" in left.log
+    assert "the output `out/junit.xml` may still be a file of the checkout -> remove it from the repository" in left.log
     assert "the image cannot be built" in left.log
     assert not (folder / "results.json").exists()
     assert (folder / "elsewhere" / "junit.xml").read_text() == "forged"
+
+
+@pytest.mark.parametrize("sign", ["\r", "\x0b", "\x85", "\xa0", "\u2028"])
+def test_an_output_that_the_script_may_read_in_another_way_is_said(action: Step, composite: Composite, sign: str) -> None:
+    composite.fails["DOCKER_BUILD_FAILS"] = "1"
+    (action.workspace / "evals" / "junit.xml").write_text("forged")
+    left = action.run(output=f"junit.xml{sign}results.json")
+    assert (left.code, left.outputs) == (2, {"decision": "mistake"})
+    assert "may still be a file of the checkout -> remove it from the repository, and name the report with characters of ASCII" in left.log
 
 
 def test_the_script_removes_nothing_outside_of_the_workspace_and_in_git(action: Step, composite: Composite) -> None:
@@ -373,11 +382,11 @@ def test_a_node_for_code_of_the_repository_is_mounted_alone_and_not_to_be_writte
     program = tmp_path / "tools" / "bin" / "node"
     program.parent.mkdir(parents=True)
     program.touch(0o755)
-    temp = f"{action.root}/gradegate-node"
+    official = f"{action.root}/runner_temp/gradegate-node"
     ways = [
         ({"node": str(program)}, f"{program}:{program}:ro"),
         ({"node": str(tmp_path / "tools")}, f"{program}:{program}:ro"),
-        ({"node": "official"}, f"{temp}:/usr/local/bin/node:ro"),
+        ({"node": "official"}, f"{official}:/usr/local/bin/node:ro"),
     ]
     for inputs, mounted in ways:
         assert action.run(**inputs).code != 125
@@ -428,7 +437,11 @@ def local(url: str) -> str:
 
 def test_an_application_on_the_runners_loopback_is_reached_by_its_own_url(action: Step, application: str) -> None:
     action.write({"evals/promptfooconfig.yaml": local(application)})
+    host = application.split("/")[2]
     left = action.run()
+    assert (left.code, left.outputs["decision"]) == (2, "mistake"), left.log
+    assert f"the input `allowed-hosts: {host}`" in left.log
+    left = action.run(allowed_hosts=host)
     assert (left.code, left.outputs["decision"]) == (0, "pass"), left.log
 
 

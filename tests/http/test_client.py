@@ -354,15 +354,19 @@ def test_the_credentials_of_an_address_are_not_shown(llm: FakeLlm):
 def test_the_thread_that_watches_deadlines_ends_with_the_calls_and_comes_back(llm, monkeypatch):
     monkeypatch.setattr(budget, "LOOK_EVERY", 0.01)
     client = Client(timeout=0.3, retries=0)
+    watching = threading.Event()
+    ended = threading.Event()
+    cut_late_calls = budget.Deadlines._cut_late_calls
 
-    def watchers():
-        return [thread for thread in threading.enumerate() if thread.name == "deadlines" and thread not in before]
+    def watched(deadlines):
+        watching.set()
+        cut_late_calls(deadlines)
+        ended.set()
 
-    before = [thread for thread in threading.enumerate() if thread.name == "deadlines"]
+    monkeypatch.setattr(budget.Deadlines, "_cut_late_calls", watched)
     client.send("POST", f"{llm.base}/x", headers={}, body={})
-    (first,) = watchers()
-    first.join(5)
-    assert watchers() == []
+    assert watching.wait(5)
+    assert ended.wait(5)
     llm.latency = 5
     with pytest.raises(ProviderError, match="did not answer"):
         client.send("POST", f"{llm.base}/x", headers={}, body={})

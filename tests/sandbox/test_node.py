@@ -64,7 +64,9 @@ def test_every_place_is_called_as_promptfoo_calls_it(gate):
 
 @pytest.mark.parametrize(("body", "said"), table(__file__, "what_is_no_answer_is_an_error"))
 def test_what_is_no_answer_is_an_error(gate, body, said):
-    provider = {"id": "file://app.mjs", "config": {"timeout": 2000}}
+    # A busy machine may take two seconds to start a node, which are of its time
+    limits = {"timeout": 2000} if "2 seconds" in said else {}
+    provider = {"id": "file://app.mjs", "config": limits}
     ran = gate(config(provider, {"type": "not-contains", "value": "x"}), ALLOW, **{"app.mjs": NEW % body})
     assert (ran.code, ran.cases[0]["outcome"]) == (3, "error")
     assert said in ran.cases[0]["error"]
@@ -167,8 +169,7 @@ def test_typescript_and_a_node_that_does_not_read_it(gate, tmp_path):
     said = gate(made, ALLOW, "--node", str(old), **TYPED).mistakes
     assert "`check.ts` is TypeScript, and node is 18.1.0, which does not read it" in said
     assert (
-        "install Node.js 22.18 or later, or name it by --node PATH; or have a step install `tsx` or `bun`, which must not be in the commit"
-        in said
+        "install Node.js 22.18 or later, or name it by --node PATH; or have a step install `tsx`, which must not be in the commit" in said
     )
 
 
@@ -195,17 +196,4 @@ def test_a_tsx_of_the_commit_judges_nothing(gate, tmp_path):
     assert ran.code == 3  # it was begun, since nobody says that it is of a commit
     for words in (["init", "-q"], ["add", "-f", "node_modules/tsx/x.cjs"]):  # a part of it is enough
         subprocess.run(["git", *words], cwd=ran.folder, check=True)
-    assert "`tsx` or `bun`, which must not be in the commit" in gate(made, ALLOW, "--node", str(old), **planted).mistakes
-
-
-def test_bun_reads_no_settings_of_the_checkout(gate, tmp_path):
-    """`preload` in bunfig.toml would run before the judge, and `.env` would be what the judge reads of its environment."""
-    old = tmp_path / "old"
-    old.write_text('#!/bin/sh\nfor last; do :; done\nexec node -e "$(printf %s "$last" | sed "s/process.versions.node/\'18.1.0\'/")"\n')
-    bun = tmp_path / "node_modules" / ".bin" / "bun"
-    bun.parent.mkdir(parents=True)
-    bun.write_text('#!/bin/sh\necho "$1 $2 $3" >&2\nexit 7\n')
-    for program in (old, bun):
-        program.chmod(0o755)
-    ran = gate(config("echo", {"type": "javascript", "value": "file://check.ts"}), ALLOW, "--node", str(old), **TYPED)
-    assert "ended with 7: --config=/dev/null --env-file=/dev/null --eval" in ran.grades[0]["reason"]
+    assert "`tsx`, which must not be in the commit" in gate(made, ALLOW, "--node", str(old), **planted).mistakes

@@ -27,6 +27,8 @@ KEYS = {
     "DATABRICKS_TOKEN": "canary-bricks-0123456789abcdef",
     "DEEPSEEK_API_KEY": "canary-deepseek-0123456789abcd",
     "HF_TOKEN": "canary-hf-0123456789abcdefghij",
+    "AZURE_API_KEY": "canary-azure-0123456789abcdefg",
+    "CLOUDFLARE_API_KEY": "canary-flare-0123456789abcdefg",
     "GATEWAY_KEY": "canary-gateway-0123456789abcde",
 }
 
@@ -51,6 +53,20 @@ def keys(monkeypatch):
         ("google:m", {"headers": {"X-HTTP-Method-Override": "DELETE"}}, "the header `X-HTTP-Method-Override`"),
         ("openai:chat:m", {"headers": {"x-http-method": "GET"}}, "the header `x-http-method`"),
         ("openai:chat:m", {"headers": {"X-Method-Override": "GET"}}, "the header `X-Method-Override`"),
+        ("openai:chat:m", {"headers": {"X_HTTP_METHOD_OVERRIDE": "DELETE"}}, "the header `X_HTTP_METHOD_OVERRIDE`"),
+        ("openai:chat:m", {"headers": {"X-Original-URL": "/v1/files"}}, "the header `X-Original-URL`"),
+        ("openai:chat:m", {"headers": {"X-Forwarded-Host": "a.example"}}, "the header `X-Forwarded-Host`"),
+        ("openai:chat:m", {"headers": {"Helicone-Target-URL": "https://a.example"}}, "the header `Helicone-Target-URL`"),
+        (
+            "openai:chat:m",
+            {"headers": {"X-Team": "a\r\nX-Other: b"}},
+            "the header `X-Team` of `openai:chat:m` has a character that does not print",
+        ),
+        ("azure:chat:m/../x", {"apiHost": "own.openai.azure.com"}, "`m/../x` is no deployment"),
+        ("azure:chat:m", {"apiHost": "own.openai.azure.com", "apiVersion": "v1//x"}, "`v1//x` is no version"),
+        ("cloudflare-ai:chat:m", {"accountId": "a/b"}, "`a/b` is no accountId"),
+        ("openai:chat:m", {"headers": {"X-Tunneled-Method": "DELETE"}}, "the header `X-Tunneled-Method`"),
+        ("openai:chat:m", {"headers": {"_method": "DELETE"}}, "the header `_method`"),
         (
             "huggingface:text-classification:m",
             {"apiEndpoint": "https://api.openai.com/v1/realtime/client_secrets", "apiKeyEnvar": "OPENAI_API_KEY"},

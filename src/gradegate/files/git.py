@@ -50,12 +50,13 @@ def repository_of(folder: Path) -> Path | None:
     )
 
 
-def files_checked_out(path: Path) -> dict[bytes, bytes]:
+def files_checked_out(path: Path, repository: Path | None = None) -> dict[bytes, bytes]:
     """What the commit that is checked out holds at this path, in it, and as a link on the way: the objects by their paths.
 
-    Not empty if the index is damaged, which lists what is checked out: https://git-scm.com/docs/index-format
+    The repository is the one around the path, unless it is given. Not empty if the index is damaged, which lists what is checked out: https://git-scm.com/docs/index-format
     """
-    if (root := repository_of(path.parent)) is None:
+    root = repository or repository_of(path.parent)
+    if root is None:
         return {}
     from dulwich.index import Index
 
@@ -67,7 +68,7 @@ def files_checked_out(path: Path) -> dict[bytes, bytes]:
     def names(places: Iterable[Path]) -> list[bytes]:
         return [os.fsencode(it.relative_to(root)) for it in places if it.is_relative_to(root)]
 
-    inside = tuple(name + b"/" for name in names((path, path.resolve())))
+    inside = tuple((name + b"/").removeprefix(b"./") for name in names((path, path.resolve())))
     ways_to_it = {path, path.resolve(), *path.parents} - {root, *root.parents}
     links = set(names(ways_to_it))
     return {  # of a conflict there is no object

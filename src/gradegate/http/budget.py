@@ -5,6 +5,7 @@ request in flight, which reserves the dearest price of any model. The last reque
 overshot by its price, and by what first requests of a model, and requests dearer than all before, cost beyond what they reserved.
 """
 
+import _thread
 import math
 import socket
 import threading
@@ -22,6 +23,7 @@ from gradegate.core.usage import BudgetReport, Usage
 from gradegate.errors import ProviderError, Trouble
 
 LOOK_EVERY = 0.25  # seconds
+LATE_LOOK = 2.0  # after so long without a look, another thread looks
 # Without a call in flight, after which the thread ends; the next call starts another
 IDLE_LOOKS = 8
 
@@ -65,7 +67,7 @@ class Deadlines:
         self._stopping = threading.Event()
         self._calls: set[Call] = set()
         self._lock = threading.Lock()
-        self._watcher: threading.Thread | None = None
+        self._looked = -math.inf  # when the thread last looked
 
     @property
     def stopped(self) -> bool:
@@ -76,15 +78,15 @@ class Deadlines:
     def watch(self, deadline: float) -> Iterator[Call]:
         """The call of this thread, as long as it lasts. Raises ProviderError once the run is stopped."""
         call = Call(deadline)
-        with self._lock:
-            self._calls.add(call)
-            if self._watcher is None:
-                self._watcher = threading.Thread(
-                    target=self._cut_late_calls, daemon=True, name="deadlines"
-                )
-                self._watcher.start()
-        _current.call = call
         try:
+            with self._lock:
+                self._calls.add(call)
+                now = time.monotonic()
+                # A thread may end, or never begin, for want of memory
+                if now > self._looked + LATE_LOOK:
+                    _thread.start_new_thread(self._cut_late_calls, ())
+                    self._looked = now
+            _current.call = call
             if self.stopped:
                 raise stopped()
             yield call
@@ -114,16 +116,18 @@ class Deadlines:
 
     def _cut_late_calls(self) -> None:
         idle = 0
-        while not self._stopping.wait(LOOK_EVERY):
-            self._cut(time.monotonic())
-            with self._lock:
-                idle = 0 if self._calls else idle + 1
-                if idle > IDLE_LOOKS:
-                    self._watcher = None
-                    return
-        # One that was not yet connected when the run was stopped is cut once it is
-        while self._cut(math.inf):
-            time.sleep(0.05)
+        with suppress(MemoryError):
+            while not self._stopping.wait(LOOK_EVERY):
+                self._cut(time.monotonic())
+                with self._lock:
+                    self._looked = time.monotonic()
+                    idle = 0 if self._calls else idle + 1
+                    if idle > IDLE_LOOKS:
+                        self._looked = -math.inf
+                        return
+            # One that was not yet connected when the run was stopped is cut once it is
+            while self._cut(math.inf):
+                time.sleep(0.05)
 
 
 def stopped() -> ProviderError:

@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -57,7 +56,6 @@ BUSY = frozenset({TOO_MANY, 503, 529})
 PATIENCE = 120.0
 FIRST_CALLS = 8  # in flight to a host that is no vendor's, before it has shown that it bears more
 T = TypeVar("T")
-MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
 
@@ -255,54 +253,81 @@ class Client:
 
     def _send(self, ask: Ask, key: Hashable, seconds: float, model: Hashable = None) -> Response:
         """The response; ``seconds`` are the call's own, which do not pass while it waits for its turn."""
-        host = ask.host
         lane = self._lane(ask, key)
         pause = self.first_pause
         # A host that failed every call is asked once a call
-        left = 0 if self._dead[host] >= DEAD_AFTER else self.retries
+        left = 0 if self._dead[ask.host] >= DEAD_AFTER else self.retries
         while True:
-            departure = lane.enter(
-                lambda: self.budget.take(model)
-            )  # each try is a request that may cost
+            departure = lane.enter(lambda: self.budget.take(model))
             started = time.monotonic()
-            answer = self._try(ask, started + seconds)
+            answer = None
+            try:
+                answer = self._try(ask, started + seconds)
+            finally:
+                if answer is None:  # as without memory: others wait for the end of this request
+                    self.budget.spend(NO_USAGE, model=model)
+                    lane.ended()
             seconds -= time.monotonic() - started
             if isinstance(answer, Response):
                 announced = announced_pause(answer.headers)
-                if answer.status in BUSY and not _is_out_of_quota(answer):
-                    self.budget.give_back(model)
-                    if self.patience and (answer.status == TOO_MANY or lane.has_succeeded):
-                        stalled = lane.refused(departure, announced)
-                        self._check_progress(lane, answer, announced or 0.0, stalled)
-                        continue
-                    lane.ended()
-                else:
-                    if not answer.is_success:
-                        self.budget.spend(NO_USAGE, model=model)
-                    lane.answered(departure, answer.is_success, quota(answer.headers))
-                    if _is_out_of_quota(answer) and self.patience:
-                        raise lane.close(_out_of_quota(answer))
-                    if not passes(answer):
-                        self._dead[host] = 0
-                        return answer
+                is_settled = self._settle_response(answer, announced, departure, lane, model)
+                if is_settled and not passes(answer):
+                    self._dead[ask.host] = 0
+                    return answer
             else:
                 announced = None
-                self.budget.spend(NO_USAGE, model=model)
-                if answer.trouble is Trouble.UNREACHABLE and lane.has_succeeded and self.patience:
-                    if lane.lost(departure) < self.timeout:
-                        continue
-                    lane.give_up()
-                    raise answer
-                lane.ended()
+                is_settled = self._settle_failure(answer, departure, lane, model)
+            if not is_settled:
+                continue
             seconds_to_wait = pause * random.uniform(0.5, 1.0) if announced is None else announced
             if left <= 0 or seconds_to_wait >= seconds or _is_final(answer):
-                self._dead[host] += 1
+                self._dead[ask.host] += 1
                 if isinstance(answer, ProviderError):
                     raise answer
                 return answer
             left -= 1
             pause = min(pause * 2, LONGEST_PAUSE)
             self._deadlines.pause(seconds_to_wait)
+
+    def _settle_response(
+        self,
+        response: Response,
+        announced: float | None,
+        departure: float,
+        lane: Lane,
+        model: Hashable,
+    ) -> bool:
+        """Tell budget and lane what came of a request. False where a busy host did not do it, so that it is sent again.
+
+        Raises ProviderError where the host will take no other in time.
+        """
+        if response.status in BUSY and not _is_out_of_quota(response):
+            self.budget.give_back(model)
+            if self.patience and (response.status == TOO_MANY or lane.has_succeeded):
+                stalled = lane.refused(departure, announced)
+                self._check_progress(lane, response, announced or 0.0, stalled)
+                return False
+            lane.ended()
+            return True
+        if not response.is_success:
+            self.budget.spend(NO_USAGE, model=model)
+        lane.answered(departure, response.is_success, quota(response.headers))
+        if _is_out_of_quota(response) and self.patience:
+            raise lane.close(_out_of_quota(response))
+        return True
+
+    def _settle_failure(
+        self, error: ProviderError, departure: float, lane: Lane, model: Hashable
+    ) -> bool:
+        """The same for a request without a response. False where the host may come back. Raises the error where it does not."""
+        self.budget.spend(NO_USAGE, model=model)
+        if error.trouble is not Trouble.UNREACHABLE or not lane.has_succeeded or not self.patience:
+            lane.ended()
+            return True
+        if lane.lost(departure) >= self.timeout:
+            lane.give_up()
+            raise error
+        return False
 
     def _check_progress(
         self, lane: Lane, answer: Response, announced: float, stalled: float
@@ -374,19 +399,6 @@ def _host(url: str) -> str:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError as e:
         raise ProviderError(f"the provider cannot be called: {e}", Trouble.SETUP) from e
-
-
-def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """The results in order. Every task is run to its end; then the first exception in order is raised."""
-    if len(tasks) < 2:
-        return [task() for task in tasks]
-    from concurrent.futures import ThreadPoolExecutor  # with what it brings along, of a run alone
-
-    with ThreadPoolExecutor(min(len(tasks), MOST) - 1) as threads:
-        # Where questions are asked is in the context
-        others = [threads.submit(copy_context().run, task) for task in tasks[1:]]
-        first = tasks[0]()  # the waiting thread does its share
-    return [first, *(task.result() for task in others)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ class _Watched:
         sock = super()._new_conn()  # type: ignore[misc]
         try:  # the name may lead elsewhere by now
             self.look(url, literal(sock.getpeername()[0]))
-        except ProviderError:
+        except (ProviderError, OSError):
             sock.close()
             raise
         return sock

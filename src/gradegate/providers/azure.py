@@ -7,12 +7,10 @@ OpenAI's own below ``/openai/v1`` and takes the deployment as model. A blocked p
 https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, third case, as ``azure-identity`` 1.27 does it.
 """
 
-from urllib.parse import quote
-
 from gradegate.http.client import Headers
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import Federation
-from gradegate.providers.api.json_http import ACCESS, Model, base_url, own_headers
+from gradegate.providers.api.json_http import ACCESS, PART, Model, base_url, must_be, own_headers
 from gradegate.providers.api.openai_chat import SENT, Completions, reasons
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
@@ -115,6 +113,7 @@ def _deployment(setting: Setting) -> str:
         raise setting.mistake(
             f"`{setting.spec.id}` names no deployment", "write it after the colon"
         )
+    must_be("deployment", name, PART, setting, "write the name that Azure shows")
     return name
 
 
@@ -130,11 +129,13 @@ def _url(setting: Setting, deployment: str, task: str) -> str:
     version = str(
         config.get("apiVersion") or setting.env.get("AZURE_OPENAI_API_VERSION") or API_VERSION
     )
+    form = r"v1|preview|latest|\d{4}-\d\d-\d\d(?:-preview)?"
+    must_be("version", version, form, setting, f"write one such as {API_VERSION}")
     if base.endswith("/openai/v1") or version in ("v1", "preview"):
         root = base.removesuffix("/v1").removesuffix("/openai")
         return f"{root}/openai/v1/{task}" + ("?api-version=preview" if version == "preview" else "")
     root = base.removesuffix("/openai")
-    return f"{root}/openai/deployments/{quote(deployment, safe='')}/{task}?api-version={quote(version, safe='')}"
+    return f"{root}/openai/deployments/{deployment}/{task}?api-version={version}"
 
 
 def _base(setting: Setting) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
-from gradegate.reports.format.charts import choices, filled, histogram, shares, spreads
+from gradegate.reports.format.charts import choices, filled, metric_scores, shares
 from gradegate.reports.format.escape import join_nonempty
 from gradegate.reports.format.page import in_order, why
 from gradegate.reports.view import run_summary as account
@@ -43,8 +43,7 @@ def render(decision: Decision, links: Links) -> Document:
         sections=sections,
         left=sum(section.left for section in sections),
         choices=choices(decision.run.rows, decision.rules),
-        spreads=spreads(decision.run.rows),
-        histogram=histogram,
+        metrics=metric_scores(decision.run.rows),
         shares=shares,
         words=wording,
         flaky=flaky(decision.run.rows),

@@ -10,7 +10,7 @@ from gradegate.assertions.grading.conclusion import conclude, conclude_set, erro
 from gradegate.assertions.judge.judge import Account, Judge
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE
-from gradegate.http.client import gather
+from gradegate.http.crew import gather
 from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request
 from gradegate.planning.plan import Job

@@ -1,16 +1,17 @@
 """Runs a plan in threads: asks the targets, has the answers graded, and turns whatever goes wrong into an ERROR."""
 
-import threading
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Terminated, Trouble
 from gradegate.gate.decision import decide
 from gradegate.http.client import Client
+from gradegate.http.crew import Crew
 from gradegate.planning.plan import Job, Plan, grading_models
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import at
@@ -72,7 +73,7 @@ class Run:
         self._watch = watch
         self._earlier = earlier
         self._answers: dict[Place, Asked] = dict(earlier.answers)
-        self._threads: list[threading.Thread] = []
+        self._crew = Crew[Any](lambda _: None, ())
         self._stopped = ""
         self._missing_keys: frozenset[str] = frozenset()  # of what would have to be asked now
         self._askable = Askable(plan)
@@ -203,10 +204,9 @@ class Run:
             self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
             self._client.stop()
             programs.end()
+            self._crew.waiting.clear()
             until = time.monotonic() + LAST_WORDS
-            # Until Python 3.13, `join` and `is_alive` take a thread for ended whose `join` a signal broke off.
-            threads = frozenset(self._threads)
-            while threads.intersection(threading.enumerate()) and time.monotonic() < until:
+            while self._crew.busy and time.monotonic() < until:
                 time.sleep(_GLANCE)
 
     def _account(self) -> Account:
@@ -263,32 +263,18 @@ class Run:
 
     def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
         """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
-        waiting = deque(items)
-
-        def loop() -> None:
-            while not self._stopped:
-                try:
-                    item = waiting.popleft()
-                except IndexError:
-                    return
-                work(item)
-
-        # Daemons, so that a call which hangs in name resolution cannot hold the exit.
-        self._threads = [
-            threading.Thread(target=loop, daemon=True)
-            for _ in range(min(self._plan.concurrency, len(waiting)))
-        ]
-        for number, thread in enumerate(self._threads):
-            thread.start()
-            swift = (
-                number == 0
-            )  # as long as the first waits for nothing, others would only be in its way
-            while swift and waiting:
-                left = len(waiting)
-                thread.join(_GLANCE)
-                swift = left - len(waiting) >= _SWIFT
-        for thread in self._threads:
-            thread.join()
+        self._crew = crew = Crew(work, items)
+        threads = min(self._plan.concurrency, len(crew.waiting))
+        crew.start()
+        while left := len(crew.waiting):
+            crew.wait(_GLANCE)
+            # As long as the first waits for nothing, others would only be in its way
+            if left - len(crew.waiting) < _SWIFT:
+                break
+        with suppress(RuntimeError):  # no room for more threads
+            for _ in range(1, threads):
+                crew.start()
+        crew.join()
 
     def _answer_chain(self, chain: Sequence[Place]) -> None:
         memory, undone = converse.Memory(), False

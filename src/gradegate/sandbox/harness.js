@@ -9,7 +9,7 @@ const net = require("node:net");
 const path = require("node:path");
 const Module = require("node:module");
 const { inspect } = require("node:util");
-const { pathToFileURL } = require("node:url");
+const { fileURLToPath, pathToFileURL } = require("node:url");
 
 // What a text that is evaluated finds, a file with ES modules does not.
 for (const name of ["require", "module", "exports", "__filename", "__dirname"]) delete globalThis[name];
@@ -17,7 +17,7 @@ for (const name of ["require", "module", "exports", "__filename", "__dirname"]) 
 const REQUESTS = 3, ANSWERS = 4;
 const MOST = 16 * 1024 * 1024; // bytes of an answer
 const LINES = 12, LONGEST = 2000; // of a stack: its first lines, and characters
-const OURS = /\[eval\d*\]|node:internal|\(node:|\bbun:/; // frames that say nothing of the user's code
+const OURS = /\[eval\d*\]|node:internal|\(node:/; // frames that say nothing of the user's code
 const NO_FAULT = /MODULE|PACKAGE|REQUIRE|TYPESCRIPT|IMPORT/; // codes of errors of what cannot be loaded, whatever it is called with
 const { parse, stringify } = JSON;
 
@@ -44,6 +44,86 @@ async function imported(file) {
     return { default: made.exports };
   }
 }
+
+// --- what may be imported --------------------------------------------------------------------------------------------
+
+/**
+ * Let a judge import from the workspace only the files that its digest covers, and packages of folders `node_modules`.
+ *
+ * The digest covers what the commit has in these folders; what an `npm ci` puts there is not of the commit. A link in them
+ * that leads back into the workspace leads to no package. The text of the function runs in a thread of hooks, too.
+ */
+function importsOf({ root, covered }) {
+  const fs = process.getBuiltinModule?.("node:fs") ?? require("node:fs");
+  const path = process.getBuiltinModule?.("node:path") ?? require("node:path");
+  const real = (file) => {
+    try {
+      return fs.realpathSync(file);
+    } catch {
+      return file;
+    }
+  };
+  const files = new Set(covered.map(real));
+  const packages = new Set();
+  for (const file of [...covered, ...files])
+    for (let folder = path.dirname(file); folder !== path.dirname(folder); folder = path.dirname(folder))
+      packages.add(real(path.join(folder, "node_modules")) + path.sep);
+  return (file) => {
+    const found = real(file);
+    if (!found.startsWith(root + path.sep) || files.has(found)) return;
+    if ([...packages].some((folder) => found.startsWith(folder))) return;
+    const rule =
+      "From the workspace, a judge may import files that its file names by a path, and packages in a folder `node_modules` (docs/exec.md)";
+    throw Object.assign(new Error(`${file} is not imported. ${rule}`), { code: "MODULE_NOT_COVERED" });
+  };
+}
+
+/** What an address of a module leads to, where that is a file. */
+function checked(check, url) {
+  if (String(url).startsWith("file:")) check(fileURLToPath(url));
+}
+
+let isGuarded = false;
+
+function guard(request) {
+  if (isGuarded || !request.covered) return;
+  isGuarded = true;
+  const check = importsOf(request);
+  const resolve = Module._resolveFilename;
+  Module._resolveFilename = function (...asked) {
+    const found = resolve.apply(this, asked);
+    if (path.isAbsolute(found)) check(found);
+    return found;
+  };
+  if (Module.registerHooks) {
+    Module.registerHooks({
+      resolve(name, context, next) {
+        const found = next(name, context);
+        checked(check, found.url);
+        return found;
+      },
+    });
+  } else if (!Module.register) {
+    throw new Said("a judge in JavaScript needs Node.js 18.19, 20.6 or later");
+  } else {
+    const hooks = `
+      import { createRequire } from "node:module";
+      import { fileURLToPath } from "node:url";
+      let check;
+      const require = createRequire("file:///");
+      ${importsOf}
+      ${checked}
+      export const initialize = (request) => { check = importsOf(request); };
+      export async function resolve(name, context, next) {
+        const found = await next(name, context);
+        checked(check, found.url);
+        return found;
+      }`;
+    Module.register(`data:text/javascript,${encodeURIComponent(hooks)}`, { data: { root: request.root, covered: request.covered } });
+  }
+}
+
+// --- files and what they export --------------------------------------------------------------------------------------
 
 /** What a file exports: the default of a module, or of CommonJS that was made of one. */
 function exported(module) {
@@ -86,7 +166,7 @@ const cache = {
 };
 
 const KINDS = {
-  version: async () => process.versions.node,
+  untyped: async () => (process.features.typescript ? "" : process.versions.node),
   call: async (request, calling) => {
     const found = await wanted(request);
     calling();
@@ -111,6 +191,7 @@ function whole(key, value) {
 async function answer(request) {
   let called = false, said = "it threw what cannot be shown", raised = false;
   try {
+    guard(request);
     const value = await KINDS[request.kind](request, () => { called = true; });
     if (typeof value === "function" || typeof value === "symbol") throw new Said(`it returned a ${typeof value}, which is no plain data`);
     const content = Buffer.from(stringify({ value: value === undefined ? null : value }, request.plain ? whole : undefined));

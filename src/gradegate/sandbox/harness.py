@@ -36,8 +36,12 @@ _called: list[Any] = []  # the function that the request called, once it does
 _roots: tuple[str, ...] = ()
 _installed: tuple[str, ...] = ()
 _covered: list[str] = []  # files of the workspace that may be imported, unless nothing is guarded
-# What may be code, by the event: a source that runs, byte code that is read, a library that is loaded
-_ENDINGS = {"exec": ".py", "open": ".pyc", "import": ".so"}
+# What Python loads, by the event: a source that runs, byte code and descriptions of packages that are read, and libraries
+_LOADED = {
+    "exec": re.compile(r"\.py$"),
+    "open": re.compile(r"\.pyc$|\.(?:dist|egg)-info(?:[/\\]|$)"),
+    "import": re.compile(r"\.so$"),
+}
 _RULE = (
     "From the workspace, a judge may import files that an `import` of its file names, and packages in a folder"
     " that is not in the commit. Code in a config may import no file (docs/exec.md)"
@@ -156,12 +160,12 @@ class CoveredFolder:
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse modules that are not covered, however they are loaded, and all byte code of the workspace."""
-    if event in _ENDINGS:
+    """Refuse modules that are not covered, however they are loaded, and byte code and packages' descriptions in the workspace."""
+    if event in _LOADED:
         loaded = arguments[1] if event == "import" else arguments[0]
         path = str(getattr(loaded, "co_filename", loaded))
-        if path.endswith(_ENDINGS[event]) and path not in _covered and _is_guarded(path):
-            # Without byte code, Python takes the source
+        if _LOADED[event].search(path) and path not in _covered and _is_guarded(path):
+            # Without byte code, Python takes the source; without its description, a package is not installed
             raise (FileNotFoundError if event == "open" else ImportError)(f"{path} is not imported")
 
 

@@ -3,13 +3,14 @@
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gradegate.errors import ConfigError, Origin
-from gradegate.files.git import files_checked_out
+from gradegate.files.git import files_checked_out, repository_of
 from gradegate.files.paths import is_hidden
 from gradegate.files.workspace import Workspace
 from gradegate.structs import FrozenStruct
@@ -28,7 +29,9 @@ _REFERENCE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # JavaScript: what may be a path to a module, and what may be a member of what the code is told.
-_LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n]{0,200})?)["'`]""")
+_LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n\0]{0,200})?)["'`]""")
+# Of a package.json: a path that need not begin with a dot
+_MAIN = re.compile(r"""("main"\s*:\s*")""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
 TYPED = (".ts", ".mts", ".cts")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
@@ -129,8 +132,8 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
             raise ConfigError.at(what, origin, "give the assertion a smaller module")
     packages = {above / "node_modules" for file in seen for above in file.parents}
     for place in sorted(filter(Path.is_dir, packages)):
-        if place.is_relative_to(workspace.root):
-            digest.update(repr(files_checked_out(place)).encode())
+        if place.is_relative_to(workspace.root) and (committed := files_checked_out(place)):
+            digest.update(repr(committed).encode())
     return Program(
         reference,
         workspace.name(path),
@@ -156,15 +159,27 @@ def argv(command: str) -> list[str]:
 def command_digest(words: list[str], workspace: Workspace, folder: Path, origin: Origin) -> str:
     """SHA-256 of the files of the workspace among the words of a command, and of all that the commit has in their folders.
 
-    The root of the repository is no such folder. Raises ConfigError.
+    Of a folder among them it is all in it. Unless the command is such a file or folder, or a program with one as its first
+    argument, it may run anything, and it is all of the commit. Raises ConfigError.
     """
     digest = hashlib.sha256()
+    repository = repository_of(workspace.root)
+    folders = set[Path]()
+    named = set[str]()
     for word in words:
         with suppress(OSError, ValueError):
             file = (folder / word).resolve()
-            if file.is_file() and file.is_relative_to(workspace.root):
+            if not file.exists() or not file.is_relative_to(workspace.root):
+                continue
+            named.add(word)
+            if file.is_file():
                 digest.update(hashlib.sha256(workspace.read(word, folder, origin)).digest())
-                digest.update(repr(files_checked_out(file.parent)).encode())
+                file = file.parent
+            folders.add(file)
+    if named.isdisjoint(words[:2]):
+        folders.add(workspace.root)
+    for place in sorted(folders):
+        digest.update(repr(files_checked_out(place, repository)).encode())
     return digest.hexdigest()
 
 
@@ -175,6 +190,8 @@ def _imported(source: str, here: Path, folders: list[Path]) -> Iterator[Path]:
             dots = len(module) - len(module.lstrip("."))
             above = here.joinpath(*[".."] * (dots - 1)).resolve() if dots else here
             steps = [step for step in module.split(".") if step]
+            if not dots and steps[:1] and steps[0] in sys.stdlib_module_names:
+                continue  # Python finds its own before any in the workspace
             for folder in (above,) if dots else dict.fromkeys((here, *folders)):
                 yield from _files(folder, steps, in_brackets + names)
 
@@ -183,11 +200,20 @@ def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
     below = folder
     for step in steps:
         below /= step
-        yield from filter(Path.is_file, (below / "__init__.py", below.with_suffix(".py")))
+        yield from filter(_is_file, (below / "__init__.py", below.with_suffix(".py")))
     if "*" in names:
-        yield from sorted(below.glob("*.py"))
+        with suppress(OSError):
+            yield from sorted(below.glob("*.py"))
     for name in re.findall(r"\w{1,100}", names):
-        yield from filter(Path.is_file, (below / f"{name}.py", below / name / "__init__.py"))
+        yield from filter(_is_file, (below / f"{name}.py", below / name / "__init__.py"))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a path leads to a file, which one that is too long for any does not."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _modules(source: str, here: Path) -> Iterator[Path]:
@@ -195,18 +221,22 @@ def _modules(source: str, here: Path) -> Iterator[Path]:
 
     One that begins with ``#`` leads through the next package.json, whose paths are looked at in turn.
     """
+    source = _MAIN.sub(r"\1./", source)
     for written in dict.fromkeys(_LITERAL.findall(source)):
         if written.startswith("#"):
             yield from [
                 path
                 for folder in (here, *here.parents)
-                if (path := folder / "package.json").is_file()
+                if _is_file(path := folder / "package.json")
             ][:1]
             continue
-        path = (here / written).resolve()
+        path = Path(os.path.realpath(here / written))  # which no loop of links stops
         found = [path, path / "package.json"]  # whose `main` is a path, too
         for ending in _MODULES:
             # TypeScript names what will be made of it
             named = (f"{path.name}{ending}", f"{path.stem}{ending}", f"{path.name}/index{ending}")
             found += map(path.parent.joinpath, named)
-        yield from (it for it in dict.fromkeys(found) if it.suffix in _MODULES and it.is_file())
+        for file in dict.fromkeys(found):
+            # What is named as it is called runs, whatever its ending
+            if (file == path or file.suffix in _MODULES) and _is_file(file):
+                yield file

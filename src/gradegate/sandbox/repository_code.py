@@ -7,11 +7,9 @@ import json
 import os
 import shutil
 import site
-import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +26,6 @@ from gradegate.sandbox.rights import hide
 from gradegate.sandbox.workers import Died, Post, Worker
 from gradegate.structs import FrozenStruct, JsonObject
 
-_STRIPS = "22.18"  # the Node.js from which on it strips types by itself
-# Else it runs what `bunfig.toml` names, and reads `.env`
-_BUN = (f"--config={os.devnull}", f"--env-file={os.devnull}", "--eval")
 _PLAIN = ("--no-warnings", "--input-type=commonjs")
 
 
@@ -136,8 +131,6 @@ class _Desk(Struct):
             python = next(programs, "" if named else sys.executable)
             if not python:
                 raise Died(f"there is no interpreter `{named}`")
-            if not named and not self.leave.apart:  # where it may be run as we are
-                python = _executable(python, env["PATH"])
             python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
             start = (python, *_ISOLATED, "-c")
             harness = "harness.py"
@@ -270,6 +263,7 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
         "args": arguments,
         # What answers is what is tested: it may import all that is there
         "covered": file.covered if role == "gate" else None,
+        "root": str(_DESK.leave.root.resolve()),
     }
     return ask(
         place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options
@@ -279,7 +273,7 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
 def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     """The command that runs a text as JavaScript which may import the file, and is its last argument; empty for Python.
 
-    TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node or bun read it.
+    TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node reads it.
     Raises ConfigError where nothing here runs the file.
     """
     leave = _DESK.leave
@@ -293,7 +287,6 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     )
     if any(place.exists() and files_checked_out(place) for place in packages):
         packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
-    bun = shutil.which("bun", path=":".join(str(place / ".bin") for place in packages))
     named = leave.cwd / leave.node  # a file, a folder that holds it, or a name on PATH
     places = (
         (named, named / "bin" / "node", named / "node", leave.node) if leave.node else ("node",)
@@ -304,28 +297,23 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     cure = "install Node.js{}, or name it by <--node PATH>"
     if leave.apart:
         cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `node: official` (docs/exec.md)"
-    if node is None and not bun:
+    if node is None:
         raise ConfigError.at(
             f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format("")
         )
-    start: tuple[str, ...] = (node, *_PLAIN, "--eval") if node else (str(bun), *_BUN)
-    if node and any((place / "tsx" / "package.json").is_file() for place in packages):
-        start = (node, "--import", "tsx", *_PLAIN, "--eval")
-    elif node and typed and (version := _version(start)):
-        major, minor = (int(part) for part in version.split(".")[:2])
-        reads = (major, minor) >= (23, 6) or (major == 22 and minor >= 18)
-        if not reads and not bun:
-            what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
-            other = "or have a step install `tsx` or `bun`, which must not be in the commit"
-            raise ConfigError.at(what, origin, f"{cure.format(f' {_STRIPS} or later')}; {other}")
-        start = start if reads else (str(bun), *_BUN)
+    has_tsx = any((place / "tsx" / "package.json").is_file() for place in packages)
+    start = (node, *(("--import", "tsx") if has_tsx else ()), *_PLAIN, "--eval")
+    if typed and not has_tsx and (version := _untyped_version(start)):
+        what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
+        other = "or have a step install `tsx`, which must not be in the commit"
+        raise ConfigError.at(what, origin, f"{cure.format(' 22.18 or later')}; {other}")
     return _DESK.starts.setdefault(key, start)
 
 
-def _version(start: tuple[str, ...]) -> str:
-    """The version of a node, which code's own process tells; empty where it does not run."""
+def _untyped_version(start: tuple[str, ...]) -> str:
+    """The version of a node that reads no TypeScript, which its own process tells; empty for another, and where it does not run."""
     try:
-        return str(ask(Place(_DESK.leave.cwd, "gate", node=start), {"kind": "version"}))
+        return str(ask(Place(_DESK.leave.cwd, "gate", node=start), {"kind": "untyped"}))
     except Failed:
         return ""
 
@@ -354,16 +342,3 @@ def ask(place: Place, request: JsonObject, seconds: float | None = None, workers
     if "error" in answer:
         raise Failed(str(answer["error"]), raised=bool(answer.get("raised")))
     return answer["value"]
-
-
-@cache
-def _executable(found: str, path: str) -> str:
-    """What stands on PATH may be a script that looks for the interpreter each time, so it is asked once."""
-    try:
-        line = [found, "-I", "-S", "-c", "import sys; print(sys.executable)"]
-        said = subprocess.run(  # noqa: S603
-            line, capture_output=True, text=True, timeout=30, env={"PATH": path}, check=False
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return found
-    return said.strip() if Path(said.strip()).is_file() else found

@@ -20,7 +20,7 @@ from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
-from gradegate.http.client import gather
+from gradegate.http.crew import gather
 from gradegate.providers.api.chat_api import REFUSALS
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import Occasion, Question, apart, at, occasion

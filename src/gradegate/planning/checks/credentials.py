@@ -1,5 +1,6 @@
 """Checks which credentials each provider would send, as what, and to which host."""
 
+import re
 from collections.abc import Iterator
 
 from gradegate.core.policy import Note
@@ -12,6 +13,9 @@ from gradegate.security.egress import PRIVATE, Egress
 from gradegate.security.environment import FIELD, HEADER, TEXT, Use
 from gradegate.security.hosts import host_at, unreachable
 from gradegate.security.secrets import written_secrets
+
+# The parts of a request that servers and gateways let a header replace. No standard lists these headers, but each names its part.
+_PARTS = frozenset("url uri path host forwarded rewrite override".split())
 
 
 def check(provider: Provider, egress: Egress) -> None:
@@ -28,13 +32,10 @@ def check(provider: Provider, egress: Egress) -> None:
             cure = f"name it in the workflow: <--ready {host_at(provider.url)}> or <--allowed-hosts {provider.host}>"
         raise ConfigError.at(what, provider.origin, cure)
     headers = dict((provider.spec.config.get("headers") if provider.spec else None) or {})
-    if any(str(name).strip().lower() == FRAMING for name in headers):
-        what = f"the header `{FRAMING}` of `{provider.name}` sets where a request ends, which gradegate does itself"
-        raise ConfigError.at(what, provider.origin, "remove it")
-    overriding = [str(name) for name in headers if _overrides_method(str(name))]
-    if overriding and provider.uses:
-        what = f"the header `{overriding[0]}` of `{provider.name}` makes another request of one with a key"
-        raise ConfigError.at(what, provider.origin, "remove it")
+    for name, value in headers.items():
+        if wrong := _wrong_header(str(name).strip().lower(), str(value), provider):
+            what = f"the header `{name}` of `{provider.name}` {wrong}"
+            raise ConfigError.at(what, provider.origin, "remove it")
     places = addresses(provider.url, headers)
     mistakes: dict[Mistake, None] = {}
     for use in sorted(provider.uses):
@@ -43,10 +44,16 @@ def check(provider: Provider, egress: Egress) -> None:
         raise ConfigError(*mistakes)
 
 
-def _overrides_method(header: str) -> bool:
-    """Whether servers may take a header's value for the method of a request."""
-    name = header.strip().lower()
-    return name.startswith("x-http-method") or name == "x-method-override"
+def _wrong_header(name: str, value: str, provider: Provider) -> str:
+    """Why a provider cannot send a header; empty where it can. An application may be told by which address it is known."""
+    if name == FRAMING:
+        return "sets where a request ends, which gradegate does itself"
+    if not value.replace("\t", "").isprintable():
+        return "has a character that does not print"
+    names_part = provider.fields and name != "host" and _PARTS & set(re.split("[-_]", name))
+    if provider.uses and (names_part or "method" in name):
+        return "makes another request of one with a key"
+    return ""
 
 
 def written_keys(suite: Suite) -> Iterator[Note]:

@@ -15,8 +15,10 @@ from gradegate.providers.api.content import CALLS, UNTOLD, uniform
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (
     ACCESS,
+    PART,
     Model,
     base_url,
+    must_be,
     need_key,
     need_model,
     own_headers,
@@ -289,10 +291,9 @@ class Service(FrozenStruct):
                 raise setting.mistake(
                     what, f"set {variable}, or `{option}` in its config", variable
                 )
-            first = url.startswith(f"{{{option}}}")  # it is the address
-            url = url.replace(
-                f"{{{option}}}", value.rstrip("/") if first else quote(value, safe="")
-            )
+            if not url.startswith(f"{{{option}}}"):  # else it is the address
+                must_be(option, value, PART, setting, f"correct `{option}`")
+            url = url.replace(f"{{{option}}}", value.rstrip("/"))
         return base_url(setting, url).removesuffix("/chat/completions")
 
     def headers(self, setting: Setting, url: str) -> Headers:

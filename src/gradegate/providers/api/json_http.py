@@ -77,6 +77,10 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
+# One part of a path, or the name of a host, that comes from a config
+PART = r"[\w-]+(?:\.[\w-]+)*"
+
+
 def must_be(kind: str, text: str, pattern: str, setting: Setting, cure: str) -> None:
     """Raises ConfigError for a part of an address that is not of its form."""
     if not re.fullmatch(pattern, text, re.ASCII):

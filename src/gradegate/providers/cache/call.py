@@ -2,7 +2,7 @@
 
 Where in a run a question is asked is part of its key, so that no reply stands for two asks: two equal cases, or three
 equal questions of one grader, are asked for apart, and each finds its own reply again. It is kept in a context, which
-threads inherit (``gather`` of ``http/client``): between a grader and the client there are providers, to whom it means nothing.
+threads inherit (``gather`` of ``http/crew``): between a grader and the client there are providers, to whom it means nothing.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
@@ -18,6 +19,8 @@ _FORMS = {
     "repository": re.compile(r"[\w.-]+/[\w.-]+"),
     "commit": re.compile(r"[0-9A-Fa-f]{7,64}"),
 }
+
+_BEYOND_ASCII = re.compile(r"[^\n -~]+")
 
 
 class Document(FrozenStruct):
@@ -59,8 +62,14 @@ class Console(Document):
 
 
 def data_file(parts: Iterable[str]) -> Document:
-    """A file for programs, of what an encoder has written."""
-    return Document(map(Escaped, parts))
+    """A file of JSON, of what an encoder has written: a character that a terminal would not show is escaped."""
+    return Document(Escaped(_BEYOND_ASCII.sub(_escape_invisible, part)) for part in parts)
+
+
+def _escape_invisible(found: re.Match[str]) -> str:
+    if found[0].isprintable():
+        return found[0]
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in found[0])
 
 
 class Links(FrozenStruct):

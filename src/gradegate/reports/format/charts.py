@@ -1,18 +1,15 @@
 """Pages for a browser: one file each, with nothing from elsewhere, and no script but one of ours, allowed by its hash.
 
-Beside the template: the scores of each metric in bins, charts as rectangles in which nothing of a text is, and what the cases
-can be chosen by. A case names the numbers of these choices alone, so that no text of a config or a model is part of what a script
-compares.
+Beside the template: the scores of each metric, bars in which nothing of a text is, and what the cases can be chosen by. A case
+names the numbers of these choices alone, so that no text of a config or a model is part of what a script compares.
 """
 
 import base64
 import hashlib
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from importlib.resources import files
-from itertools import pairwise
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -29,12 +26,8 @@ from gradegate.structs import FrozenStruct
 _TEXT = 20_000  # characters of one text
 _LINE = 120  # of what stands in a line
 _CHUNK = 100  # pieces of the template that are handed on together
-BINS = 10
-_THRESHOLDS = 4  # that are drawn
 _RARE = 1e12  # beyond, a scale says nothing
-WIDTH, HEIGHT = 200, 40  # of a distribution
 BAR = 160  # the width of a share
-_LEAST = 2.0  # of a bin that is not empty, so that one among thousands is seen
 _MOST = 200  # of one kind that can be chosen; of more, nobody finds one in a list
 
 
@@ -72,63 +65,27 @@ def _file(name: str) -> str:
     return (files("gradegate.reports") / "templates" / name).read_text(encoding="utf-8")
 
 
-# --- the distribution of each metric's scores, with the thresholds that were applied ----------------------------
+# --- the scores of each metric, with the thresholds that were applied --------------------------------------------
 
 
-class Bin(FrozenStruct):
-    """How many grades with a score from ``low`` to below ``high`` passed, and how many failed."""
-
-    low: float
-    high: float
-    passed: int
-    failed: int
-
-
-class Spread(FrozenStruct):
-    """One metric: its counts, and its scores in bins of one width; no bins where nothing has a score."""
+class MetricScores(FrozenStruct):
+    """One metric: its counts, and the mean and thresholds of its scores."""
 
     name: str
     counts: Counts
-    average: float | None
-    bins: tuple[Bin, ...]
+    average: float | None  # None where nothing has a score
     thresholds: tuple[float, ...]
-    scale: int = 1  # people see scores times this
-
-    @property
-    def marks(self) -> tuple[float, ...]:
-        """Where thresholds lie within the bins, from 0 (the first bin's start) to 1 (the last one's end)."""
-        if not self.bins or len(self.thresholds) > _THRESHOLDS:
-            return ()
-        low, high = self.bins[0].low, self.bins[-1].high
-        return tuple(
-            (limit - low) / (high - low) for limit in self.thresholds if low <= limit <= high
-        )
-
-    @property
-    def said(self) -> str:
-        """The bins in words, for those who do not see them."""
-        sizes = [
-            (
-                each.passed + each.failed,
-                figure(each.low * self.scale),
-                figure(each.high * self.scale),
-            )
-            for each in self.bins
-        ]
-        parts = [f"{size:,} from {low} to {high}" for size, low, high in sizes if size]
-        limits = ", ".join(figure(limit * self.scale) for limit in self.thresholds[:_THRESHOLDS])
-        graded = many(sum(size for size, _, _ in sizes), "score")
-        return f"{graded}: {', '.join(parts)}" + (f"; threshold {limits}" if limits else "")
+    scale: int  # people see scores times this
 
 
-def spreads(rows: Iterable[Row]) -> list[Spread]:
+def metric_scores(rows: Iterable[Row]) -> list[MetricScores]:
     """Every metric in the order of its first grade; members of a set are not counted beside it."""
     grades = defaultdict(list)
     for row in rows:
         for grade in row.grades:
             if not grade.inner:
                 grades[_metric(grade)].append(grade)
-    return [_spread(name, found) for name, found in grades.items()]
+    return [_summary(name, graded) for name, graded in grades.items()]
 
 
 def _metric(grade: Grade) -> str:
@@ -136,85 +93,39 @@ def _metric(grade: Grade) -> str:
     return grade.metric or grade.assertion.type
 
 
-def _spread(name: str, grades: Sequence[Grade]) -> Spread:
+def _summary(name: str, grades: Sequence[Grade]) -> MetricScores:
     outcomes = [grade.outcome for grade in grades]
-    scored = [
-        (grade.score, grade.outcome)
-        for grade in grades
-        if grade.score is not None and _usual(grade.score)
-    ]
+    scores = [grade.score for grade in grades if grade.score is not None and _usual(grade.score)]
     limits = {grade.threshold for grade in grades if grade.threshold is not None and not grade.most}
-    return Spread(
+    return MetricScores(
         name,
         Counts(*map(outcomes.count, Outcome)),
-        float(mean(score for score, _ in scored)) if scored else None,
-        _bins(scored),
+        float(mean(scores)) if scores else None,
         tuple(sorted(filter(_usual, limits))),
         grades[0].scale,
     )
 
 
 def _usual(number: float) -> bool:
-    return math.isfinite(number) and abs(number) < _RARE
-
-
-def _bins(scored: Sequence[tuple[float, Outcome]]) -> tuple[Bin, ...]:
-    """From 0 to 1, or as far as scores go beyond."""
-    if not scored:
-        return ()
-    scores = [score for score, _ in scored]
-    low, high = min(0.0, *scores), max(1.0, *scores)
-    edges = [low + (high - low) * place / BINS for place in range(BINS)] + [high]
-    passed, failed = [0] * BINS, [0] * BINS
-    for score, outcome in scored:
-        place = min(BINS - 1, int((score - low) / (high - low) * BINS))
-        (failed if outcome is Outcome.FAIL else passed)[place] += 1
-    return tuple(
-        Bin(*edge, *counts) for edge, *counts in zip(pairwise(edges), passed, failed, strict=True)
-    )
+    return abs(number) < _RARE  # which no number is that is not finite
 
 
 # --- charts -----------------------------------------------------------------------------------------------------
 
 
 class Box(FrozenStruct):
-    """A rectangle; ``kind`` is the class that colours it."""
+    """A part of a bar; ``kind`` is the class that colours it."""
 
     kind: str
     x: float
-    y: float
     width: float
-    height: float
 
 
 class Chart(FrozenStruct):
-    """Rectangles and the places of vertical lines."""
+    """A bar and the places of vertical lines."""
 
     boxes: tuple[Box, ...]
     lines: tuple[float, ...] = ()
-
-
-def histogram(spread: Spread) -> Chart:
-    """The bins beside one another, failures below what passed; lines are thresholds."""
-    step = WIDTH / max(1, len(spread.bins))
-    top = max([1, *(each.passed + each.failed for each in spread.bins)])  # of the fullest bin
-    boxes = []
-    for place, each in enumerate(spread.bins):
-        foot = float(HEIGHT)
-        for kind, count in (("fail", each.failed), ("pass", each.passed)):
-            if count:
-                height = max(_LEAST, (HEIGHT - 4) * count / top)
-                foot -= height
-                boxes.append(
-                    Box(
-                        kind,
-                        round(place * step + 1, 1),
-                        round(foot, 1),
-                        round(step - 2, 1),
-                        round(height, 1),
-                    )
-                )
-    return Chart(tuple(boxes), tuple(round(mark * WIDTH, 1) for mark in spread.marks))
 
 
 def shares(result: RuleResult) -> Chart:
@@ -223,19 +134,16 @@ def shares(result: RuleResult) -> Chart:
     Empty for a rule that asks for none: beside a mean score, passes say nothing.
     """
     least = 1.0 if result.rule.every_case else result.rule.min_pass_rate
-    counts = (
-        (("pass", result.passed), ("fail", result.failed), ("error", result.errored))
-        if least is not None
-        else ()
-    )
-    whole, x, boxes = sum(count for _, count in counts), 0.0, []
-    for kind, count in counts:
+    if least is None:
+        return Chart(())
+    counts = {"pass": result.passed, "fail": result.failed, "error": result.errored}
+    x, boxes = 0.0, []
+    for kind, count in counts.items():
         if count:
-            width = BAR * count / whole
-            boxes.append(Box(kind, round(x, 1), 0, round(width, 1), 12))
+            width = BAR * count / sum(counts.values())
+            boxes.append(Box(kind, round(x, 1), round(width, 1)))
             x += width
-    line = () if least is None or not 0 <= least <= 1 else (round(least * BAR, 1),)
-    return Chart(tuple(boxes), line if boxes else ())
+    return Chart(tuple(boxes), (round(least * BAR, 1),) if boxes and least <= 1 else ())
 
 
 # --- what the cases can be chosen by ----------------------------------------------------------------------------
@@ -245,7 +153,6 @@ class Choice(FrozenStruct):
     """One kind of what can be chosen: ``options`` are the words for each number."""
 
     name: str
-    title: str
     options: tuple[str, ...]
 
 
@@ -261,23 +168,10 @@ class Choices(FrozenStruct):
     @property
     def lists(self) -> list[Choice]:
         """Those that are worth choosing by: of one alone there is no choice."""
-        kinds = [
-            Choice(
-                "rule", "Rule", tuple(titled(result.rule, self.several) for result in self.rules)
-            )
-        ]
-        for name, numbered in (
-            ("metric", self.metrics),
-            ("provider", self.providers),
-            ("prompt", self.prompts),
-        ):
-            kinds.append(
-                Choice(
-                    name,
-                    name.capitalize(),
-                    tuple(one_line(option, 80) or "(none)" for option in numbered),
-                )
-            )
+        kinds = [Choice("rule", tuple(titled(it.rule, self.several) for it in self.rules))]
+        numbered = {"metric": self.metrics, "provider": self.providers, "prompt": self.prompts}
+        for name, numbers in numbered.items():
+            kinds.append(Choice(name, tuple(one_line(it, 80) or "(none)" for it in numbers)))
         return [choice for choice in kinds if len(choice.options) > 1]
 
     def of(self, row: Row) -> dict[str, str]:

@@ -10,7 +10,7 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.reasks.ballot import concluded
 from gradegate.gate.reasks.stopping import Prior, Standing, standing
 from gradegate.gate.statistics import Lead
-from gradegate.http.client import gather
+from gradegate.http.crew import gather
 from gradegate.planning.plan import Job
 from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Grade
