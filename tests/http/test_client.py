@@ -12,7 +12,6 @@ import pytest
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import budget
-from gradegate.http import client as module
 from gradegate.http.client import Client
 from support.each import each, table
 from support.fake_llm import FakeLlm
@@ -96,22 +95,6 @@ def test_what_may_pass_is_asked_again_and_nothing_else(llm: FakeLlm, replies: li
     llm.reply = lambda path, body: next(left)
     found = send(llm.base)
     assert (found.status, found.json(), len(llm.requests)) == (*replies[-1], asked)
-
-
-def test_a_host_that_stays_busy_is_asked_once_a_call_until_it_answers(llm: FakeLlm, monkeypatch):
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
-    status = 429
-    llm.reply = lambda path, body: (status, {})
-    tool = client(first_pause=0.05)
-    assert send(llm.base, tool).status == 429
-    assert len(llm.requests) == 3  # it may be the end of a window
-    assert send(llm.base, tool).status == 429
-    assert len(llm.requests) == 4
-    status = 200
-    assert send(llm.base, tool).status == 200
-    answers = iter([(429, {}), (200, {})])
-    llm.reply = lambda path, body: next(answers)
-    assert send(llm.base, tool).status == 200
 
 
 @pytest.mark.parametrize("body", [b"<html>slow down</html>", b'{"error": "slow"}', b'{"error": {"code": ["x"]}}', b""])
