@@ -1,10 +1,12 @@
 """The HTTP client against real servers on loopback that misbehave as real ones do."""
 
 import email.utils
+import gc
 import re
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -353,3 +355,13 @@ def test_the_thread_that_watches_deadlines_ends_with_the_calls_and_comes_back(ll
     llm.latency = 5
     with pytest.raises(ProviderError, match="did not answer"):
         client.send("POST", f"{llm.base}/x", headers={}, body={})
+
+
+def test_a_client_that_nobody_has_keeps_no_connection(llm: FakeLlm):
+    """A pool of urllib3 stays as long as anything that its connections know."""
+    tool = client()
+    assert send(llm.base, tool).status == 200
+    connections = weakref.ref(tool._connections)
+    del tool
+    gc.collect()
+    assert connections() is None

@@ -10,6 +10,7 @@ import json
 import random
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -147,11 +148,12 @@ class Client:
             if self._connections is None:
                 from gradegate.http.connections import Connections
 
-                # Whichever guard it is by then looks.
+                # Whichever guard it is by then looks. urllib3 keeps what looks as long as the pool, which the client has.
+                client = weakref.proxy(self)
                 self._connections = Connections(
                     self.slots,
                     self.environ,
-                    lambda *seen: self.guard.check_host(*seen),  # noqa: PLW0108
+                    lambda *seen: client.guard.check_host(*seen),  # noqa: PLW0108
                 )
             return self._connections
 

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from gradegate.core.numbers import figure, many, mean, spent
+from gradegate.core.numbers import figure, many, mean
 from gradegate.reports.format.escape import Html, clip, one_line, outline, spread, visible
 from gradegate.reports.view.wording import titled
 from gradegate.results.grades import Grade, Outcome
@@ -43,9 +43,8 @@ def filled(template: str, **values: Any) -> Iterator[Html]:
     )
     environment.filters |= {
         "shown": lambda it: clip("" if it is None else str(it), _TEXT),
-        "line": lambda it, *limit: one_line(str(it), *(limit or (_LINE,))),
+        "line": lambda it, limit=_LINE: one_line(str(it), limit),
         "many": many,
-        "spent": spent,
         "figure": figure,
         "spread": spread,
         "outline": partial(outline, limit=_TEXT),
