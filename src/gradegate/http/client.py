@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from gradegate.core.settings import RETRIES, TIMEOUT
@@ -51,7 +51,6 @@ HOPELESS = frozenset(
 LONGEST_PAUSE = 60.0
 TOO_MANY = 429
 BUSY_SECONDS = 60.0  # the window of most rate limits
-T = TypeVar("T")
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
 
