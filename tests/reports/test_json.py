@@ -76,11 +76,11 @@ INVISIBLE = "\x7f\x85\x9b\u200b\u2028\u202e\ufeff\U000e0041"
 
 @each("report", ["json", "aegis"])
 def test_a_character_that_does_not_print_is_escaped(report: str) -> None:
-    row = samples.row(f"hello {INVISIBLE} 你好 🙂", Outcome.PASS, samples.grade(Outcome.PASS, reason=f"because {INVISIBLE}"))
-    text = samples.rendered(report, samples.decision(GateOutcome.PASSED, "", row))
+    row = samples.row(f"hello {INVISIBLE}", Outcome.PASS, samples.grade(Outcome.PASS, reason=f"because {INVISIBLE} 你好 🙂"))
+    text = samples.rendered(report, samples.decision(GateOutcome.PASS, "", row))
     assert text.replace("\n", "").isprintable()
     assert "你好 🙂" in text
-    assert INVISIBLE in str(json.loads(text))
+    assert INVISIBLE in json.dumps(json.loads(text), ensure_ascii=False)
 
 
 def test_parts_are_made_as_they_are_taken() -> None:

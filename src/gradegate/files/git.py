@@ -53,7 +53,8 @@ def repository_of(folder: Path) -> Path | None:
 def files_checked_out(path: Path, repository: Path | None = None) -> dict[bytes, bytes]:
     """What the commit that is checked out holds at this path, in it, and as a link on the way: the objects by their paths.
 
-    The repository is the one around the path, unless it is given. Not empty if the index is damaged, which lists what is checked out: https://git-scm.com/docs/index-format
+    The repository is the one around the path, unless it is given. The result is not empty if the index, which lists what is
+    checked out, is damaged: https://git-scm.com/docs/index-format
     """
     root = repository or repository_of(path.parent)
     if root is None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from gradegate.core.settings import RETRIES, TIMEOUT
@@ -56,7 +56,6 @@ BUSY = frozenset({TOO_MANY, 503, 529})
 # Seconds for which a host may take no call at all, or ask to wait: beyond them, its limit is taken to be used up
 PATIENCE = 120.0
 FIRST_CALLS = 8  # in flight to a host that is no vendor's, before it has shown that it bears more
-T = TypeVar("T")
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
 
