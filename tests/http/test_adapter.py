@@ -34,8 +34,8 @@ def look(url, address):
     """Whoever it is may be asked."""
 
 
-MANAGERS = [Connections(2, {}, look)._session.get_adapter("http://x").poolmanager]
-MANAGERS += [Connections(2, {}, look)._session.get_adapter("http://x").proxy_manager_for("http://127.0.0.1:1")]
+MANAGERS = [Connections(2, {}, look)._adapter.poolmanager]
+MANAGERS += [Connections(2, {}, look)._adapter.proxy_manager_for("http://127.0.0.1:1")]
 
 
 @pytest.mark.parametrize("manager", MANAGERS, ids=["direct", "proxy"])
@@ -125,7 +125,7 @@ def test_a_response_that_was_read_to_its_end_gives_its_connection_back(llm: Fake
     connections = Connections(2, {}, look)
     for _ in range(3):
         connections.send(Ask("POST", llm.base, "127.0.0.1", {}, b"{}"), 5.0)
-    pools = connections._session.get_adapter(llm.base).poolmanager.pools
+    pools = connections._adapter.poolmanager.pools
     counts = [(pools[key].num_requests, pools[key].num_connections) for key in pools.keys()]  # noqa: SIM118  # no dict
     assert counts == [(3, 1)], "urllib3 HTTPResponse.length_remaining or release_conn no longer gives a connection back"
 

@@ -1,16 +1,14 @@
-"""One HTTP request over pooled connections; the only module that leans on undocumented parts of requests and urllib3.
+"""One HTTP request over pooled connections.
 
-These parts are: that a ``PoolManager`` takes its pools from ``pool_classes_by_scheme`` and a pool its connections from
-``ConnectionCls``; that an ``HTTPAdapter`` makes its managers in ``init_poolmanager`` and ``proxy_manager_for``; that a
-connection sends head and body through its own ``send``, keeps its socket in ``sock``, connects in ``connect``, and opens the
-socket for it in ``_new_conn``, to the name in ``_dns_host``; that
-an adapter does in ``send`` what ``_route`` does once for requests that are alike; that a response says in
-``length_remaining`` whether it was read to its end. ``tests/http/test_adapter.py`` checks each.
+Requests finds the way to a host: proxies, certificates and pools, which an ``HTTPAdapter`` may override. The request itself is
+urllib3's, because only urllib3 shows the socket, which a deadline for the whole call needs. Of urllib3, the sockets are made in the
+undocumented ``_new_conn`` to the name in ``_dns_host``; ``tests/http/test_adapter.py`` checks all that is leaned on.
 """
 
 import socket
 import time
 from collections.abc import Callable, Mapping
+from importlib import metadata
 from typing import Any, NamedTuple
 
 import requests
@@ -46,13 +44,21 @@ class _Route(NamedTuple):
 
 
 class Connections:
-    """Connections that are kept and used again. No redirect is followed, and no cookie or ``.netrc`` is read."""
+    """Connections that are kept and used again. No redirect is followed, and no cookie or ``.netrc`` is read.
+
+    Raises ProviderError where another package has overwritten urllib3, as the dependency of niquests does.
+    """
 
     def __init__(self, size: int, environ: Mapping[str, str], look: Look) -> None:
-        self._session = requests.Session()
-        self._session.trust_env = False
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, Adapter(look, pool_maxsize=size, pool_connections=POOLS))
+        installed = metadata.version("urllib3")
+        loaded = urllib3.__version__  # type: ignore[attr-defined]
+        if installed != loaded:
+            raise ProviderError(
+                f"another package has replaced urllib3 {installed} by {loaded}, with which no host can be called: "
+                "install gradegate in an environment of its own, such as with pipx",
+                Trouble.SETUP,
+            )
+        self._adapter = Adapter(look, pool_maxsize=size, pool_connections=POOLS)
         self._routes: dict[tuple[Any, ...], _Route] = {}
         self._verify = environ.get("REQUESTS_CA_BUNDLE") or environ.get("SSL_CERT_FILE") or True
 
@@ -111,25 +117,15 @@ class Connections:
         return Response(response.status, lower, content, ask.host, time.monotonic() - started)
 
     def _route(self, ask: Ask) -> _Route:
-        """As requests finds it for a request, which takes a third of a call and is the same for most."""
+        """The route of a request. To find it takes a third of a call, and it is the same for most."""
         kind = ask.method, ask.url, *ask.headers.items()
         if route := self._routes.get(kind):
             return route
-        headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
-        request = requests.Request(ask.method, ask.url, headers=headers).prepare()
-        adapter: Any = self._session.get_adapter(ask.url)
-        proxies = get_environ_proxies(ask.url)
-        pool = adapter.get_connection_with_tls_context(request, self._verify, proxies)
-        adapter.cert_verify(pool, request.url, self._verify, None)
-        fixed = {
-            name: text for name, text in request.headers.items() if name.lower() != "content-length"
-        }
-        route = _Route(pool, str(request.method), adapter.request_url(request, proxies), fixed)
         # As many as there are pools, so that no route leads to one that made room for others
         if len(self._routes) >= POOLS:
             self._routes.clear()
-        self._routes[kind] = route
-        return route
+        self._routes[kind] = self._adapter.route(ask, self._verify)
+        return self._routes[kind]
 
 
 class _Watched:
@@ -193,6 +189,18 @@ class Adapter(HTTPAdapter):
             "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
         }
         super().__init__(**kwargs)
+
+    def route(self, ask: Ask, verify: bool | str) -> _Route:
+        """What ``HTTPAdapter.send`` finds out about a request before it sends it."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
+        request = requests.Request(ask.method, ask.url, headers=headers).prepare()
+        proxies = get_environ_proxies(ask.url)
+        pool = self.get_connection_with_tls_context(request, verify, proxies)
+        self.cert_verify(pool, request.url, verify, None)  # type: ignore[no-untyped-call]
+        fixed = {
+            name: text for name, text in request.headers.items() if name.lower() != "content-length"
+        }
+        return _Route(pool, str(request.method), self.request_url(request, proxies), fixed)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """As requests makes it, with our pools."""
