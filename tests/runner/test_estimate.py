@@ -141,6 +141,35 @@ def test_a_line_says_a_range_only_where_its_ends_differ(change, index, line):
 
 
 @each(
+    "rate, line",
+    [
+        (0.0, None),
+        (4.0, "time: about 115 s at the 4 calls a second of the last run"),
+        (1.234, "time: about 6 min at the 1.2 calls a second of the last run"),
+    ],
+)
+def test_the_time_of_a_run_is_that_at_the_rate_of_the_last_one(rate, line):
+    lines = [*lines_of(replace(FREE, target=200, grader=250, expected=10.0), rate=rate)]
+    assert [it for it in lines if it.startswith("time")] == ([line] if line else [])
+
+
+def test_the_rate_is_that_of_the_last_run_in_the_folder(llm, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(config(llm, 3)))
+    cli.main(["validate"])
+    assert "\ntime: " not in capsys.readouterr().out
+    cli.main(["run"])
+    seconds = json.loads((tmp_path / ".gradegate/last.json").read_text())["summary"]["seconds"]
+    capsys.readouterr()
+    cli.main(["validate"])
+    assert f"at the {len(llm.requests) / seconds:.2g} calls a second of the last run\n" in capsys.readouterr().out
+    (tmp_path / ".gradegate/last.json").write_text("{}")
+    assert cli.main(["validate"]) == 0
+    assert "\ntime: " not in capsys.readouterr().out
+
+
+@each(
     "repeat, said",
     [
         (1, None),

@@ -164,10 +164,23 @@ def say_estimate(prepared: Prepared) -> None:
     from gradegate.reports.format.escape import harmless
     from gradegate.runner.estimate import estimate, said
 
-    for line in said(estimate(prepared.plan), prepared.client.budget.limits):
+    found = estimate(prepared.plan)
+    for line in said(found, prepared.client.budget.limits, _last_rate()):
         print(harmless(prepared.hide(line)))
     for line in prepared.unseen():
         print(line)
+
+
+def _last_rate() -> float:
+    """Calls a second of the last run in this folder; 0 where there was none."""
+    from gradegate.core.settings import LAST_RUN
+    from gradegate.results.results_file import reread_file
+
+    try:
+        run = reread_file(earlier(LAST_RUN))[0].run
+    except ConfigError:
+        return 0.0
+    return run.usage.calls / run.seconds if run.seconds else 0.0
 
 
 def planned(prepared: Prepared) -> str:

@@ -19,6 +19,7 @@ from gradegate.structs import FrozenStruct
 CHARACTERS = 4  # of a token
 ANSWER, VERDICT, PROMPT = 300, 150, 400
 NAMED = 5  # models, before the rest is only counted
+LONG = 120  # seconds, which are shown as minutes
 
 
 class Estimate(FrozenStruct):
@@ -102,8 +103,8 @@ def estimate(plan: Plan) -> Estimate:
     )
 
 
-def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
-    """The estimate, a line each, beside what the run may take."""
+def said(found: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.0) -> Iterator[str]:
+    """The estimate, a line each, beside what the run may take. ``rate`` is calls a second of an earlier run, 0 if unknown."""
     for kind, calls, fewest in (
         ("target", found.target, found.fewest[0]),
         ("grader", found.grader, found.fewest[1]),
@@ -125,6 +126,10 @@ def said(found: Estimate, limits: Limits = NO_LIMITS) -> Iterator[str]:
         if found.most_usd > found.usd:
             cost += f"; {_about(found.most_usd)} with all possible re-asks"
         yield cost
+    if rate:
+        seconds = (found.target + found.grader + found.expected) / rate
+        shown = f"{seconds:.0f} s" if seconds < LONG else f"{seconds / 60:.0f} min"
+        yield f"time: about {shown} at the {rate:.2g} calls a second of the last run"
     if limits == NO_LIMITS:
         return
     planned = found.target + found.grader
