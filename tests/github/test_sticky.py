@@ -412,11 +412,20 @@ def test_a_run_that_looked_before_a_newer_one_wrote_is_written_over(fake: FakeGi
         older = pool.submit(post, fake, run(4))
         while not [seen for seen in fake.seen if seen.method == "GET" and seen.path.endswith("/comments/1")]:
             late.wait(0.01)
-        newer = upsert_comment(replace(github(fake), pause=pause), EVENT, body(run(5)), run(5))
+        newer = upsert_comment(replace(github(fake), pause=pause), EVENT, body(run(5)), run(5), is_shared=True)
     assert isinstance(newer, Posted)
     assert isinstance(older.result(), Posted)  # it did write over the newer one
     wrote = [read_stamp(seen.body["body"], "") for seen in fake.asked("PATCH")]
     assert [own.run for own in wrote if own] == [5, 4, 5]
+    assert there(fake) == [f"{run(5).line}\n{body(run(5))}"]
+
+
+def test_a_key_that_no_other_job_has_is_written_without_a_wait(fake: FakeGitHub) -> None:
+    waits: list[float] = []
+    for number, is_shared, expected in [(3, False, []), (4, False, []), (5, True, [SETTLE])]:
+        own = github(fake, pause=waits.append)
+        assert isinstance(upsert_comment(own, EVENT, body(run(number)), run(number), is_shared=is_shared), Posted)
+        assert waits == expected
     assert there(fake) == [f"{run(5).line}\n{body(run(5))}"]
 
 
@@ -485,7 +494,7 @@ def at_once(fake: FakeGitHub, stamps: Sequence[Stamp], order: Sequence[int]) -> 
 
         own.client.send = in_turn  # type: ignore[method-assign,assignment]
         try:
-            upsert_comment(own, EVENT, body(stamps[number]), stamps[number])
+            upsert_comment(own, EVENT, body(stamps[number]), stamps[number], is_shared=True)
         finally:
             turns.end(number)
 

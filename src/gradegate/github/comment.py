@@ -128,17 +128,20 @@ def upsert_comment(
     create: bool = True,
     only_changed: bool = False,
     former: str | None = None,
+    is_shared: bool = False,
 ) -> Posted | Left | Refused | None:
     """Update our comment, or create it unless told not to (then None). Whatever goes wrong is a Refused.
 
     A comment of a newer run is left as it is; with ``only_changed`` also one where nothing changed that it was about.
-    ``former`` is the key that an earlier release gave to the same comment.
+    ``former`` is the key that an earlier release gave to the same comment. ``is_shared``: other jobs of the run may have the same key.
     """
     try:
         # Each attempt looks first: a POST that was answered by an error may have left its comment all the same.
         return patiently(
             github,
-            lambda: _Thread(github, event, stamp, create, only_changed, former).upsert(body),
+            lambda: _Thread(github, event, stamp, create, only_changed, former, is_shared).upsert(
+                body
+            ),
         )
     except Never as e:
         return Refused(str(e))
@@ -165,6 +168,7 @@ class _Thread(FrozenStruct):
     create: bool
     only_changed: bool
     former: str | None
+    is_shared: bool
 
     def upsert(self, body: Escaped) -> Posted | Left | None:
         """Raises Later and Never."""
@@ -173,7 +177,7 @@ class _Thread(FrozenStruct):
         ).decode()  # GitHub takes no lone surrogate
         me = whoami(self.github, self.event)
         if mine := self._mine(me):
-            return self._settle(mine, text)
+            return self._settle(mine, text, self.is_shared)
         if not self.create:
             return None
         created = self._add(text)
@@ -183,16 +187,17 @@ class _Thread(FrozenStruct):
             return Posted(created.html_url)
         # Another job of ours was faster: the oldest comment stays.
         mine = sorted([*others, created], key=lambda comment: comment.id)
-        return self._settle(mine, text)
+        return self._settle(mine, text, is_contested=True)
 
     def _add(self, text: str) -> _Comment:
         return self._read(self.github.send("POST", self._comments, {"body": text}), 201)
 
-    def _settle(self, mine: list[_Comment], text: str) -> Posted | Left | None:
+    def _settle(self, mine: list[_Comment], text: str, is_contested: bool) -> Posted | Left | None:
         """Write our text into the oldest comment, unless a newer run has; the others go (or, if they must, stay behind).
 
         GitHub writes whatever it is told, without a look at what was there before. So the comment is looked at right
-        before it is written, and again a little later: an older run that looked before we wrote has written by then.
+        before it is written. Where another job may be at it, it is looked at again a little later: a job that looked before we
+        wrote has written by then.
         """
         first, *others = mine
         self._clear(others)
@@ -216,6 +221,8 @@ class _Thread(FrozenStruct):
             if same:
                 why = f"outcome and failing cases are those of run {there.run}"
                 return Left(current.html_url, why)
+            if not is_contested:
+                return posted
             if self.github.patience:  # without, the job has seconds left
                 self.github.pause(SETTLE)
         return posted or Posted(first.html_url)

@@ -156,6 +156,7 @@ def _comment(step: Step, text: Escaped | None, failing: bool, findings: str) -> 
         create=mode != "failures" or failing,
         only_changed=mode == "changes",
         former=None if named else "",  # earlier releases made no key of the job
+        is_shared=bool(named),
     )
     if isinstance(outcome, Refused):
         warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")

@@ -173,9 +173,11 @@ class Run:
                     if binding.compares
                 )
 
-            self._portions.work(
-                self._answer_chain, converse.chains(jobs, left), calls, self._take_back
-            )
+            chains = converse.chains(jobs, left)
+            # The longest first, so that no thread is left alone with one. Where calls may end, the plan says which come first.
+            if self._plan.concurrency > 1 and self._client.budget.limits.calls is None:
+                chains = sorted(chains, key=calls, reverse=True)
+            self._portions.work(self._answer_chain, chains, calls, self._take_back)
             # Nothing is compared where an answer is missing.
             groups = [group for group in self._groups if group[0] not in self._compared]
             whole = [
