@@ -46,6 +46,7 @@ mutate: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/rate_limits.py --promptfoo newest
 
 # What the image weighs, and how long it takes to start. Needs docker; BASE=... measures it on another base.
 image:

@@ -61,14 +61,11 @@ class Pace:
         self._paced_seconds = 0.0  # since the last pause
         self._next = -math.inf  # when the pace lets the next call leave
         self._last = -math.inf  # when the last one left
-        self._departures: deque[float] = (
-            deque()
-        )  # of the last window, of calls that were not refused
+        # When calls left that were not refused, within ``REMEMBERED`` seconds
+        self._departures = deque[float]()
         self._refused_at = -math.inf
-        self._rate_before = (
-            math.inf
-        )  # the accepted rate before the last refusal, and whether it had grown back
-        self._had_grown = False
+        self._rate_before = math.inf  # the accepted rate before the last refusal
+        self._had_grown = False  # whether the rate had grown back to that
         self._announced_left: tuple[int, float] | None = None  # calls, until a time
 
     @property
@@ -99,9 +96,8 @@ class Pace:
                 self._pause(now, now, until - now, ANNOUNCED_SHARE)
         rate = self.rate
         if rate < math.inf:
-            if (
-                now - self._next < LATE
-            ):  # the pace held the call back, so it is the pace that is tried
+            # The pace held the call back, so it is the pace that is tried
+            if now - self._next < LATE:
                 self._paced_seconds += min(WINDOW, now - self._last)
             self._last = now
             self._next = max(self._next, now - LATE) + 1 / rate
@@ -234,9 +230,8 @@ class Lane:
         self._changed = threading.Condition()
         self.has_succeeded = False
         self._closed: ProviderError | None = None
-        self._waits_since = (
-            math.inf
-        )  # when the host began to refuse, or the first pause that it announced ended
+        # When the host began to refuse, or the first pause that it announced ended
+        self._waits_since = math.inf
         self._lost_since = math.inf
         self._first = self._last_success = math.nan  # when calls left
         self._successes = self._waited = self._refused = 0
@@ -248,13 +243,13 @@ class Lane:
             while True:
                 if self._closed:
                     raise self._closed
+                if self._is_stopped():
+                    raise ProviderError("the run was stopped", Trouble.STOPPED)
                 with self._changed:
                     seconds = self._seconds_to_wait()
                     if seconds <= 0:
                         break
                     self._changed.wait(min(seconds, LOOK_EVERY))
-                if self._is_stopped():
-                    raise ProviderError("the run was stopped", Trouble.STOPPED)
                 waited = waited or seconds > NOTICED
             prepare()
             with self._changed:
