@@ -16,7 +16,7 @@ from gradegate.core.policy import Limits
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
-from gradegate.http.pacing import Pace
+from gradegate.http.pacing import Lane, Pace
 from gradegate.http.rate_limits import announced_pause, quota
 from support.each import each
 from support.fake_llm import FakeLlm
@@ -351,6 +351,14 @@ def test_a_host_that_is_away_for_a_while_costs_no_case():
     back.start()
     results = in_threads(10, lambda: send(base, tool).status)
     assert results == [200] * 10
+
+
+def test_no_call_waits_for_its_turn_once_the_run_is_stopped(monkeypatch: pytest.MonkeyPatch):
+    lane = Lane(Pace(1, 1), "host", lambda: True)
+    monkeypatch.setattr(lane._changed, "wait", lambda seconds: pytest.fail("it waited"))
+    with pytest.raises(ProviderError) as caught:
+        lane.enter(lambda: None)
+    assert caught.value.trouble is Trouble.STOPPED
 
 
 def test_stop_ends_a_pause_that_a_host_asked_for(llm: FakeLlm):
