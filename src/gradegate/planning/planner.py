@@ -244,7 +244,7 @@ def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
 
 
 def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
-    """How many calls may be in flight: at most: what the command line says, else the most that a config says."""
+    """How many calls to a host may be in flight: what the command line says, else the most that a config says, else 50."""
     configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
     return share(settings.max_concurrency or configured or CONCURRENCY, settings.shard, least=1)
 
