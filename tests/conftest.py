@@ -29,6 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
+    # They take longest, so they begin first: no worker is left alone with one at the end.
+    items.sort(key=lambda item: item.path.name != "test_history_cells.py")
 
 
 @pytest.fixture(autouse=True)
