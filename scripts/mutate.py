@@ -32,10 +32,10 @@ LEFT_OUT = shutil.ignore_patterns(
     ".[!g]*", ".git", ".gradegate*", "__pycache__", "*.egg-info", "build", "dist", "out"
 )
 TESTED_BY = {"gate": ["runner"], "assertions": ["runner"]}  # tests of other packages that reach one
-# Of the tests of the whole, those that look at the repository, or copy and change it themselves.
-NO_COMMAND = (
-    "test_ci.py", "test_contributing.py", "test_demo.py", "test_docs.py", "test_house.py", "test_mutate.py", "test_registry.py",
-    "test_security.py",
+# The tests of the whole command that look at what it decides.
+OF_COMMAND = (
+    "test_cli.py", "test_conformance.py", "test_messages.py", "test_mistakes.py", "test_options.py", "test_seed_examples.py",
+    "test_seeds.py",
 )  # fmt: skip
 
 COMPARISONS = {
@@ -144,9 +144,7 @@ def _next(bound: ast.expr | None, default: int = 1) -> ast.expr:
 def steps(module: Path) -> list[list[str]]:
     """The tests that concern a module, the nearest first."""
     package = module.relative_to(PACKAGE).parent
-    of_command = [
-        str(path) for path in sorted(Path("tests").glob("test_*.py")) if path.name not in NO_COMMAND
-    ]
+    of_command = [str(Path("tests", name)) for name in OF_COMMAND]
     if not package.parts:  # errors, registry, structs: only the tests of the command reach them
         return [of_command]
 
@@ -172,6 +170,10 @@ def failure(copy: Path, tests: Sequence[str], limit: float | None = None) -> str
         "pytest",
         "-x",
         "-q",
+        "-n",
+        "3",
+        "--dist",
+        "loadgroup",
         "-m",
         "not slow",
         "-p",

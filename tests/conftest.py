@@ -21,6 +21,8 @@ os.environ.pop("GITHUB_ACTIONS", None)
 settings.register_profile("short", deadline=None, max_examples=10, derandomize=bool(os.environ.get("CI")))
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("short")
+# With tests that take more than five minutes at night, so they begin first
+LONGEST = ("test_history_cells.py", "test_hostile.py", "test_named.py", "test_schema.py", "test_merged.py")
 
 
 @pytest.hookimpl(trylast=True)
@@ -29,6 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
+    # No worker is left alone with a long test at the end.
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture(autouse=True)

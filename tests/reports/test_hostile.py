@@ -141,7 +141,8 @@ def test_a_hostile_text_stays_text(name: str) -> None:
 
 
 @pytest.mark.slow
-@each("name", CHECKS)
+@pytest.mark.no_cover
+@pytest.mark.parametrize("name", CHECKS)
 def test_ten_thousand_model_outputs_stay_text(name: str) -> None:
     for seed in ALL:
         CHECKS[name](rendered(name, Hostile(seed).decision(ROWS)))

@@ -83,11 +83,15 @@ class Editor:
 
     def _listen(self) -> None:
         stream = self._process.stdout
-        while header := stream.readline():
+        # The process may be killed while it writes, so the last message may be cut.
+        while (header := stream.readline()).endswith(b"\n"):
             length = int(header.split(b":")[1])
             while stream.readline().strip():
                 pass
-            self._heard(json.loads(stream.read(length)))
+            body = stream.read(length)
+            if len(body) < length:
+                return
+            self._heard(json.loads(body))
 
     def _heard(self, message: Mapping[str, Any]) -> None:
         method = message.get("method")

@@ -24,6 +24,9 @@ from gradegate.runner.run import Run
 from gradegate.structs import replace
 from support.flips import BAD, GOOD, case_in, suite
 
+# What they draw a thousand times, other tests reach once: to trace it would double its time.
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
+
 SEEDS = (11, 12, 13, 14, 15)
 SUITES, CASES, NOISE = 40, 100, 0.1  # suites of each seed
 ENDS = {Standing.PASS: "pass", Standing.FAIL: "fail"}
@@ -90,7 +93,6 @@ CELLS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_cells(cell, tmp_path):
     runs, broken, blocked, undecided, calls = CELLS[cell]
@@ -137,7 +139,6 @@ def chances_to_end(rate, prior):
     return undecided, failed
 
 
-@pytest.mark.slow
 def test_how_often_suites_with_20_runs_of_history_are_blocked_or_undecided():
     """The histories are drawn, what comes of them is exact. A case that fails less than 12 % of its asks decides nearly nothing."""
     draw, cases, mean = random.Random(1), 60_000, 0.06
@@ -170,7 +171,6 @@ def noticed(draw):
     return 101
 
 
-@pytest.mark.slow
 def test_a_case_that_gets_worse_slowly_is_noticed():
     for seed in SEEDS:
         draw = random.Random(seed)

@@ -20,7 +20,7 @@ _FORMS = {
     "commit": re.compile(r"[0-9A-Fa-f]{7,64}"),
 }
 
-_BEYOND_ASCII = re.compile(r"[^\n -~]+")
+_BEYOND_ASCII = re.compile(r"[^\t\n -~]+")
 
 
 class Document(FrozenStruct):
@@ -62,7 +62,7 @@ class Console(Document):
 
 
 def data_file(parts: Iterable[str]) -> Document:
-    """A file of JSON, of what an encoder has written: a character that a terminal would not show is escaped."""
+    """A file that programs read, as an encoder wrote it. A character that a terminal would not show is escaped as in JSON."""
     return Document(Escaped(_BEYOND_ASCII.sub(_escape_invisible, part)) for part in parts)
 
 
