@@ -3,14 +3,14 @@
 import pytest
 import yaml
 
-from gradegate.assertions.grading.conclusion import Bound, BoundSet
+from gradegate.assertions.grading.conclusion import BoundSet
 from gradegate.core.conversation import Transcript, Turn
 from gradegate.core.settings import Settings
 from gradegate.core.usage import Took, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.results.grades import Grade, Outcome
 from gradegate.runner.prepare import prepare
-from gradegate.runner.rows import failed, graded, missing_row, unanswered, ungraded, with_grades
+from gradegate.runner.rows import failed, graded, missing_row, unanswered, uncompared, with_grades
 from gradegate.runner.transforms import Untransformed, emptiness, of_assertion
 from gradegate.structs import replace
 from support.each import each
@@ -147,10 +147,18 @@ def test_what_a_budget_did_not_cover_is_as_if_it_had_not_been_asked(job):
     assert (blank.outcome, blank.output, blank.error, blank.undone, blank.took) == (ERROR, None, "not run", True, None)
     assert (blank.usage, blank.metadata, blank.score) == (Usage(), {}, None)
     assert all(grade.undone for grade in blank.grades)
-    judged = ungraded(job, row, "not run", lambda it: any(bound.models for bound in it.bounds))
-    assert [grade.outcome for grade in judged.grades] == [PASS, ERROR, ERROR, PASS]
-    assert (judged.outcome, judged.output, judged.usage) == (ERROR, "x y", row.usage)
-    assert [ungraded(job, row, "", lambda it: isinstance(it, Bound)).grades[n].outcome for n in range(4)] == [ERROR, PASS, ERROR, ERROR]
+
+
+def test_what_was_not_compared_is_undone_and_the_rest_stays(tmp_path):
+    grader = {"id": "openai:chat:fake", "config": {"apiKey": "k"}}
+    best = {"type": "select-best", "value": "the kindest"}
+    test = {"vars": {"q": "why?"}, "assert": [ASSERTIONS[1], best], "options": {"provider": grader}}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({"prompts": ["{{q}}", "Please: {{q}}"], "providers": ["echo"], "tests": [test]}))
+    job = prepare(Settings(configs=("c.yaml",), cwd=tmp_path)).plan.jobs[0]
+    row = graded(job, 0, answer(), grades(job, PASS, PASS, PASS, PASS))
+    left = uncompared(job, row, "not run")
+    assert [(grade.outcome, grade.undone) for grade in left.grades] == [(PASS, False)] * 3 + [(ERROR, True)]
+    assert (left.outcome, left.output, left.usage) == (ERROR, "x y", row.usage)
 
 
 # --- what graders see of an answer --------------------------------------------------------------------------------

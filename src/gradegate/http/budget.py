@@ -212,18 +212,6 @@ class Budget:
             self._stopped = True
             self._lock.notify_all()
 
-    @property
-    def calls_left(self) -> int:
-        """How many requests may still be sent, where that is limited; else 0."""
-        with self._lock:
-            return max(0, (self.limits.calls or 0) - self._calls)
-
-    @property
-    def out_of_calls(self) -> bool:
-        """Whether a request was not sent because all that may be had been."""
-        with self._lock:
-            return bool(self._why) and self._calls == self.limits.calls
-
     def report(self) -> BudgetReport:
         """What was allowed and what was used."""
         with self._lock:

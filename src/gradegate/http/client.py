@@ -80,6 +80,12 @@ def _error_of(answer: Response) -> JsonObject:
     return {}
 
 
+def _message_of(answer: Response) -> str:
+    """What a host says of an error, in brackets; empty if it says nothing."""
+    message = _error_of(answer).get("message")
+    return f" ({excerpt(str(message), 200)})" if message else ""
+
+
 @dataclass(eq=False)
 class Client:
     """Sends requests from any number of threads, to each host under one key at most ``slots`` at a time, at a pace that it bears.
@@ -335,8 +341,7 @@ class Client:
     ) -> None:
         """Raises ProviderError when a busy host will not take another call in time."""
         what = f"{answer.host} answered {answer.status}"
-        said = _error_of(answer).get("message")
-        said = f" ({excerpt(str(said), 200)})" if said else ""
+        said = _message_of(answer)
         cure = "ask for a higher limit there, or run fewer cases"
         if stalled > self.patience:
             why = f"{what} to every call for {stalled:,.0f} s{said}"
@@ -370,8 +375,7 @@ class Client:
 
 
 def _out_of_quota(answer: Response) -> ProviderError:
-    said = excerpt(str(_error_of(answer).get("message") or "no more words"), 200)
-    what = f"{answer.host} says that the quota of this key is used up ({said})"
+    what = f"{answer.host} says that the quota of this key is used up{_message_of(answer)}"
     return ProviderError(
         f"{what}: add credit or raise the limit there", Trouble.STATUS, status=TOO_MANY
     )

@@ -33,7 +33,7 @@ class Account(Readable):
     started: str = ""  # UTC, ISO 8601
     seconds: float = 0.0
     stopped: str = ""  # why it ended early
-    lost: tuple[Usage, Usage] = (NO_USAGE, NO_USAGE)  # of target and graders, for what no row has
+    lost: Usage = NO_USAGE  # of graders, for what no row has
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # of its cache, and of hosts that limited its calls
@@ -51,7 +51,7 @@ class Account(Readable):
             self,
             started=earlier.started or self.started,
             seconds=earlier.seconds + self.seconds,
-            lost=(earlier.lost[0] + self.lost[0], earlier.lost[1] + self.lost[1]),
+            lost=earlier.lost + self.lost,
             budget=budget,
             cache=cache or earlier.cache,
             problems=tuple(dict.fromkeys((*earlier.problems, *self.problems))),
@@ -98,10 +98,10 @@ class Gathered(FrozenStruct):
         """Everything, where ``why`` says that asking ended early."""
         rows = self.scheduler.end(why)
         every = (*rows, *self.others)
-        target = sum((row.usage for row in every), account.lost[0] + self.scheduler.lost_answers)
+        target = sum((row.usage for row in every), NO_USAGE)
         graders = sum(
             (grade.usage for row in every for grade in row.grades),
-            account.lost[1] + self.scheduler.unseen,
+            account.lost + self.scheduler.unseen,
         )
         plan = self.plan
         # Answers that were cut are graded, and every report says so; once for each place in a config.

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from gradegate.assertions.grading.bound import Binding, Bound
+from gradegate.assertions.grading.bound import Bound
 from gradegate.core.conversation import exchanges
 from gradegate.core.numbers import dollars, many, name_some
 from gradegate.core.policy import NO_LIMITS, Limits
@@ -156,16 +156,10 @@ def target_calls(job: Job) -> int:
     return len(job.case.turns) or 1
 
 
-def grader_calls(binding: Binding, exchanges: int = 1) -> int:
-    """Requests for the grades of one assertion on an answer of so many exchanges."""
-    return sum(_grading(bound, 0, {}, exchanges)[0] for bound in binding.bounds)
-
-
 def answer_calls(job: Job) -> int:
     """Requests for one answer and its grades."""
-    return target_calls(job) + sum(
-        grader_calls(binding, _exchanges(job)) for binding in job.assertions
-    )
+    exchanges = _exchanges(job)
+    return target_calls(job) + sum(_grading(it, 0, {}, exchanges)[0] for it in job.bounds)
 
 
 def _exchanges(job: Job) -> int:

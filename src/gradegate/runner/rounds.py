@@ -1,11 +1,9 @@
-"""What is asked next: runs of cases in rounds, and portions of work that the budget covers."""
+"""What is asked next: runs of cases, in rounds."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
 
 from gradegate.core.conversation import Transcript
 from gradegate.gate.case_runs import next_runs, whole
-from gradegate.http.budget import Budget
 from gradegate.planning.groups import groups
 from gradegate.planning.plan import Job, Plan, selected
 from gradegate.results.rows import Row
@@ -95,49 +93,3 @@ def by_job(answers: Iterable[tuple[Place, Row]]) -> dict[int, list[Row]]:
     for (index, _), row in sorted(answers, key=lambda answer: answer[0]):
         found.setdefault(index, []).append(row)
     return found
-
-
-T = TypeVar("T")
-MARGIN = 2  # times what is expected: a reply that cannot be read is asked for once more
-InThreads = Callable[
-    [Callable[[Any], None], Iterable[Any]], None
-]  # does the work for every item, several at once
-
-
-class Portions(FrozenStruct):
-    """Divides work by what is left of a budget's calls.
-
-    What is asked at once, in whatever order, takes the same calls in all. So only the portion in which the calls end
-    depends on threads, and what came of it counts for nothing. Portions get smaller towards the end, to lose little.
-    Without a limit of calls there is one portion.
-    """
-
-    budget: Budget
-    in_threads: InThreads
-
-    def work(
-        self,
-        do: Callable[[T], None],
-        items: Sequence[T],
-        calls: Callable[[T], int],
-        take_back: Callable[[Sequence[T]], None],
-    ) -> None:
-        """Do it for all items, in their order. ``calls`` says what one is expected to take.
-
-        ``take_back`` is given the portion in which the calls ended; later items are done as far as that takes none.
-        """
-        begun = 0
-        while begun < len(items):
-            ended, end = self.budget.out_of_calls, len(items)
-            if (
-                not ended and self.budget.limits.calls is not None
-            ):  # as far as the calls suffice, and at least one item
-                left, end = self.budget.calls_left, begun
-                while end < len(items) and (left := left - MARGIN * calls(items[end])) >= 0:
-                    end += 1
-                end = max(end, begun + 1)
-            portion = items[begun:end]
-            self.in_threads(do, portion)
-            begun = end
-            if self.budget.out_of_calls and not ended:
-                take_back(portion)

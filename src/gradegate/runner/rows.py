@@ -1,6 +1,6 @@
 """Rows of answers: graded, failed, missing, and those for calls that the budget did not cover."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding, BoundSet
@@ -117,9 +117,6 @@ def cut_off(job: Job, row: Row, why: str, spent: Usage) -> Row:
     return with_grades(job.case, row, grades)
 
 
-# --- where the calls of the budget end ----------------------------------------------------------------------------
-
-
 def unanswered(job: Job, row: Row, why: str) -> Row:
     """The row as if its target had not been asked any more."""
     grades = tuple(
@@ -142,17 +139,16 @@ def unanswered(job: Job, row: Row, why: str) -> Row:
     )
 
 
-def ungraded(job: Job, row: Row, why: str, which: Callable[[Binding], bool]) -> Row:
-    """The row as if none of the assertions that ``which`` takes had been graded any more; those of a set are taken one by one."""
-    sets = ((binding,) if isinstance(binding, BoundSet) else () for binding in job.assertions)
-    taken = [
-        which(it)
-        for whole, binding in zip(sets, job.assertions, strict=True)
-        for it in (*whole, *binding.bounds)
-    ]
+def uncompared(job: Job, row: Row, why: str) -> Row:
+    """The row as if its answer had not been compared with others."""
+    bindings: list[Binding] = []
+    for binding in job.assertions:
+        if isinstance(binding, BoundSet):  # its own grade stands before those of its members
+            bindings.append(binding)
+        bindings += binding.bounds
     grades = (
-        replace(undecided(grade, why, undone=True), usage=NO_USAGE) if cut else grade
-        for grade, cut in zip(row.grades, taken, strict=True)
+        undecided(grade, why, undone=True) if binding.compares else grade
+        for grade, binding in zip(row.grades, bindings, strict=True)
     )
     return with_grades(job.case, row, grades)
 

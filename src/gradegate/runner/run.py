@@ -22,13 +22,12 @@ from gradegate.results.run_result import RunResult
 from gradegate.runner import answers as converse
 from gradegate.runner import rows
 from gradegate.runner.conclusion import Account, Gathered
-from gradegate.runner.estimate import answer_calls, grader_calls, target_calls
+from gradegate.runner.estimate import answer_calls
 from gradegate.runner.grading import Answered, Occasions, compared, grades_of, guarded
 from gradegate.runner.reasks.base_regrade import Regrading
 from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.reasks.reask import Asking, Stopped
-from gradegate.runner.reasks.scheduler import in_portions
-from gradegate.runner.rounds import Asked, Place, Portions, Rounds
+from gradegate.runner.rounds import Asked, Place, Rounds
 from gradegate.sandbox import repository_code as programs
 from gradegate.structs import FrozenStruct, replace
 
@@ -78,12 +77,6 @@ class Run:
         self._missing_keys: frozenset[str] = frozenset()  # of what would have to be asked now
         self._askable = Askable(plan)
         self._rounds = Rounds(plan, self._take)
-        self._portions = Portions(client.budget, self._in_threads)
-        self._cut: list[Place] = []  # in the midst of which the budget's calls ended
-        self._lost: tuple[Usage, Usage] = (
-            NO_USAGE,
-            NO_USAGE,
-        )  # what target and graders took and no row has
         self._labels: list[LabelAsk] = []
         self._label_usages: list[Usage] = []
         self._gathered: Gathered | None = None
@@ -104,7 +97,7 @@ class Run:
         def ask() -> None:
             self._rounds.answers()
             self._gathered = self._gather()
-            self._gathered.scheduler.run(self._portions, self._no_more)
+            self._gathered.scheduler.run(self._no_more)
             rules = (
                 decide(self._gathered.result("", self._account()), self._plan.policies).rules
                 if self._plan.labels
@@ -163,21 +156,15 @@ class Run:
             self._missing_keys |= self._missing_keys_of((job.target, *grading_models(job)))
         if left and not self._missing_keys:
 
-            def calls(chain: Sequence[Place]) -> int:
+            def count_calls(chain: Sequence[Place]) -> int:
                 return sum(answer_calls(jobs[index]) for index, _ in chain)
 
-            def calls_to_compare(group: Sequence[Place]) -> int:
-                return sum(
-                    grader_calls(binding)
-                    for binding in jobs[group[0][0]].assertions
-                    if binding.compares
-                )
-
             chains = converse.chains(jobs, left)
-            # The longest first, so that no thread is left alone with one. Where calls may end, the plan says which come first.
-            if self._plan.concurrency > 1 and self._client.budget.limits.calls is None:
-                chains = sorted(chains, key=calls, reverse=True)
-            self._portions.work(self._answer_chain, chains, calls, self._take_back)
+            if (
+                self._plan.concurrency > 1
+            ):  # the longest first, so that no thread is left alone with one
+                chains.sort(key=count_calls, reverse=True)
+            self._in_threads(self._answer_chain, chains)
             # Nothing is compared where an answer is missing.
             groups = [group for group in self._groups if group[0] not in self._compared]
             whole = [
@@ -185,7 +172,7 @@ class Run:
                 for group in groups
                 if all((it := answers.get(place)) and it.transcript for place in group)
             ]
-            self._portions.work(self._compare, whole, calls_to_compare, self._take_back_comparisons)
+            self._in_threads(self._compare, whole)
         why = (
             f"not run: the run was {self._stopped}"
             if self._stopped
@@ -217,7 +204,7 @@ class Run:
             started=self._started.isoformat(timespec="seconds"),
             seconds=time.monotonic() - self._clock,
             stopped=self._stopped,
-            lost=(self._lost[0], sum(self._label_usages, self._lost[1])),
+            lost=sum(self._label_usages, NO_USAGE),
             budget=self._client.budget.report(),
             cache=replies.report() if replies else None,
             problems=(
@@ -243,7 +230,7 @@ class Run:
         answers = self._rounds.answers()
         return Gathered.of(self._plan, self._askable, answers, self._rounds, self._pursue)
 
-    def _pursue(self, askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
+    def _pursue(self, askings: Sequence[Asking], stopped: Stopped) -> None:
         """Re-ask, except for what this job cannot re-ask: it lacks the key, or a secret of the text is hidden."""
         possible = []
         for asking in askings:
@@ -254,7 +241,7 @@ class Run:
             else:
                 self._missing_keys |= self._missing_keys_of(asking.providers)
                 possible.append(asking)
-        in_portions(possible, portions, stopped)
+        self._in_threads(lambda asking: asking.pursue(stopped), possible)
 
     def _missing_keys_of(self, providers: Iterable[Provider]) -> frozenset[str]:
         """The variables that these providers need and this job does not have."""
@@ -281,7 +268,6 @@ class Run:
     def _answer_chain(self, chain: Sequence[Place]) -> None:
         memory, undone = converse.Memory(), False
         for place in chain:
-            ended = self._client.budget.out_of_calls
             answer = self._asked(*place, memory)
             if self._stopped:
                 job = answer.job or self._plan.jobs[place[0]]
@@ -298,8 +284,6 @@ class Run:
                 )
                 answer = replace(answer, row=replace(answer.row, grades=grades, undone=True))
             undone = undone or answer.row.undone
-            if self._client.budget.out_of_calls and not ended:
-                self._cut.append(place)
             self._answers[place] = answer
             self._watch(answer.row)
 
@@ -318,50 +302,22 @@ class Run:
         kept = again or any(binding.compares for binding in job.assertions)
         return Asked(row, answer if kept else None, None if job is planned else job, known)
 
-    # --- where the calls of the budget end ------------------------------------------------------------------------
-
-    # Which answers and grades got the last calls is chance: what these took is on the account of the run and not on theirs.
-
-    def _take_back(self, chains: Sequence[Sequence[Place]]) -> None:
-        """Which of its answers were cut is chance; of a chain that was alone, the one that was."""
-        why = f"not run: {self._no_more()}"
-        for place in (
-            self._cut if len(chains) == 1 else [place for chain in chains for place in chain]
-        ):
-            job, asked = self._plan.jobs[place[0]], self._answers[place]
-            if target_calls(job):
-                self._put(place, Asked(rows.unanswered(job, asked.row, why)))
-            else:
-                self._put(place, replace(asked, row=rows.ungraded(job, asked.row, why, rows.asks)))
-
-    def _put(self, place: Place, asked: Asked) -> None:
-        """Take this in place of what was there; what that took is on the account of the run from here on."""
-        before, after = self._answers[place].row, asked.row
-        target = before.usage if before.usage != after.usage else NO_USAGE
-        pairs = zip(before.grades, after.grades, strict=True)
-        graders = sum((old.usage for old, new in pairs if old.usage != new.usage), NO_USAGE)
-        self._lost = self._lost[0] + target, self._lost[1] + graders
-        self._answers[place] = asked
-
-    def _take_back_comparisons(self, groups: Sequence[Sequence[Place]]) -> None:
-        why = f"not run: {self._no_more()}"
-        for place in (place for group in groups for place in group):
-            if (asked := self._answers.get(place)) and asked.transcript:
-                row = rows.ungraded(
-                    self._plan.jobs[place[0]], asked.row, why, lambda it: it.compares
-                )
-                self._put(place, replace(asked, row=row))
-
     # --- comparisons ------------------------------------------------------------------------------------------
 
     def _leave_uncompared(self) -> None:
         """What was not compared since the run ended, or one of the answers is undone, is undone as well."""
-        left = [group for group in self._groups if group[0] not in self._compared]
-        answers = [*self._answers.items()]  # threads that are late still add to them
-        undone = {place for place, answer in answers if answer.row.undone}
-        self._take_back_comparisons(
-            [group for group in left if self._stopped or not undone.isdisjoint(group)]
-        )
+        why = f"not run: {self._no_more()}"
+        answers = dict(self._answers)  # threads that are late still add to them
+        undone = {place for place, answer in answers.items() if answer.row.undone}
+        for group in self._groups:
+            ends_early = self._stopped or not undone.isdisjoint(group)
+            if group[0] in self._compared or not ends_early:
+                continue
+            for place in group:
+                asked = answers.get(place)
+                if asked and asked.transcript:
+                    row = rows.uncompared(self._plan.jobs[place[0]], asked.row, why)
+                    self._answers[place] = replace(asked, row=row)
 
     def _compare(self, group: Sequence[Place]) -> None:
         answers = [self._answers[place] for place in group]
@@ -375,5 +331,5 @@ class Run:
             found = compared(compare)
         for place, answer, row in zip(group, answers, found, strict=True):
             self._answers[place] = replace(answer, row=row)
-        if not self._stopped:  # else it is taken back, with what it took
+        if not self._stopped:  # else it counts for nothing
             self._compared.add(group[0])

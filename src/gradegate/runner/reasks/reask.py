@@ -38,17 +38,15 @@ class Asking(Struct):
     priors: Mapping[int, Prior] = {}  # of grades with a history that is used
     answers: list[str] = []  # the new ones
     usages: list[Usage] = []  # the target's, of these
-    lost_answers: Usage = NO_USAGE  # the target's, of answers that came to nothing
     lost: Usage = NO_USAGE  # the graders', of asks that came to nothing
     _times: int = 0
-    _last: list[int] = []  # where the last time gave an ask
 
     def pursue(self, stopped: Stopped) -> None:
         """Ask until every grade stands, or it is stopped."""
         while self.open and not stopped():
-            self.ask(stopped)
+            self._ask_once(stopped)
 
-    def ask(self, stopped: Stopped) -> None:
+    def _ask_once(self, stopped: Stopped) -> None:
         """Ask for every grade once more that does not stand; what is cut off then is no ask."""
         self._times, places = self._times + 1, self.open
         answer: Transcript | Exception = self.transcript
@@ -65,26 +63,17 @@ class Asking(Struct):
                 heard.output if isinstance(heard, Transcript) else f"(no answer: {heard})"
             )
             self.usages.append(memory.spent)
-        self._last = []
         for place, grade in zip(places, grades, strict=True):
             if cut and grade.has_error:
                 self.lost += grade.usage
             else:
                 self.asks[place].append(grade)
-                self._last.append(place)
 
     def fail(self, why: str) -> None:
         """Let every open grade be an error that nobody can re-ask."""
         for place in self.open:
             while self.standing(place) is Standing.OPEN:
                 self.asks[place].append(error(self.bounds[place], why, NO_USAGE))
-
-    def take_back(self) -> None:
-        """Let what was asked last count for nothing, beside what it took."""
-        for place in self._last:
-            self.lost += self.asks[place].pop().usage
-        self._last = []
-        self.lost_answers += self.usages.pop() if self.usages else NO_USAGE
 
     @property
     def open(self) -> list[int]:
@@ -98,13 +87,6 @@ class Asking(Struct):
             yield self.job.target
         for bound in self.bounds.values():
             yield from bound.models.values()
-
-    @property
-    def calls(self) -> int:
-        """How many requests asking once more takes, if it takes as many as the first time."""
-        firsts = [self.asks[place][0].usage for place in self.open]
-        target = (len(self.job.case.turns) or 1) if self.anew else 0
-        return target + sum(max(1, usage.calls + usage.cached) for usage in firsts)
 
     def standing(self, place: int) -> Standing:
         """Where the grade at a position stands."""

@@ -22,13 +22,12 @@ from gradegate.runner.reasks.base_regrade import OLD_LEAD, Beside, Regrading, Re
 from gradegate.runner.reasks.eligible import Askable, mode_of
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.reask import Asking, Stopped
-from gradegate.runner.rounds import Place, Portions, Rounds, by_job
+from gradegate.runner.rounds import Place, Rounds, by_job
 from gradegate.runner.rows import with_grades
 from gradegate.structs import FrozenStruct, Struct, replace
 
-Pursue = Callable[
-    [Sequence[Asking], Portions, Stopped], None
-]  # brings askings to their end, or as far as it can
+# Brings askings to their end, or as far as it can
+Pursue = Callable[[Sequence[Asking], Stopped], None]
 
 
 class Answer(FrozenStruct):
@@ -58,7 +57,6 @@ class Scheduler(Struct):
     beside: Beside | None  # the base, where there is one, or a rule that asks for it
     pursue: Pursue
     rounds: Rounds  # of cases that re-asks may unsettle
-    lost_answers: Usage = NO_USAGE  # what targets took for answers that came to nothing
     _answers: list[Answer] = []
     _cases: dict[Place, list[int]] = {}  # the answers of what is decided together
     _regradings: list[tuple[int, Regrading]] = []  # of the base's answers, that go on now
@@ -88,22 +86,22 @@ class Scheduler(Struct):
         """Keep a row in place of the one that was there."""
         self._answers[number] = replace(self._answers[number], row=row)
 
-    def run(self, portions: Portions, stopped: Stopped) -> None:
+    def run(self, stopped: Stopped) -> None:
         """Ask until no rule can change, or it is stopped."""
         waves = self._waves()
         while not stopped() and (wave := waves.next()):
-            for number in self._ask(wave, portions, stopped):
+            for number in self._ask(wave, stopped):
                 waves.update(number, self._opened(number))
         if not stopped():  # no rule needs it: those that read the report do
-            self._ask(waves.last(), portions, stopped)
+            self._ask(waves.last(), stopped)
 
-    def _ask(self, wave: Iterable[GradePlace], portions: Portions, stopped: Stopped) -> list[int]:
+    def _ask(self, wave: Iterable[GradePlace], stopped: Stopped) -> list[int]:
         """Ask the grades of one wave until they stand, and make the runs that this takes; gives the numbers of the cases."""
         self._wave = list(self._asking(wave))
-        self.pursue([asking for _, asking in self._wave], portions, stopped)
+        self.pursue([asking for _, asking in self._wave], stopped)
         numbers = sorted(set(self._settle()))  # an answer may have been asked again in two ways
         self._go_on()
-        self._regrade(numbers, portions, stopped)
+        self._regrade(numbers, stopped)
         return sorted({self._cases[self._answers[number].case][0] for number in numbers})
 
     def _go_on(self) -> None:
@@ -222,7 +220,6 @@ class Scheduler(Struct):
             row = self._answers[number].row
             self._put(number, replace(row, usage=sum(asking.usages, row.usage)))
             self._lost += asking.lost
-            self.lost_answers += asking.lost_answers
             self._wave.pop()
             numbers.append(number)
         return numbers
@@ -299,7 +296,7 @@ class Scheduler(Struct):
 
     # --- the base ---------------------------------------------------------------------------------------------
 
-    def _regrade(self, numbers: Iterable[int], portions: Portions, stopped: Stopped) -> None:
+    def _regrade(self, numbers: Iterable[int], stopped: Stopped) -> None:
         """Have the base's answers graded again where a failure was confirmed, and say what that makes of it."""
         if self.beside is None:
             return
@@ -317,7 +314,7 @@ class Scheduler(Struct):
             ):
                 self._regradings.append((number, regrading))
                 pending |= {(answer.case, place) for place in regrading.bounds}
-        self.pursue([regrading for _, regrading in self._regradings], portions, stopped)
+        self.pursue([regrading for _, regrading in self._regradings], stopped)
         self._regraded()
         self._state(run for number in numbers for run in self._cases[self._answers[number].case])
 
@@ -402,19 +399,4 @@ class Scheduler(Struct):
             for number in sorted(self._seen)
             for grade in self._answers[number].row.grades
             if grade.votes
-        )
-
-
-def in_portions(askings: Sequence[Asking], portions: Portions, stopped: Stopped) -> None:
-    """Ask until all grades stand, or it is stopped; where calls are limited, for all in turn, so that none takes them all."""
-    if portions.budget.limits.calls is None:
-        portions.in_threads(lambda asking: asking.pursue(stopped), askings)
-
-    def take_back(cut: Iterable[Asking]) -> None:
-        for asking in cut:
-            asking.take_back()
-
-    while not stopped() and (open_ := [asking for asking in askings if asking.open]):
-        portions.work(
-            lambda asking: asking.ask(stopped), open_, lambda asking: asking.calls, take_back
         )

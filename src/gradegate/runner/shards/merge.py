@@ -173,10 +173,7 @@ class ShardParts(Struct):
         return Account(
             started=min((it.started for it in accounts), default=""),
             seconds=max((it.seconds for it in accounts), default=0.0),
-            lost=(
-                sum((it.lost[0] for it in accounts), NO_USAGE),
-                sum((it.lost[1] for it in accounts), NO_USAGE),
-            ),
+            lost=sum((it.lost for it in accounts), NO_USAGE),
             budget=BudgetReport(used_up=f"{used_up} of a shard" if used_up else ""),
             cache=reduce(add, caches) if caches else None,
             problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
@@ -189,7 +186,7 @@ class ShardParts(Struct):
         budgets = [record.account.budget for record in self.accounts if record.account.budget]
         rows = [answer.row for answer in self.answers.values()]
         usages = [
-            *(usage for record in self.accounts for usage in record.account.lost),
+            *(record.account.lost for record in self.accounts),
             *(row.usage for row in rows),
             *(grade.usage for row in rows for grade in row.grades),
         ]
