@@ -15,22 +15,22 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_735,
+    "cli": 16_798,
     "assertions": 41_307,
     "config": 29_201,
     "core": 10_100,
     "files": 13_800,
     "gate": 23_200,
     "github": 13_400,
-    "http": 7_990,
+    "http": 10_910,
     "planning": 33_800,
     "providers": 42_440,
     "recordings": 10_200,
     "reports": 30_300,
     "results": 12_350,
-    "runner": 39_650,
+    "runner": 38_500,
     "sandbox": 11_700,
-    "security": 8_910,
+    "security": 8_941,
     "templating": 20_700,
     "root": 2_500,
 }

@@ -59,8 +59,8 @@ class Pace:
         self._accepted_rate = math.inf  # calls a second that the host took before its last refusal
         self._growth_seconds = SHORTEST_GROWTH  # until the rate is back at that
         self._paced_seconds = 0.0  # since the last pause
-        self._next = -math.inf  # when the pace lets the next call leave
-        self._last = -math.inf  # when the last one left
+        # When the pace lets the next call leave, and when the last one left
+        self._next = self._last = -math.inf
         # When calls left that were not refused, within ``REMEMBERED`` seconds
         self._departures = deque[float]()
         self._refused_at = -math.inf
@@ -230,9 +230,8 @@ class Lane:
         self._changed = threading.Condition()
         self.has_succeeded = False
         self._closed: ProviderError | None = None
-        # When the host began to refuse, or the first pause that it announced ended
-        self._waits_since = math.inf
-        self._lost_since = math.inf
+        # When the host began to refuse, or the first pause that it announced ended; and when it was lost
+        self._waits_since = self._lost_since = math.inf
         self._first = self._last_success = math.nan  # when calls left
         self._successes = self._waited = self._refused = 0
 

@@ -19,7 +19,6 @@ from gradegate.structs import FrozenStruct
 CHARACTERS = 4  # of a token
 ANSWER, VERDICT, PROMPT = 300, 150, 400
 NAMED = 5  # models, before the rest is only counted
-LONG = 120  # seconds, which are shown as minutes
 
 
 class Estimate(FrozenStruct):
@@ -128,7 +127,7 @@ def said(found: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.0) -> Iter
         yield cost
     if rate:
         seconds = (found.target + found.grader + found.expected) / rate
-        shown = f"{seconds:.0f} s" if seconds < LONG else f"{seconds / 60:.0f} min"
+        shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
         yield f"time: about {shown} at the {rate:.2g} calls a second of the last run"
     if limits == NO_LIMITS:
         return

@@ -310,8 +310,9 @@ class Run:
         answers = dict(self._answers)  # threads that are late still add to them
         undone = {place for place, answer in answers.items() if answer.row.undone}
         for group in self._groups:
-            ends_early = self._stopped or not undone.isdisjoint(group)
-            if group[0] in self._compared or not ends_early:
+            if group[0] in self._compared:
+                continue
+            if not self._stopped and undone.isdisjoint(group):
                 continue
             for place in group:
                 asked = answers.get(place)
