@@ -142,18 +142,16 @@ def _next(bound: ast.expr | None, default: int = 1) -> ast.expr:
 
 
 def steps(module: Path) -> list[list[str]]:
-    """The tests that concern a module, the nearest first."""
+    """The tests that concern a module, the nearest first. Modules share the last step, whose tests without any change run once."""
     package = module.relative_to(PACKAGE).parent
     of_command = [str(Path("tests", name)) for name in OF_COMMAND]
     if not package.parts:  # errors, registry, structs: only the tests of the command reach them
         return [of_command]
 
     top = package.parts[0]
-    folders = [str(Path("tests", name)) for name in [top, *TESTED_BY.get(top, [])]]
-    nearest = Path("tests", package)
-    if not (ROOT / nearest).exists():
-        return [[*folders, *of_command]]
-    return [[str(nearest)], [*folders, *of_command]]
+    folders = [Path("tests", package), Path("tests", top)]
+    near = [[str(folder)] for folder in dict.fromkeys(folders) if (ROOT / folder).exists()]
+    return [*near, [*(str(Path("tests", name)) for name in TESTED_BY.get(top, [])), *of_command]]
 
 
 def failure(copy: Path, tests: Sequence[str], limit: float | None = None) -> str:

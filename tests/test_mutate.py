@@ -30,10 +30,10 @@ def test_every_change_of_the_package_is_python_and_a_seed_draws_the_same():
 
 
 def test_the_tests_of_a_module_are_those_of_its_folder_then_the_whole():
-    near, far = mutate.steps(Path("src/gradegate/assertions/judge/reply.py"))
-    assert near == ["tests/assertions/judge"]
-    assert far[:2] == ["tests/assertions", "tests/runner"]
-    assert "tests/test_cli.py" in far
+    *near, far = mutate.steps(Path("src/gradegate/assertions/judge/reply.py"))
+    assert near == [["tests/assertions/judge"], ["tests/assertions"]]
+    assert far == mutate.steps(Path("src/gradegate/gate/rules.py"))[-1]
+    assert far[:2] == ["tests/runner", "tests/test_cli.py"]
     assert mutate.steps(Path("src/gradegate/errors.py"))[0][0].startswith("tests/test_")
 
 

@@ -40,3 +40,20 @@ def test_every_task_runs_and_the_first_error_in_order_is_raised():
     with pytest.raises(ValueError, match="first"):
         gather([lambda: done.append("ok"), fails("first"), fails("second"), lambda: done.append("ok")])
     assert sorted(done) == ["first", "ok", "ok", "second"]
+
+
+def test_its_threads_are_traced_as_those_of_threading_are():
+    traced: set[int] = set()
+    barrier = threading.Barrier(2)
+
+    def work() -> int:
+        barrier.wait()
+        return threading.get_ident()
+
+    before = threading.gettrace()
+    threading.settrace(lambda *_: traced.add(threading.get_ident()))
+    try:
+        threads = gather([work, work])
+    finally:
+        threading.settrace(before)
+    assert traced == {*threads} - {threading.get_ident()}

@@ -1,6 +1,7 @@
 """Threads that do one kind of work together: each takes one item after another, and any of them may never begin."""
 
 import _thread
+import sys
 import threading
 import time
 from collections import deque
@@ -60,6 +61,7 @@ class Crew(Generic[T]):
             raise self._error
 
     def _run(self) -> None:
+        sys.settrace(threading.gettrace())  # as Thread does, for debuggers and coverage
         with self._changed:
             self.busy += 1
         try:
@@ -75,8 +77,8 @@ class Crew(Generic[T]):
 
 def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """The results in order. Every task is run to its end; then the first exception in order is raised."""
-    results: dict[int, T] = {}
-    errors: dict[int, Exception] = {}
+    results = dict[int, T]()
+    errors = dict[int, Exception]()
 
     def run(numbered: tuple[int, Callable[[], T]]) -> None:
         number, task = numbered
