@@ -326,6 +326,30 @@ def test_a_host_that_takes_no_more_ends_all_calls_with_one_message(llm: FakeLlm,
     assert len(llm.requests) == asked
 
 
+def test_a_request_that_a_host_refuses_while_it_does_others_ends_and_they_go_on(llm: FakeLlm):
+    llm.reply = lambda path, body: (503, {}) if body["q"] == "poison" else (200, {})
+    tool = patient()
+
+    def ask(question: str) -> int:
+        return tool.send("POST", llm.base, headers={}, body={"q": question}).status
+
+    assert ask("fine") == 200
+    is_over = threading.Event()
+    others: list[int] = []
+
+    def ask_others() -> None:
+        while not is_over.is_set():
+            others.append(ask("fine"))
+
+    thread = threading.Thread(target=ask_others)
+    thread.start()
+    assert ask("poison") == 503
+    is_over.set()
+    thread.join(PATIENCE)
+    assert {*others} == {200}
+    assert ask("fine") == 200
+
+
 def test_a_host_that_is_away_for_a_while_costs_no_case():
     """It answers, goes away for two seconds, and answers again."""
     listener = socket.create_server(("127.0.0.1", 0))

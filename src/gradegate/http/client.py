@@ -264,6 +264,7 @@ class Client:
         pause = self.first_pause
         # A host that failed every call is asked once a call
         left = 0 if self._dead[ask.host] >= DEAD_AFTER else self.retries
+        successes = lane.successes
         while True:
             departure = lane.enter(lambda: self.budget.take(model))
             started = time.monotonic()
@@ -285,6 +286,16 @@ class Client:
                 announced = None
                 is_settled = self._settle_failure(answer, departure, lane, model)
             if not is_settled:
+                # While a host does other requests, it is not busy: this one is what it refuses.
+                if (
+                    isinstance(answer, Response)
+                    and answer.status != TOO_MANY
+                    and lane.successes > successes
+                ):
+                    successes = lane.successes
+                    left -= 1
+                    if left < 0:
+                        return answer
                 continue
             seconds_to_wait = pause * random.uniform(0.5, 1.0) if announced is None else announced
             if left <= 0 or seconds_to_wait >= seconds or _is_final(answer):
@@ -310,7 +321,7 @@ class Client:
         """
         if response.status in BUSY and not _is_out_of_quota(response):
             self.budget.give_back(model)
-            if self.patience and (response.status == TOO_MANY or lane.has_succeeded):
+            if self.patience and (response.status == TOO_MANY or lane.successes):
                 stalled = lane.refused(departure, announced)
                 self._check_progress(lane, response, announced or 0.0, stalled)
                 return False
@@ -328,7 +339,7 @@ class Client:
     ) -> bool:
         """The same for a request without a response. False where the host may come back. Raises the error where it does not."""
         self.budget.spend(NO_USAGE, model=model)
-        if error.trouble is not Trouble.UNREACHABLE or not lane.has_succeeded or not self.patience:
+        if error.trouble is not Trouble.UNREACHABLE or not lane.successes or not self.patience:
             lane.ended()
             return True
         if lane.lost(departure) >= self.timeout:
@@ -351,7 +362,8 @@ class Client:
             why = f"{what} and asks to wait {announced:,.0f} s, longer than the budget lasts{said}"
         else:
             return
-        raise lane.close(ProviderError(f"{why}: {cure}", Trouble.STATUS, status=answer.status))
+        error = ProviderError(f"{why}: {cure}", Trouble.STATUS, status=answer.status)
+        raise lane.close(error) if answer.status == TOO_MANY else error
 
     def _try(self, ask: Ask, deadline: float) -> Response | ProviderError:
         """The response, or why there is none."""

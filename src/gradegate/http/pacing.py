@@ -228,12 +228,12 @@ class Lane:
         self._clock = clock
         self._turn = threading.Lock()  # of the call that leaves next
         self._changed = threading.Condition()
-        self.has_succeeded = False
         self._closed: ProviderError | None = None
         # When the host began to refuse, or the first pause that it announced ended; and when it was lost
         self._waits_since = self._lost_since = math.inf
         self._first = self._last_success = math.nan  # when calls left
-        self._successes = self._waited = self._refused = 0
+        self.successes = 0  # calls that the host did
+        self._waited = self._refused = 0
 
     def enter(self, prepare: Callable[[], None]) -> float:
         """Wait for a turn, ``prepare`` and leave; return when that was. Raises ProviderError when the run is stopped."""
@@ -270,8 +270,7 @@ class Lane:
             if limit:
                 self._pace.announce(departure, now, limit.calls, limit.seconds)
             self._waits_since = self._lost_since = math.inf
-            self.has_succeeded = self.has_succeeded or succeeded
-            self._successes += succeeded
+            self.successes += succeeded
             self._last_success = departure
             self._changed.notify_all()
 
@@ -318,6 +317,6 @@ class Lane:
         seconds = self._last_success - self._first
         if not self._refused or not seconds > 0:
             return ""
-        rate = self._successes / seconds
+        rate = self.successes / seconds
         allowed = f"{rate:.0f} calls a second" if rate >= 2 else f"{rate * 60:.0f} calls a minute"
         return f"{self._host} allowed about {allowed}; {many(self._waited, 'call')} waited"
