@@ -9,7 +9,7 @@ def config(llm, number=12, **keys):
     return {"prompts": ["a {{n}}"], "providers": [llm.spec()], "tests": tests, **keys}
 
 
-@each(("arguments", "configured", "most"), [(["-j", "1"], None, 1), (["-j", "2"], 50, 2), ([], 3, 3), ([], None, 4)])
+@each(("arguments", "configured", "most"), [(["-j", "1"], None, 1), (["-j", "2"], 50, 2), ([], 3, 3), ([], None, 8)])
 def test_so_many_calls_are_in_flight_and_no_more(gate, llm, arguments, configured, most):
     llm.latency, llm.together = 0.05, most
     options = {"evaluateOptions": {"maxConcurrency": configured}} if configured else {}
