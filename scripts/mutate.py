@@ -4,8 +4,8 @@ Own code, because the kept libraries solve another problem. cosmic-ray and mutmu
 session of them; neither draws a seeded sample nor fails below a share, cosmic-ray runs one command for all modules, and
 mutmut first runs the whole suite to learn which test calls which function. Either needs a selection like this one around it.
 
-Tests run in two steps, so that most changes are noticed in seconds: the folder that mirrors the changed module, then the
-packages that use it and the tests of the whole command. Tests that start ``python -I`` see the installed
+Tests run in steps, so that most changes are noticed in seconds: the folder that mirrors the changed module, then the one of
+its top package, then the packages that use it and the tests of the whole command. Tests that start ``python -I`` see the installed
 package, not the copy; they cannot notice a change.
 """
 
@@ -142,7 +142,7 @@ def _next(bound: ast.expr | None, default: int = 1) -> ast.expr:
 
 
 def steps(module: Path) -> list[list[str]]:
-    """The tests that concern a module, the nearest first. Modules share the last step, whose tests without any change run once."""
+    """The tests that concern a module, the nearest first. Most modules have the same last step."""
     package = module.relative_to(PACKAGE).parent
     of_command = [str(Path("tests", name)) for name in OF_COMMAND]
     if not package.parts:  # errors, registry, structs: only the tests of the command reach them

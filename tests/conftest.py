@@ -21,7 +21,7 @@ os.environ.pop("GITHUB_ACTIONS", None)
 settings.register_profile("short", deadline=None, max_examples=10, derandomize=bool(os.environ.get("CI")))
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("short")
-# With tests that take more than five minutes at night, so they begin first
+# Files with tests that take more than five minutes at night
 LONGEST = ("test_history_cells.py", "test_hostile.py", "test_named.py", "test_schema.py", "test_merged.py")
 
 
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
-    # No worker is left alone with a long test at the end.
+    # The longest begin first, so that no worker is left alone with one at the end.
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 

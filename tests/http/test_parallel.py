@@ -4,6 +4,7 @@ import time
 import pytest
 
 from gradegate.http.crew import MOST, gather
+from support.patience import PATIENCE
 
 
 def test_results_stand_in_order_however_many_there_are():
@@ -47,7 +48,7 @@ def test_its_threads_are_traced_as_those_of_threading_are():
     barrier = threading.Barrier(2)
 
     def work() -> int:
-        barrier.wait()
+        barrier.wait(PATIENCE)
         return threading.get_ident()
 
     before = threading.gettrace()
