@@ -187,11 +187,8 @@ class Budget:
     @property
     def seconds_left(self) -> float:
         """Until the run must end; infinite without a limit."""
-        return (self.limits.seconds or math.inf) - self._seconds_taken
-
-    @property
-    def _seconds_taken(self) -> float:
-        return time.monotonic() - self._started if self._started is not None else 0.0
+        taken = time.monotonic() - self._started if self._started is not None else 0.0
+        return (self.limits.seconds or math.inf) - taken
 
     def spend(self, usage: Usage, ended: int = 1, model: Hashable = None) -> None:
         """So many requests have ended, and cost that: nothing without a reply. A price that is not known ends a budget of dollars."""
@@ -238,6 +235,6 @@ class Budget:
             return dollars(limits.usd) + (
                 " (the price of a reply is unknown)" if self._unknown else ""
             )
-        if limits.seconds is not None and self._seconds_taken >= limits.seconds:
+        if limits.seconds and self.seconds_left <= 0:
             return f"{limits.seconds:g} {'second' if limits.seconds == 1 else 'seconds'}"
         return ""

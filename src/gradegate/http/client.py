@@ -26,7 +26,7 @@ from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
 from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
-from gradegate.http.pacing import Lane, Pace
+from gradegate.http.pacing import FIRST_PAUSE, Lane, Pace
 from gradegate.http.rate_limits import announced_pause, quota
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.http.tokens import Minted, Tokens
@@ -66,10 +66,10 @@ def passes(answer: Response) -> bool:
 
 
 def _is_out_of_quota(answer: Response) -> bool:
-    if answer.status != TOO_MANY:
-        return False
     error = _error_of(answer)
-    return bool(HOPELESS & {str(error.get("code")), str(error.get("type"))})
+    return answer.status == TOO_MANY and bool(
+        HOPELESS & {str(error.get("code")), str(error.get("type"))}
+    )
 
 
 def _error_of(answer: Response) -> JsonObject:
@@ -99,7 +99,7 @@ class Client:
     retries: int = RETRIES
     slots: int = 64
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
-    first_pause: float = 0.5
+    first_pause: float = FIRST_PAUSE
     ramps: bool = False  # whether calls to a host that is no vendor's begin with a few at a time
     patience: float = 0.0
     guard: Guard = Guard()
@@ -353,7 +353,6 @@ class Client:
         """Raises ProviderError when a busy host will not take another call in time."""
         what = f"{answer.host} answered {answer.status}"
         said = _message_of(answer)
-        cure = "ask for a higher limit there, or run fewer cases"
         if stalled > self.patience:
             why = f"{what} to every call for {stalled:,.0f} s{said}"
         elif announced > self.patience:
@@ -362,7 +361,11 @@ class Client:
             why = f"{what} and asks to wait {announced:,.0f} s, longer than the budget lasts{said}"
         else:
             return
-        error = ProviderError(f"{why}: {cure}", Trouble.STATUS, status=answer.status)
+        error = ProviderError(
+            f"{why}: ask for a higher limit there, or run fewer cases",
+            Trouble.STATUS,
+            status=answer.status,
+        )
         raise lane.close(error) if answer.status == TOO_MANY else error
 
     def _try(self, ask: Ask, deadline: float) -> Response | ProviderError:

@@ -112,10 +112,6 @@ class Pace:
             self.refusals = 0
         self._learn_latency(latency)
 
-    def fail(self) -> None:
-        """A call ended without an answer that says anything about the pace."""
-        self.in_flight -= 1
-
     def announce(self, departure: float, now: float, calls: int, seconds: float) -> None:
         """The host said, when a call arrived, how many more it takes within so many seconds. Once it refused one, its refusals count."""
         if self._accepted_rate < math.inf:
@@ -277,7 +273,7 @@ class Lane:
     def ended(self) -> None:
         """A call ended without an answer that says anything about the pace."""
         with self._changed:
-            self._pace.fail()
+            self._pace.in_flight -= 1
             self._changed.notify_all()
 
     def refused(self, departure: float, announced: float | None) -> float:

@@ -21,11 +21,8 @@ def announced_pause(headers: Mapping[str, str]) -> float | None:
 
     ``retry-after-ms`` has milliseconds, ``Retry-After`` seconds or a date (RFC 9110 section 10.2.3).
     """
-    milliseconds = headers.get("retry-after-ms", "")
-    with suppress(ValueError):
-        seconds = float(milliseconds) / 1000
-        return seconds if 0 <= seconds < math.inf else None
-    return _seconds(headers.get("retry-after", ""))
+    seconds = _seconds(headers.get("retry-after-ms", "") + "ms")
+    return _seconds(headers.get("retry-after", "")) if seconds is None else seconds
 
 
 def quota(headers: Mapping[str, str]) -> Quota | None:

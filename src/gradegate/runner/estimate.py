@@ -103,7 +103,7 @@ def estimate(plan: Plan) -> Estimate:
 
 
 def said(found: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.0) -> Iterator[str]:
-    """The estimate, a line each, beside what the run may take. ``rate`` is calls a second of an earlier run, 0 if unknown."""
+    """The estimate, a line each, beside what the run may take. ``rate``: calls a second of an earlier run, or 0."""
     for kind, calls, fewest in (
         ("target", found.target, found.fewest[0]),
         ("grader", found.grader, found.fewest[1]),

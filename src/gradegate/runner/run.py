@@ -160,9 +160,8 @@ class Run:
                 return sum(answer_calls(jobs[index]) for index, _ in chain)
 
             chains = converse.chains(jobs, left)
-            if (
-                self._plan.concurrency > 1
-            ):  # the longest first, so that no thread is left alone with one
+            # The longest first, so that no thread is left alone with one
+            if self._plan.concurrency > 1:
                 chains.sort(key=count_calls, reverse=True)
             self._in_threads(self._answer_chain, chains)
             # Nothing is compared where an answer is missing.

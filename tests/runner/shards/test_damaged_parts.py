@@ -192,10 +192,10 @@ def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, s
     "change",
     [
         lambda it: it.update(seconds=float("nan")),
-        lambda it: it["lost"][0].update(cost=float("inf")),
+        lambda it: it["lost"].update(cost=float("inf")),
         lambda it: it["budget"].update(calls="many"),
         lambda it: it.update(more=1),
-        lambda it: it.update(lost=[]),
+        lambda it: it.update(lost=[{}, {}]),
     ],
 )
 def test_what_a_shard_took_is_read_strictly(asked, capsys, change):
@@ -374,11 +374,11 @@ def test_a_run_took_the_longest_shard_and_began_with_the_first(asked, capsys):
 
 
 def test_what_shards_took_beside_their_answers_is_in_the_report(asked, capsys):
-    target, grader = {"calls": 3}, {"calls": 2}
-    account(asked, s1={"lost": [target, grader], "problems": ["it is full"]}, s2={"lost": [target, grader], "problems": ["it is full"]})
+    beside = {"lost": {"calls": 2}, "problems": ["the cache: it is full"]}
+    account(asked, s1=beside, s2=beside)
     account(asked, s3={"budget": {**NOTHING_TAKEN, "used_up": "3 calls"}})
     _, results, _ = merge(asked, capsys)
-    assert (results["summary"]["target"]["calls"], results["summary"]["grader"]["calls"]) == (12 + 6, 4)
+    assert (results["summary"]["target"]["calls"], results["summary"]["grader"]["calls"]) == (12, 4)
     assert [note["text"] for note in results["notes"]] == ["the cache: it is full"]
     assert results["budget"]["used_up"] == "3 calls of a shard"
 
