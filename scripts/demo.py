@@ -49,9 +49,9 @@ def told(results: dict[str, Any], code: int) -> Iterator[str]:
             _sentence(case, grade) for grade in case["grades"] if grade["outcome"] != "pass"
         )
     missed = [
-        f'"{rule["name"]}"'
-        for rule in results["rules"]
-        if rule["blocking"] and rule["outcome"] != "pass"
+        f'"{result["rule"]["name"]}"'
+        for result in results["rules"]
+        if result["rule"]["blocking"] and result["outcome"] != "pass"
     ]
     rules = (
         f"Blocking rules that are missed: {', '.join(missed)}."
@@ -73,14 +73,15 @@ def told(results: dict[str, Any], code: int) -> Iterator[str]:
 
 def _sentence(case: dict[str, Any], grade: dict[str, Any]) -> str:
     failed = "failed" if grade["outcome"] == "fail" else "is an error"
+    assertion, origin = grade["assertion"], grade["assertion"]["origin"]
     advisory = (
         ""
-        if grade["blocking"] and grade["weight"]
+        if assertion["blocking"] and assertion["weight"]
         else " That is advisory: it never fails the check."
     )
     return (
-        f'The case "{case["description"]}" got the answer "{case["output"]}", and its {grade["assertion"]} '
-        f'{failed}: "{grade["reason"]}" ({grade["source"]["file"]}:{grade["source"]["line"]}).{advisory}'
+        f'The case "{case["description"]}" got the answer "{case["output"]}", and its {assertion["type"]} '
+        f'{failed}: "{grade["reason"]}" ({origin["file"]}:{origin["line"]}).{advisory}'
     )
 
 

@@ -47,7 +47,7 @@ def test_an_agent_answers_without_keys_and_is_graded_without_its_code(name, tmp_
     assert ended.returncode == 0, ended.stdout + ended.stderr
     cases = json.loads((tmp_path / "r.json").read_text())["cases"]
     assert [case["outcome"] for case in cases] == ["pass", "pass"]
-    graded = [grade["assertion"] for case in cases for grade in case["grades"]]
+    graded = [grade["assertion"]["type"] for case in cases for grade in case["grades"]]
     assert sum(it.startswith("trajectory:") for it in graded) >= 2
     assert llm.requests
 

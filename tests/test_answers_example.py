@@ -112,7 +112,7 @@ def folder(tmp_path, monkeypatch, llm):
 def test_each_grader_of_the_eval_gives_its_verdict(folder, llm):
     assert cli.main(["run", "--grader", "openai:chat:g", "-o", "r.json"]) == 0
     cases = json.loads((folder / "r.json").read_text())["cases"]
-    graded = [[(grade["metric"], grade["outcome"]) for grade in case["grades"]] for case in cases]
+    graded = [[(grade["assertion"]["metric"], grade["outcome"]) for grade in case["grades"]] for case in cases]
     assert graded == [[("label", "pass"), ("tone", "pass"), ("fit", "pass")]] * 3
     asked = [body["messages"] for body in llm.bodies if body["model"] == "gpt-4.1-mini"]
     assert [messages[0]["role"] for messages in asked] == ["developer"] * 3

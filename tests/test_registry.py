@@ -139,4 +139,4 @@ def test_a_failing_rubric_blocks_with_the_graders_reason(gate, llm: FakeLlm):
     )
     assert (ran.code, ran.results["outcome"]) == (1, "blocked")
     assert ran.grades[0]["reason"] == "it is rude"
-    assert ran.grades[0]["source"] == {"file": "promptfooconfig.yaml", "line": 16}
+    assert ran.grades[0]["assertion"]["origin"] == {"file": "promptfooconfig.yaml", "line": 16}

@@ -51,7 +51,7 @@ def test_a_config_is_asked_and_decided_as_in_promptfoo(name, tmp_path: Path, mon
         for variable, value in model.environ().items():
             monkeypatch.setenv(variable, value)
         cli.main(["run", f"{name}.yaml", "-o", str(out), "--grader-retries", "0", *both.flags(name)])
-    results = json.loads(out.read_text()) if out.exists() else {"cases": [], "derived_metrics": []}
+    results = json.loads(out.read_text()) if out.exists() else {"cases": [], "derived": []}
     decided = both.verdicts_of_gradegate(results)
     meant = INTENDED["configs"].get(name, {})
     held(both.plain_requests(model.of_targets()), RECORDED[name], "requests", meant.get("requests"))

@@ -2,17 +2,18 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, dataclass_transform, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
 import msgspec
-from msgspec import NODEFAULT, Struct, structs
+from msgspec import Meta, Struct, structs
 
 __all__ = [
+    "Count",
     "FrozenStruct",
     "JsonObject",
     "Likened",
     "NamedTexts",
-    "Readable",
+    "Sha256",
     "Struct",
     "inherited",
     "names",
@@ -21,6 +22,8 @@ __all__ = [
 
 JsonObject = Mapping[str, Any]  # data by text: of JSON, of a config, of what a vendor sends
 NamedTexts = Mapping[str, str]  # texts by name: an environment, outputs, digests of files
+Count = Annotated[int, Meta(ge=0)]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 
@@ -28,37 +31,6 @@ S = TypeVar("S", bound=Struct)
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class FrozenStruct(Struct, frozen=True):
     """A struct that nobody changes, as are those that are derived from it."""
-
-
-class Readable(FrozenStruct):
-    """A struct that pydantic reads, as the dataclass that it might be."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:
-        from pydantic_core.core_schema import (
-            no_info_after_validator_function,
-        )  # only where something is read
-
-        hints = get_type_hints(cls, include_extras=True)
-        fields = []
-        for field in structs.fields(cls):
-            usual = (
-                {"default": field.default}
-                if field.default is not NODEFAULT
-                else {"default_factory": field.default_factory}
-            )
-            fields.append(
-                (
-                    field.name,
-                    hints[field.name],
-                    dataclasses.field(**({} if field.required else usual)),
-                )
-            )
-        twin = dataclasses.make_dataclass(cls.__name__, fields, frozen=True)
-        twin.__doc__ = cls.__doc__
-        return no_info_after_validator_function(
-            lambda read: cls(**vars(read)), handler.generate_schema(twin)
-        )
 
 
 class Likened(FrozenStruct, eq=False):

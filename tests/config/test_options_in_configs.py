@@ -60,5 +60,5 @@ def test_a_budget_takes_the_lower_of_each_part(gate, llm):
     config = {"prompts": ["{{q}}"], "providers": [llm.spec(cost=0.001)], "gate": {"budget": budget}}
     config["tests"] = [{"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "x"}]}]
     ran = gate(config, "--budget", "300 calls, 900 s, 2 usd")
-    found = {name: ran.results["budget"][f"max_{name}"] for name in ("calls", "usd", "seconds")}
+    found = {name: ran.results["budget"]["limits"][name] for name in ("calls", "usd", "seconds")}
     assert found == {"calls": 300, "usd": 0.5, "seconds": 900.0}

@@ -73,4 +73,4 @@ def test_the_command_asks_the_case_again(gate, monkeypatch: pytest.MonkeyPatch, 
     again = gate(None, *words[3:], name=words[2])
     assert (again.code, [case["description"] for case in again.results["cases"]]) == (1, ["says (yes)?"])
     assert again.results["cases"][0]["prompt"] == "no it's so"
-    assert again.results["cases"][0]["blocks"] is True
+    assert again.results["blocking"] == [0]

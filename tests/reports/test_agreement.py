@@ -96,7 +96,7 @@ def compare(folder: Path, code: int) -> None:
     decision, _ = reread_file(folder / "results.json")
     page, (junit, cases), agent = by_page(folder), by_junit(folder), by_agent(folder)
     comment = by_comment(REPORTS.find("comment").render(decision, LINKS).text)
-    blocks = {case["description"] for case in results["cases"] if case["blocks"]}
+    blocks = {results["cases"][place]["description"] for place in results["blocking"]}
     assert code == SAID[results["outcome"]]
     assert page["blocks"] == comment["blocks"] == junit["blocks"] == agent["blocks"] == blocks
     assert page["unclear"] == agent["unclear"] >= junit["unclear"] | comment["unclear"]  # of like ones, a comment names the first
@@ -152,7 +152,7 @@ def blaming(gate, llm, seed):
     llm.reply = flipping(0.05, seed, broken=range(5))
     ran = gate(suite(llm.spec(), 100), "-j", "8", reask="")
     assert ran.code == 1
-    return {case["description"] for case in ran.cases if case["blocks"]}, len(llm.requests)
+    return {ran.cases[place]["description"] for place in ran.results["blocking"]}, len(llm.requests)
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ def failures(results: dict) -> dict[str, set[str]]:
         for grade in case["grades"]:
             chief = chief if chief and grade["inner"] else grade
             if grade["outcome"] == "fail" and chief["outcome"] != "pass" and verdicts[case["key"]] != "pass":
-                found[case["description"]].add(grade["metric"])
+                found[case["description"]].add(grade["assertion"]["metric"])
     return found
 
 
@@ -141,7 +141,7 @@ def check(folder: Path, out: str) -> dict:
     assert len(failed.keys() - marked.keys()) <= missing
     assert all(failed[case] <= names for case, names in marked.items() if case in failed)
     # The headline.
-    blocks = {case["description"] for case in results["cases"] if case["blocks"]}
+    blocks = {results["cases"][place]["description"] for place in results["blocking"]}
     heads = [comment.splitlines()[0], agent.splitlines()[0], re.search("<h1>.*</h1>", page)[0]]
     counts = [[int(number) for number in COUNT.findall(head)] for head in heads]
     assert counts == [[len(blocks)] if blocks else []] * len(heads), heads
@@ -171,12 +171,12 @@ def test_reports_name_what_failed_headlines_count_what_blocks_and_no_interrupted
         code, out = played(folder, llm, said, stop)
         cut = check(folder, out)
         assert code == 130
-        assert [rule["name"] for rule in cut["rules"] if rule["outcome"] == "pass"] == []
+        assert [it["rule"]["name"] for it in cut["rules"] if it["outcome"] == "pass"] == []
         assert not re.search(r"^rule .*: met", out, re.MULTILINE)
         # Only what is certain blocks: whatever the rest of the run says, it blocks the whole run too.
         assert whole["outcome"] == "blocked" or cut["outcome"] != "blocked"
-        missed = {rule["name"] for rule in whole["rules"] if rule["outcome"] == "fail"}
-        assert missed >= {rule["name"] for rule in cut["rules"] if rule["outcome"] == "fail"}
+        missed = {it["rule"]["name"] for it in whole["rules"] if it["outcome"] == "fail"}
+        assert missed >= {it["rule"]["name"] for it in cut["rules"] if it["outcome"] == "fail"}
 
 
 def test_a_case_that_fails_for_certain_names_what_was_not_re_asked(gate, llm):

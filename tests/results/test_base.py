@@ -88,11 +88,11 @@ def test_what_is_no_results_json_says_where(results, edit, words):
         b"\xff\xfe{}",
         b"[" * 100_000,
         b'{"a":' * 100_000,
-        b'{"version":1,"made":{},"cases":[\n',
-        b'{"version":1,"made":{},"cases":[\n{}\n]}\n',
-        b'{"version":1,"made":{},"cases":[\n' + b"[" * 100_000 + b"\n]}\n",
-        b'{"version":1,"made":{"started":' + b"9" * 10_000 + b'},"cases":[]}',
-        b'{"version":1,"made":{"commit":"\\ud800"},"cases":[]}',
+        b'{"version":2,"made":{},"cases":[\n',
+        b'{"version":2,"made":{},"cases":[\n{}\n]}\n',
+        b'{"version":2,"made":{},"cases":[\n' + b"[" * 100_000 + b"\n]}\n",
+        b'{"version":2,"made":{"started":' + b"9" * 10_000 + b'},"cases":[]}',
+        b'{"version":2,"made":{"commit":"\\ud800"},"cases":[]}',
         b'"cases":[\n]}\n',
     ],
 )
@@ -105,7 +105,7 @@ def test_whatever_else_a_file_holds_is_refused(tmp_path, content):
 @given(st.binary(max_size=200), st.booleans())
 def test_no_bytes_are_a_traceback(tmp_path_factory, content, headed):
     path = tmp_path_factory.mktemp("base") / "base.json"
-    path.write_bytes((b'{"version":1,"made":{},"cases":[\n' if headed else b"") + content)
+    path.write_bytes((b'{"version":2,"made":{},"cases":[\n' if headed else b"") + content)
     try:
         read_baseline(path)
     except Unusable as e:
@@ -114,7 +114,7 @@ def test_no_bytes_are_a_traceback(tmp_path_factory, content, headed):
 
 def test_a_file_of_another_version_is_refused_with_both_versions(results):
     own = f'"tool":"{__version__}"'
-    results.write_text(results.read_text().replace(own, '"tool":"9.0.0"').replace('"grades":', '"judgements":'))
+    results.write_text(results.read_text().replace(own, '"tool":"9.0.0"').replace('"outcome":', '"verdict":'))
     with pytest.raises(Unusable, match=re.escape(f"gradegate 9.0.0 wrote it, and this is {__version__}")):
         read_baseline(results)
 

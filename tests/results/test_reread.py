@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from gradegate.core.conversation import Image, Turn
 from gradegate.core.policy import CaseRuns, Note, Runs
 from gradegate.core.provider_spec import NOWHERE
-from gradegate.core.usage import CacheReport, Usage
+from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.case_story import story, summary
-from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.results.grades import Outcome
 from gradegate.results.results_file import reread, reread_file
 from gradegate.results.rows import Row
@@ -50,11 +49,8 @@ KINDS = {
     Usage: st.builds(Usage, COUNT, COUNT, COUNT, st.floats(0, 1), COUNT, st.floats(0, 1), COUNT),
     tuple[Row, ...]: st.lists(st.deferred(lambda: made(Row)), max_size=3).map(tuple),
     tuple[Note, ...]: st.lists(st.builds(Note, TEXT, st.none() | PLACED), max_size=2, unique=True).map(tuple),
-    GateChanges: st.just(NO_CHANGES),
-    CacheReport | None: st.none(),  # its age is rounded
-    frozenset[int]: st.just(frozenset()),  # of the rows
-    CaseRuns | None: st.none(),  # these two are in no file
-    Runs | None: st.none(),
+    frozenset[int]: st.frozensets(COUNT, max_size=3),
+    CaseRuns | None: st.none() | st.builds(CaseRuns, st.builds(Runs, COUNT, COUNT, PLACED), COUNT, st.booleans()),
     tuple[tuple[str, str], ...]: st.dictionaries(TEXT.filter(bool), TEXT.filter(bool), max_size=2).map(lambda it: tuple(it.items())),
 }
 FIELDS = {  # by what else a field may hold than its type
@@ -64,12 +60,8 @@ FIELDS = {  # by what else a field may hold than its type
     "repeat": st.integers(0, 3),
     "started": st.just("") | st.datetimes().map(datetime.isoformat),
     "live_models": st.just(()),  # which is in no file: `setup` says what follows from it
-    "bears": st.just(False),
-    "is_default": st.just(False),
-    "excused": st.just(False),
-    "on_default_branch": st.just(False),
-    "test_metadata": st.just({}),  # which is in no file
     "powers": st.just(()),  # its rules have them
+    "parties": st.none() | st.tuples(*[st.tuples(TEXT, TEXT, TEXT)] * 2),
 }
 
 
@@ -123,11 +115,12 @@ def test_an_answer_can_be_graded_again_from_what_was_read():
 @each(
     ("content", "words"),
     [
-        (b"", "is no JSON from line 1, column 0 on"),
+        (b"", "is no JSON, or breaks off"),
         (b"[]", "of this version: must be a mapping, not a list"),
-        (b'{"version": 2}', "version must be 1, not 2 -> read it with the gradegate that wrote it, or write"),
-        (b'{"version": true}', "of this version: version is not a whole number"),
-        (b'{"version": 1}', "made is missing"),
+        (b'{"version": 1}', "version cannot be 1 -> read it with the gradegate that wrote it, or write"),
+        (b'{"version": 3}', "version cannot be 3 -> read it with the gradegate that wrote it, or write"),
+        (b'{"version": true}', "of this version: version must be a whole number, not true or false"),
+        (b'{"version": 2}', "made is missing"),
     ],
 )
 def test_what_is_no_results_json_is_a_mistake(content, words):
@@ -217,14 +210,14 @@ def test_no_bytes_make_a_traceback(content: bytes) -> None:
 
 def test_a_pattern_that_this_version_does_not_know_is_left_out() -> None:
     document = json.loads(json.dumps(WHOLE[0]))
-    document["rules"][0]["select"]["language"] = "en"
+    document["rules"][0]["rule"]["select"]["language"] = "en"
     told(json.dumps(document).encode())
 
 
 def test_counts_below_nothing_are_refused() -> None:
     document = json.loads(json.dumps(WHOLE[0]))
     document["rules"][1]["passed"] = -1
-    with pytest.raises(ConfigError, match=r"rules\.1\.passed must be at least 0, not -1"):
+    with pytest.raises(ConfigError, match=r"rules\.1\.passed must be a whole number >= 0"):
         reread(json.dumps(document).encode(), "results.json")
 
 

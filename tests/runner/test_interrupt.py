@@ -91,7 +91,7 @@ def test_a_signal_while_failures_are_asked_again_loses_nothing(llm, tmp_path):
     rules = [{"name": "all", "min-pass-rate": 1}, {"name": "few", "min-pass-rate": 0.1, "select": {"description": "*9"}}]
     written = suite(llm.spec(), 40, gate={"rules": rules})
     results = interrupted(llm, tmp_path, written, 40 + 2 * 2 + 6, "-j", "8", pause=0.5)
-    said = results["confirm"]
+    said = results["reask"]
     assert [results["summary"][k] for k in COUNTS] == [40, 22, 0, 18]
     assert (said["overturned"], said["confirmed"], results["outcome"]) == (2, 0, "inconclusive")
     reasons = {case["grades"][0]["reason"] for case in results["cases"] if case["outcome"] == "error"}

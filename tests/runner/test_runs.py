@@ -46,8 +46,8 @@ def test_the_vectors(gate, llm, tmp_path, capsys):
             "runs": rows[0]["runs"],
             "passed": rows[0]["passed"],
             "asks": asked(llm, "judge"),
-            "not_asked_again": ran.results["confirm"]["not_asked_again"] if vector["lead"] else 0,
-            "lead": ran.results["confirm"]["lead"] if vector["lead"] else None,
+            "not_asked_again": ran.results["reask"]["not_asked_again"] if vector["lead"] else 0,
+            "lead": ran.results["reask"]["lead"] if vector["lead"] else None,
             "code": ran.code,
             "calls": asked(llm, "target"),
             "rows": len(rows),
@@ -95,7 +95,7 @@ def test_a_test_wins_over_a_rule_and_a_rule_over_the_gate(gate, llm):
     config["tests"][2]["runs"] = "1/1"
     config["tests"][3]["runs"] = "1/4"
     ran = gate(config, "-j", "1")
-    assert [(rule["name"], rule["passed"], rule["failed"]) for rule in ran.results["rules"]] == [
+    assert [(it["rule"]["name"], it["passed"], it["failed"]) for it in ran.results["rules"]] == [
         ("most", 3, 1),
         ("strict", 0, 1),
         ("first", 1, 0),

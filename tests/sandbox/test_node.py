@@ -59,7 +59,7 @@ def test_every_place_is_called_as_promptfoo_calls_it(gate):
     (first, chat, *_) = [case for case in ran.cases if case["provider"] == "app"]
     assert first["output"] == "SAY A V-A APP 0 APP X A TRUE 0 TRUE"
     assert json.loads(chat["output"].partition("]")[0] + "]") == [{"ROLE": "USER", "CONTENT": "CHAT A V-A A"}]
-    assert (first["usage"]["cost_usd"], first["usage"]["completion_tokens"], first["metadata"]["k"]) == (0.25, 2, 1)
+    assert (first["usage"]["cost"], first["usage"]["completion_tokens"], first["metadata"]["k"]) == (0.25, 2, 1)
 
 
 @pytest.mark.parametrize(("body", "said"), table(__file__, "what_is_no_answer_is_an_error"))

@@ -12,7 +12,7 @@ from gradegate.cli import main as cli
 from gradegate.sandbox.evaluate import begin
 
 PARTS = "gradegate-parts"
-TIMES = {"seconds", "started", "oldest_days", "latency"}
+TIMES = {"seconds", "started", "oldest", "latency"}
 
 
 def timeless(value: Any) -> Any:

@@ -247,8 +247,8 @@ def verdicts_of_gradegate(results: Mapping[str, Any]) -> list[Any]:
 
 def _grades(case: Mapping[str, Any]) -> Iterator[list[str]]:
     for grade in case["grades"]:
-        if grade["assertion"] != "assert-set":
-            yield [grade["assertion"], grade["outcome"]]
+        if grade["assertion"]["type"] != "assert-set":
+            yield [grade["assertion"]["type"], grade["outcome"]]
 
 
 def verdicts_of_promptfoo(results: Mapping[str, Any]) -> list[Any]:
@@ -273,7 +273,7 @@ def _components(row: Mapping[str, Any]) -> Iterator[list[str]]:
 
 def metrics_of_gradegate(results: Mapping[str, Any]) -> list[Any]:
     """Of results.json."""
-    return [[line["name"], _rounded(line["value"])] for line in results["derived_metrics"]]
+    return [[line["name"], _rounded(line["value"])] for line in results["derived"]]
 
 
 def metrics_of_promptfoo(results: Mapping[str, Any]) -> list[Any]:

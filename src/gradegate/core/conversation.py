@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import force_setattr
+
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.structs import FrozenStruct, JsonObject, Likened
 
@@ -25,9 +27,23 @@ class Turn(Likened):
     beside = ("metadata",)
     role: str
     content: str
-    retrieval_context: tuple[str, ...] = ()
+    retrieval_context: tuple[Any, ...] = ()  # each a text or an Image
     images: tuple[str, ...] = ()
     metadata: JsonObject = {}  # what the target returned beside the text
+
+    def __post_init__(self) -> None:
+        # A file has an image as an object, to tell it from a text.
+        if not all(isinstance(document, str) for document in self.retrieval_context):
+            force_setattr(self, "retrieval_context", tuple(map(_document, self.retrieval_context)))
+
+
+def _document(written: Any) -> str:
+    match written:
+        case str():
+            return written
+        case {"image": str(address)}:
+            return Image(address)
+    raise ValueError("is neither a text nor an image")
 
 
 class Message(Likened):

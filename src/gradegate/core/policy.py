@@ -6,10 +6,12 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple, Self
 
+from msgspec import Meta
+
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
-from gradegate.structs import FrozenStruct, JsonObject, Likened, Readable, replace
+from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
 
 NOTHING: JsonObject = {}
 NOISE = 0.1  # where the gate does not say
@@ -124,10 +126,12 @@ class Rule(FrozenStruct):
     min_cases: int | None = None  # fewer that passed or failed are too few to tell
     blocking: bool = True
     every_case: Annotated[
-        bool, "Each case must pass: the rule of a config without a gate block."
+        bool, Meta(description="Each case must pass: the rule of a config without a gate block.")
     ] = False
-    by_metric: Annotated[bool, "The mean score is that of the means of the metrics."] = False
-    scale: Annotated[int, "People see scores times this."] = 1
+    by_metric: Annotated[
+        bool, Meta(description="The mean score is that of the means of the metrics.")
+    ] = False
+    scale: Annotated[int, Meta(description="People see scores times this.", ge=1)] = 1
     suite: str = ""
     origin: Origin = NOWHERE
     max_new_failures: int | None = None  # cases that fail here and not on the base
@@ -176,7 +180,7 @@ class Rule(FrozenStruct):
         return self.max_flaky is not None
 
 
-class Limits(Readable):
+class Limits(FrozenStruct):
     """What a run may take: requests to models, US dollars, seconds. None: no limit."""
 
     calls: int | None = None

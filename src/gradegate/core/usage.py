@@ -1,16 +1,18 @@
 """What calls used: tokens, dollars, seconds, and what the cache and the budget report."""
 
+import math
 import operator
 from operator import attrgetter
 from typing import Annotated
 
-from msgspec.structs import astuple
+from msgspec import Meta
+from msgspec.structs import astuple, force_setattr
 
 from gradegate.core.policy import NO_LIMITS, Limits
-from gradegate.structs import Readable, names
+from gradegate.structs import FrozenStruct, names
 
 
-class Readings(Readable):
+class Readings(FrozenStruct, omit_defaults=True):
     """How many replies of graders were read in each form, were asked for once more, and could not be read."""
 
     constrained: int = 0
@@ -30,14 +32,14 @@ class Readings(Readable):
 NO_READINGS = Readings()
 
 
-class Took(Readable):
+class Took(FrozenStruct):
     """What an answer took for which the target was asked in its run; ``usd`` is None where the price is unknown."""
 
     usd: float | None
     seconds: float
 
 
-class Increase(Readable):
+class Increase(FrozenStruct):
     """Means of an answer on the base and here, over the answers that both sides asked for, in US dollars or in seconds.
 
     The difference lies between ``low`` and ``high`` in 99 % of runs.
@@ -50,20 +52,30 @@ class Increase(Readable):
     high: float
 
 
-class Usage(Readable):
+class Usage(FrozenStruct):
     """What calls cost: tokens, US dollars, seconds."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
-    unpriced: Annotated[int, "Calls whose price is unknown."] = 0
+    unpriced: Annotated[int, Meta(description="Calls whose price is unknown.")] = 0
     seconds: float = 0.0
-    reasks: Annotated[int, "Graders re-asked because their reply contained no verdict."] = 0
-    cached: Annotated[int, "Replies that came from the cache; they are not among the calls."] = 0
+    reasks: Annotated[
+        int, Meta(description="Graders re-asked because their reply contained no verdict.")
+    ] = 0
+    cached: Annotated[
+        int, Meta(description="Replies that came from the cache; they are not among the calls.")
+    ] = 0
     saved: float = 0.0  # what those would have cost
     untimed: int = 0  # calls of which nobody says how long they took, as of a recorded answer
     readings: Readings = NO_READINGS
+
+    def __post_init__(self) -> None:
+        # What is not finite is no amount: it would be contagious in every sum, and no file can hold it.
+        for name in ("cost", "seconds", "saved"):
+            if not math.isfinite(getattr(self, name)):
+                force_setattr(self, name, 0.0)
 
     @property
     def tokens(self) -> int:
@@ -85,7 +97,7 @@ _amounts = attrgetter(*names(Usage))
 NO_USAGE = Usage()
 
 
-class BudgetReport(Readable):
+class BudgetReport(FrozenStruct):
     """What a run could take, and what it took: requests that were sent, and the dollars that are known of."""
 
     limits: Limits = NO_LIMITS
@@ -94,7 +106,7 @@ class BudgetReport(Readable):
     used_up: str = ""  # the limit that was reached, as people read it: "2000 calls"
 
 
-class CacheReport(Readable):
+class CacheReport(FrozenStruct):
     """What came from the cache of replies: ``hits`` of ``looked_up`` questions, the oldest reply so many seconds old."""
 
     looked_up: int = 0

@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from gradegate.registry import suggest
 from gradegate.structs import JsonObject
 
@@ -61,13 +59,6 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
         need = context["expected"]
         cure = (isinstance(value, str) and suggest(value, choices)) or "write one of these"
     if not need:
-        place = (
-            re.search(r"line (\d+) column (\d+)", detail["msg"])
-            if detail["type"] == "json_invalid"
-            else None
-        )
-        if place:
-            return f"is no JSON from line {place[1]}, column {place[2]} on", "correct it"
         text = detail["msg"].removeprefix("Input ")
         return text[0].lower() + text[1:] + _not(value), "correct it"
     if need == "text" and isinstance(value, int | float):
@@ -89,12 +80,6 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
         else None
     )
     return f"must be {need}{_not(value)}", cure if meant is None else f"write {meant:g}"
-
-
-def first_wrong(error: ValidationError) -> str:
-    """The first thing that is wrong with a document, with its place: ``cases.0.outcome must be …``."""
-    first = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))} {wrong(first)[0]}".lstrip()
 
 
 def as_share(value: Any) -> float | None:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.files.documents import encodable
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, data_file
+from gradegate.results.encoding import finite, plain
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.mapping import finite, plain
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
 

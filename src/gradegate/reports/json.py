@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, data_file
-from gradegate.results.mapping import line, written
+from gradegate.results.encoding import encode
 from gradegate.results.run_result import Decision
-from gradegate.results.shape import VERSION, CaseLine, Head
+from gradegate.results.shape import Head
 
 
 def render(decision: Decision, links: Links) -> Document:
@@ -15,10 +15,10 @@ def render(decision: Decision, links: Links) -> Document:
 
 def _parts(decision: Decision, links: Links) -> Iterator[str]:
     # The head is an object that the list of cases is put into before its last brace.
-    yield written(line(Head, decision, version=VERSION, links=links.kept))[:-1] + ',"cases":['
+    yield encode(Head.from_decision(decision, links.kept))[:-1] + ',"cases":['
     separator = "\n"
-    for place, row in enumerate(decision.run.rows):
-        yield separator + written(line(CaseLine, row, blocks=place in decision.blocking))
+    for row in decision.run.rows:
+        yield separator + encode(row)
         separator = ",\n"
     yield "\n]}\n"
 

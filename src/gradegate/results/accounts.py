@@ -3,57 +3,74 @@
 import hashlib
 from typing import Annotated
 
+from msgspec import Meta
+from msgspec.structs import force_setattr
+
 from gradegate.core.policy import NOISE
 from gradegate.core.usage import Increase
-from gradegate.structs import FrozenStruct, NamedTexts, Readable
+from gradegate.structs import FrozenStruct, NamedTexts
 
 
 class Made(FrozenStruct):
     """How results came about."""
 
-    tool: Annotated[str, "The version of gradegate."] = ""
-    commit: Annotated[str, "What was checked out; empty where that is not known."] = ""
-    started: str = ""  # UTC, ISO 8601
-    configs: Annotated[NamedTexts, "SHA-256 of each config, by its file."] = {}
+    tool: Annotated[str, Meta(description="The version of gradegate.")] = ""
+    commit: Annotated[
+        str, Meta(description="What was checked out; empty where that is not known.")
+    ] = ""
+    started: Annotated[str, Meta(description="UTC, ISO 8601.", pattern="^[0-9T:.+-]*$")] = ""
+    configs: Annotated[NamedTexts, Meta(description="SHA-256 of each config, by its file.")] = {}
     answers: Annotated[
         NamedTexts,
-        "SHA-256 of each file with recorded answers, by its name; empty where targets were asked.",
+        Meta(
+            description="SHA-256 of each file with recorded answers, by its name; empty where targets were asked."
+        ),
     ] = {}
-    titles: Annotated[NamedTexts, "The description of each config that has one, by its file."] = {}
+    titles: Annotated[
+        NamedTexts, Meta(description="The description of each config that has one, by its file.")
+    ] = {}
     options: Annotated[
-        tuple[str, ...], "With a config, arguments of `gradegate run` that ask the same."
+        tuple[str, ...],
+        Meta(description="With a config, arguments of `gradegate run` that ask the same."),
     ] = ()
-    folder: Annotated[str, "Where to run it, relative to the root of the repository."] = ""
+    folder: Annotated[
+        str, Meta(description="Where to run it, relative to the root of the repository.")
+    ] = ""
     only: Annotated[
         str,
-        "Which part of the gate was run, such as the failures of an earlier run; empty for all of it.",
+        Meta(
+            description="Which part of the gate was run, such as the failures of an earlier run; empty for all of it."
+        ),
     ] = ""
 
-    @property
-    def digest(self) -> str:
-        """Of one config its SHA-256, of several what ``sha256sum FILES | cut -c1-64 | sort | sha256sum`` gives; empty without."""
+    # Of one config its SHA-256, of several what ``sha256sum FILES | cut -c1-64 | sort | sha256sum`` gives; empty without.
+    digest: Annotated[str, Meta(description="Of the configs together, whatever is said of it.")] = (
+        ""
+    )
+
+    def __post_init__(self) -> None:
         digests = sorted(self.configs.values())
-        if len(digests) < 2:
-            return "".join(digests)
-        return hashlib.sha256(
-            "".join(f"{digest}\n" for digest in digests).encode("utf-8", "surrogatepass")
-        ).hexdigest()
+        digest = "".join(digests)
+        if len(digests) > 1:
+            lines = "".join(f"{digest}\n" for digest in digests)
+            digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
+        force_setattr(self, "digest", digest)
 
 
-class AskedModel(Readable):
+class AskedModel(FrozenStruct):
     """A target or grader of a run; ``replies_from`` is "model", "program" (code of the repository), "file" or "prompt"."""
 
     name: str
     host: str = ""  # empty when nothing left the machine
     replies_from: str = "model"
     chosen: str = ""  # what it is for, where no model of its kind is named
-    grades: Annotated[bool, "Whether it grades."] = False
+    grades: Annotated[bool, Meta(description="Whether it grades.")] = False
 
     def __str__(self) -> str:
         return f"{self.name} at {self.host}" if self.host else self.name
 
 
-class KeyUse(Readable):
+class KeyUse(FrozenStruct):
     """A variable of the environment whose value goes to a host, which kind of provider sends it, and the path that is asked."""
 
     name: str
@@ -66,7 +83,7 @@ class KeyUse(Readable):
         return f"{self.name} -> {kind}{self.host}{self.path}"
 
 
-class ReaskReport(Readable):
+class ReaskReport(FrozenStruct):
     """What asking again came to. ``grades`` may be asked again; ``asks`` are all of theirs, the first included.
 
     ``lead``: by so many votes failures had to lead. Of the ``asked_again``, ``overturned`` pass, ``confirmed`` fail and the
@@ -87,7 +104,7 @@ class ReaskReport(Readable):
     pre_existing: int = 0
 
 
-class BaselineReport(Readable):
+class BaselineReport(FrozenStruct):
     """The run beside its base, in cases. ``removed`` names those of the base that the run does not have.
 
     ``commit`` is empty and ``age_days`` None where that is not known; ``fresh``: the base was asked in the same run.
@@ -108,7 +125,7 @@ class BaselineReport(Readable):
     latency: Increase | None = None
 
 
-class LabelAsk(Readable):
+class LabelAsk(FrozenStruct):
     """What a grader said of a labelled output; ``passed`` is None where it gave no verdict, ``label`` what a person says."""
 
     model: str  # as the reply names it
@@ -117,39 +134,45 @@ class LabelAsk(Readable):
     undone: bool = False  # a budget or a signal ended the run before all of them were graded
 
 
-class GraderCheck(Readable):
+class GraderCheck(FrozenStruct):
     """One grader beside the labels."""
 
-    model: Annotated[str, "As its replies name it."]
+    model: Annotated[str, Meta(description="As its replies name it.")]
     verdicts: int
     agree: int
-    p: Annotated[float | None, "The chance of so few, had it not moved; null below 5 verdicts."] = (
-        None
-    )
+    p: Annotated[
+        float | None,
+        Meta(description="The chance of so few, had it not moved; null below 5 verdicts."),
+    ] = None
     moved: bool = False
-    lenient: Annotated[int, "Outputs labelled `fail` that it passed."] = 0
+    lenient: Annotated[int, Meta(description="Outputs labelled `fail` that it passed.")] = 0
 
 
-class LabelsReport(Readable):
+class LabelsReport(FrozenStruct):
     """What graders say of labelled outputs, which show whether a grader has moved."""
 
     verdicts: int = 0
     agree: int = 0
-    agreement: Annotated[float, "How often graders agreed with labels when that was measured."] = (
-        0.0
-    )
+    agreement: Annotated[
+        float, Meta(description="How often graders agreed with labels when that was measured.")
+    ] = 0.0
     p: Annotated[
-        float | None, "Of the grader that is least likely not to have moved; null below 5 verdicts."
+        float | None,
+        Meta(
+            description="Of the grader that is least likely not to have moved; null below 5 verdicts."
+        ),
     ] = None
-    moved: Annotated[bool, "At p of at most 0.01."] = False
+    moved: Annotated[bool, Meta(description="At p of at most 0.01.")] = False
     graders: tuple[GraderCheck, ...] = ()
     undone: Annotated[
         bool,
-        "The run ended before all of them were graded: none counts, and no rule is missed by these graders.",
+        Meta(
+            description="The run ended before all of them were graded: none counts, and no rule is missed by these graders."
+        ),
     ] = False
 
 
-class DerivedMetric(Readable):
+class DerivedMetric(FrozenStruct):
     """A metric worked out of others, over ``answers`` with known grades, ``left_out`` without; ``error`` where no ``value``."""
 
     name: str

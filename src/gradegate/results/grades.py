@@ -2,14 +2,18 @@
 
 import enum
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from gradegate.core.assertion import Held
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
 from gradegate.results.history import PastVotes
-from gradegate.structs import FrozenStruct, JsonObject, Readable
+from gradegate.structs import FrozenStruct, JsonObject
+
+Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]
 
 
 class Outcome(enum.Enum):
@@ -72,13 +76,15 @@ class Asserted(Held, FrozenStruct):
     model_slug: str = ""
     is_set: bool = False
     origin: Origin = NOWHERE
-    key: Annotated[bytes, "What the grade is called among those of its answer, in every run."] = b""
+    key: Annotated[
+        bytes, Meta(description="What the grade is called among those of its answer, in every run.")
+    ] = b""
     definition: Annotated[
-        bytes, "SHA-256 of what is asked for: equal where two runs ask the same."
+        bytes, Meta(description="SHA-256 of what is asked for: equal where two runs ask the same.")
     ] = b""
 
 
-class Vote(WithOutcome, Readable):
+class Vote(WithOutcome, FrozenStruct):
     """What one ask of a grade said. An ERROR counts for neither side."""
 
     outcome: Outcome
@@ -86,7 +92,7 @@ class Vote(WithOutcome, Readable):
     reason: str = ""
 
 
-class Counterpart(WithOutcome, Readable):
+class Counterpart(WithOutcome, FrozenStruct):
     """What the base says of the same: in the end, and when it was asked first."""
 
     outcome: Outcome
@@ -103,46 +109,81 @@ class Grade(WithOutcome, FrozenStruct):
     reason: str = ""
     evidence: JsonObject = {}
     usage: Usage = NO_USAGE
-    setup: Annotated[bool, "An error that only the user can fix, such as a wrong key."] = False
-    inner: Annotated[bool, "Of a member of an assert-set, whose own grade decides."] = False
-    scale: Annotated[int, "People see the score times this."] = 1
-    unread: Annotated[str, "The score as the grader wrote it, where that is not a number."] = ""
-    most: Annotated[
-        bool, "The threshold is a limit from above on what was measured, not on the score."
+    setup: Annotated[
+        bool, Meta(description="An error that only the user can fix, such as a wrong key.")
     ] = False
-    votes: Annotated[tuple[Vote, ...], "Every ask in order, if there was more than one."] = ()
+    inner: Annotated[
+        bool, Meta(description="Of a member of an assert-set, whose own grade decides.")
+    ] = False
+    scale: Annotated[int, Meta(description="People see the score times this.", ge=1)] = 1
+    unread: Annotated[
+        str, Meta(description="The score as the grader wrote it, where that is not a number.")
+    ] = ""
+    most: Annotated[
+        bool,
+        Meta(
+            description="The threshold is a limit from above on what was measured, not on the score."
+        ),
+    ] = False
+    votes: Annotated[
+        tuple[Vote, ...], Meta(description="Every ask in order, if there was more than one.")
+    ] = ()
     confirmed: Annotated[
-        bool | None, "Whether re-asks confirmed its failure; null if it was not re-asked."
+        bool | None,
+        Meta(description="Whether re-asks confirmed its failure; null if it was not re-asked."),
     ] = None
     unconfirmed: Annotated[
-        bool, "It failed once and could have been re-asked, but was not re-asked to the end."
+        bool,
+        Meta(
+            description="It failed once and could have been re-asked, but was not re-asked to the end."
+        ),
     ] = False
     status: Annotated[
-        str, "Its status against the base; empty without a base, and where it was not settled."
+        Status,
+        Meta(
+            description="Its status against the base; empty without a base, and where it was not settled."
+        ),
     ] = ""
-    base: Annotated[Counterpart | None, "null where the base has nothing to compare with."] = None
-    undone: Annotated[bool, "An error because a budget or a signal ended the run before."] = False
+    base: Annotated[
+        Counterpart | None, Meta(description="null where the base has nothing to compare with.")
+    ] = None
+    undone: Annotated[
+        bool, Meta(description="An error because a budget or a signal ended the run before.")
+    ] = False
     unheard: Annotated[
         bool,
-        "An error because no answer came: no connection, busy or down after all retries, or nothing in time.",
+        Meta(
+            description="An error because no answer came: no connection, busy or down after all retries, or nothing in time."
+        ),
     ] = False
     withheld: Annotated[
-        bool, "An error because a model was not called, or its reply cannot be used."
+        bool,
+        Meta(description="An error because a model was not called, or its reply cannot be used."),
     ] = False
     turns: Annotated[
-        tuple[int, ...], "Of a conversation, from 1: those that the failure is about."
+        tuple[int, ...],
+        Meta(description="Of a conversation, from 1: those that the failure is about."),
     ] = ()
     model: Annotated[
-        str, "The model that graded it first, as its reply names it; empty where it names none."
+        str,
+        Meta(
+            description="The model that graded it first, as its reply names it; empty where it names none."
+        ),
     ] = ""
     history: Annotated[
         PastVotes | None,
-        "Earlier runs of the default branch; null where none of them counts.",
+        Meta(description="Earlier runs of the default branch; null where none of them counts."),
     ] = None
     refused_by: Annotated[
-        str, "The model, with its host, that answered the call with an error; empty where none did."
+        str,
+        Meta(
+            description="The model, with its host, that answered the call with an error; empty where none did."
+        ),
     ] = ""
-    quarantine: date | None = None  # the day until which it only advises, as the test is flaky
+    quarantine: Annotated[
+        date | None,
+        Meta(description="The day until which it only advises, as its test is flaky."),
+    ] = None
 
     @property
     def failing_votes(self) -> int:

@@ -4,17 +4,17 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Any
 
-from msgspec import field
+from msgspec import Meta, field
 
 from gradegate.core.conversation import Transcript, Turn, Variables
 from gradegate.core.policy import CaseRuns, Rule
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import Origin
+from gradegate.results.encoding import plain
 from gradegate.results.grades import Grade, Outcome, WithOutcome
-from gradegate.results.mapping import plain
 from gradegate.security.redaction import shorten_line
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import Count, FrozenStruct, JsonObject
 
 
 class Row(WithOutcome, FrozenStruct):
@@ -24,59 +24,85 @@ class Row(WithOutcome, FrozenStruct):
     description: str
     provider: str
     prompt_label: str
-    prompt: Annotated[str, "As it was sent, with the variables filled in."]
+    prompt: Annotated[str, Meta(description="As it was sent, with the variables filled in.")]
     vars: Variables
     outcome: Outcome
-    output: Annotated[str | None, "null when the provider gave no answer; error says why."] = None
+    output: Annotated[
+        str | None, Meta(description="null when the provider gave no answer; error says why.")
+    ] = None
     error: str = ""
     grades: tuple[Grade, ...] = ()
-    score: Annotated[float | None, "The weighted mean of the grades that count."] = None
-    threshold: Annotated[float | None, "The case's own."] = None
-    reason: Annotated[str, "Where the case's own threshold decided."] = ""
+    score: Annotated[
+        float | None, Meta(description="The weighted mean of the grades that count.")
+    ] = None
+    threshold: Annotated[float | None, Meta(description="The case's own.")] = None
+    reason: Annotated[str, Meta(description="Where the case's own threshold decided.")] = ""
     usage: Usage = NO_USAGE  # the target's
-    case: int = 0  # number of the case in its suite: rows of one case are compared by select-best
-    repeat: int = 0
+    case: Count = 0  # number of the case in its suite: rows of one case are compared by select-best
+    repeat: Count = 0
     turns: Annotated[
-        tuple[Turn, ...], "The conversation where there is more than a prompt and an answer."
+        tuple[Turn, ...],
+        Meta(description="The conversation where there is more than a prompt and an answer."),
     ] = ()
     metadata: Annotated[
-        JsonObject, "What the provider returned with the answer: tool calls, finish reason."
+        JsonObject,
+        Meta(description="What the provider returned with the answer: tool calls, finish reason."),
     ] = field(default_factory=dict)
     origin: Origin = NOWHERE
-    key: Annotated[bytes, "What the answer is called in every run."] = b""
-    definition: Annotated[bytes, "SHA-256 of what the case gives and asks for."] = b""
+    key: Annotated[bytes, Meta(description="What the answer is called in every run.")] = b""
+    definition: Annotated[
+        bytes, Meta(description="SHA-256 of what the case gives and asks for.")
+    ] = b""
     parties: Annotated[
-        tuple[tuple[str, ...], ...],
-        "What finds provider and prompt again in another run: label, file if not the config, SHA-256.",
-    ] = ()
-    base: Annotated[Outcome | None, "What the base says of the case; null where it has none."] = (
-        None
-    )
-    hidden: Annotated[bool, "A secret is hidden in what was graded."] = False
+        tuple[tuple[str, str, str], tuple[str, str, str]] | None,
+        Meta(
+            description="What finds provider and prompt again in another run: label, file if not the config, SHA-256."
+        ),
+    ] = None
+    base: Annotated[
+        Outcome | None, Meta(description="What the base says of the case; null where it has none.")
+    ] = None
+    hidden: Annotated[bool, Meta(description="A secret is hidden in what was graded.")] = False
     undone: Annotated[
-        bool, "There is no output because a budget or a signal ended the run before."
+        bool,
+        Meta(description="There is no output because a budget or a signal ended the run before."),
     ] = False
     withheld: Annotated[
-        bool, "There is no output because the target was not called, or its reply cannot be used."
+        bool,
+        Meta(
+            description="There is no output because the target was not called, or its reply cannot be used."
+        ),
     ] = False
     took: Annotated[
-        Took | None, "The first answer; null where the target was not asked for it in this run."
+        Took | None,
+        Meta(
+            description="The first answer; null where the target was not asked for it in this run."
+        ),
     ] = None
-    base_took: Annotated[Took | None, "That of the base, by the same definition."] = None
+    base_took: Annotated[
+        Took | None, Meta(description="That of the base, by the same definition.")
+    ] = None
     test_metadata: JsonObject = field(default_factory=dict)  # the test's own
     needs: CaseRuns | None = None  # what the runs of its case are held to
     run: Annotated[
-        int, "The number of the run, from 1; 0 where the runs of the case are not counted together."
+        int,
+        Meta(
+            description="The number of the run, from 1; 0 where the runs of the case are not counted together."
+        ),
     ] = 0
     verdict: Annotated[
-        Outcome | None, "The outcome of all runs of the case, in each of its rows."
+        Outcome | None,
+        Meta(description="The outcome of all runs of the case, in each of its rows."),
     ] = None
-    runs: Annotated[int, "The number of runs of the case."] = 0
-    of: Annotated[int, "The most runs that it may have."] = 0
-    passed: Annotated[int, "Runs that passed."] = 0
-    needed: Annotated[int, "Runs that must pass."] = 0
+    runs: Annotated[int, Meta(description="The number of runs of the case.")] = 0
+    of: Annotated[int, Meta(description="The most runs that it may have.")] = 0
+    passed: Annotated[int, Meta(description="Runs that passed.")] = 0
+    needed: Annotated[int, Meta(description="Runs that must pass.")] = 0
     base_runs: Annotated[
-        int, "The runs of the case on the base; 0 where they were not counted together."
+        int,
+        Meta(
+            description="The runs of the case on the base; 0 where they were not counted together."
+        ),
     ] = 0
     base_passed: int = 0
 

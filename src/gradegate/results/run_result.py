@@ -4,7 +4,8 @@ import enum
 from collections.abc import Mapping
 from typing import Annotated
 
-from msgspec import field
+from msgspec import Meta, field
+from msgspec.structs import force_setattr
 
 from gradegate.core.policy import Note, Rule
 from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Increase, Usage
@@ -13,7 +14,7 @@ from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.results.grades import Outcome, WithOutcome
 from gradegate.results.history import HistoryReport
 from gradegate.results.rows import Row
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import Count, FrozenStruct, JsonObject
 
 
 class GateOutcome(enum.Enum):
@@ -26,23 +27,28 @@ class GateOutcome(enum.Enum):
     NOT_RUN = "not-run"  # the keys are not there, and nobody here could have given them: nothing was asked
 
 
-class RunResult(FrozenStruct):
-    """Everything that was planned, in plan order; what was not run is there as ERROR."""
+class RunDetails(FrozenStruct, kw_only=True):
+    """What is said of a run beside its answers and its verdict."""
 
-    rows: tuple[Row, ...]  # in plan order, repetitions of a case together
-    target_usage: Usage = NO_USAGE
-    grader_usage: Usage = NO_USAGE
-    interrupted: str = ""  # why the run stopped early, empty when it did not
-    incomplete: str = (
-        ""  # what is wrong with the parts of a run in shards: such a run is never green
-    )
-    notes: tuple[Note, ...] = ()
-    seconds: float = 0.0
+    interrupted: Annotated[
+        str, Meta(description="Why the run stopped early; empty when it did not.")
+    ] = ""
+    incomplete: Annotated[
+        str,
+        Meta(description="What is wrong with the parts of a run in shards: it is never green."),
+    ] = ""
     models: tuple[account.AskedModel, ...] = ()  # targets and graders
-    keys: tuple[account.KeyUse, ...] = ()  # what left the environment, and where it went
-    hidden: tuple[str, ...] = ()  # the variables whose values no report shows
-    about: Mapping[str, JsonObject] = {}  # of suites, by file
-    made: account.Made = field(default_factory=account.Made)
+    keys: Annotated[
+        tuple[account.KeyUse, ...],
+        Meta(description="What left the environment, and where it went."),
+    ] = ()
+    hidden: Annotated[
+        tuple[str, ...], Meta(description="The variables with values that no report shows.")
+    ] = ()
+    about: Annotated[
+        Mapping[str, JsonObject],
+        Meta(description="What a dialect keeps of a config, by its file."),
+    ] = {}
     budget: BudgetReport | None = None
     cache: CacheReport | None = None  # None where no cache was asked for
     reask: account.ReaskReport | None = None
@@ -51,6 +57,17 @@ class RunResult(FrozenStruct):
     derived: tuple[account.DerivedMetric, ...] = ()
     history: HistoryReport | None = None  # None where the run had none
     labels: account.LabelsReport | None = None  # None where none were asked
+
+
+class RunResult(RunDetails):
+    """Everything that was planned, in plan order; what was not run is there as ERROR."""
+
+    rows: tuple[Row, ...]  # in plan order, repetitions of a case together
+    target_usage: Usage = NO_USAGE
+    grader_usage: Usage = NO_USAGE
+    notes: tuple[Note, ...] = ()
+    seconds: float = 0.0
+    made: account.Made = field(default_factory=account.Made)
     powers: "tuple[Power, ...]" = ()  # of all rules of all policies, in order
     live_models: tuple[str, ...] = ()  # that answered a call, with their hosts
 
@@ -72,21 +89,32 @@ class RunResult(FrozenStruct):
 class Power(FrozenStruct, kw_only=True):
     """What a blocking rule cannot see, known before the run; chances that it blocks, from 0 to 1. None: nothing is said of it."""
 
-    cases: Annotated[int | None, "The number of cases or assertions that it counts."] = None
-    failing_before: Annotated[int | None, "Those that fail in the baseline."] = None
+    cases: Annotated[
+        int | None, Meta(description="The number of cases or assertions that it counts.")
+    ] = None
+    failing_before: Annotated[int | None, Meta(description="Those that fail in the baseline.")] = (
+        None
+    )
     slack: Annotated[
-        int | None, "How many more may break before it blocks; below 0: it is missed already."
+        int | None,
+        Meta(
+            description="How many more may break before it blocks; below 0: it is missed already."
+        ),
     ] = None
     unchanged: Annotated[
-        float | None, "The chance that it blocks a pull request that changes nothing."
+        float | None,
+        Meta(description="The chance that it blocks a pull request that changes nothing."),
     ] = None
-    one_broken: Annotated[float | None, "The chance that it blocks where 1 case is broken."] = None
+    one_broken: Annotated[
+        float | None, Meta(description="The chance that it blocks where 1 case is broken.")
+    ] = None
     three_broken: float | None = None
     five_points: Annotated[
-        float | None, "The chance that it blocks where 5 % of the cases are broken."
+        float | None,
+        Meta(description="The chance that it blocks where 5 % of the cases are broken."),
     ] = None
 
-    by_runs: Annotated[bool, "Its cases pass by a number of runs."] = False
+    by_runs: Annotated[bool, Meta(description="Its cases pass by a number of runs.")] = False
 
     @property
     def drop(self) -> int:
@@ -102,29 +130,44 @@ class RuleResult(WithOutcome, Power):
 
     rule: Rule
     outcome: Annotated[
-        Outcome | None, "null at the default branch, if nothing is there yet to compare with."
+        Outcome | None,
+        Meta(description="null at the default branch, if nothing is there yet to compare with."),
     ]
     reason: str
-    passed: int = 0
-    failed: int = 0
-    errored: int = 0
-    pass_rate: Annotated[float | None, "From 0 to 1; null when nothing was graded."] = None
+    passed: Count = 0
+    failed: Count = 0
+    errored: Count = 0
+    pass_rate: Annotated[
+        float | None, Meta(description="From 0 to 1; null when nothing was graded.")
+    ] = None
     score: float | None = None
     base_rate: Annotated[
-        float | None, "The pass rate on the base of what both have; null without a base."
+        float | None,
+        Meta(description="The pass rate on the base of what both have; null without a base."),
     ] = None
-    new_failures: Annotated[int | None, "Cases that fail here and not on the base."] = None
-    worse: Annotated[int | None, "Cases that passed on the base and fail here."] = None
-    better: Annotated[int | None, "Cases that failed on the base and pass here."] = None
+    new_failures: Annotated[
+        int | None, Meta(description="Cases that fail here and not on the base.")
+    ] = None
+    worse: Annotated[
+        int | None, Meta(description="Cases that passed on the base and fail here.")
+    ] = None
+    better: Annotated[
+        int | None, Meta(description="Cases that failed on the base and pass here.")
+    ] = None
     p: Annotated[
-        float | None, "The chance of this many worse cases if worse and better were equally likely."
+        float | None,
+        Meta(
+            description="The chance of this many worse cases if worse and better were equally likely."
+        ),
     ] = None
     cost: Annotated[
-        Increase | None, "An answer in US dollars, if the rule limits it against the base."
+        Increase | None,
+        Meta(description="An answer in US dollars, if the rule limits it against the base."),
     ] = None
-    latency: Annotated[Increase | None, "An answer in seconds."] = None
+    latency: Annotated[Increase | None, Meta(description="An answer in seconds.")] = None
     within_noise: Annotated[
-        bool, "Met, since noise may explain that cost or latency are above the limit."
+        bool,
+        Meta(description="Met, since noise may explain that cost or latency are above the limit."),
     ] = False
     bears: bool = (
         False  # met even if each answer on which the grader contradicts itself is a new failure
@@ -133,22 +176,21 @@ class RuleResult(WithOutcome, Power):
 
 
 class Counts(FrozenStruct):
-    """planned = passed + failed + errored, always."""
+    """planned = passed + failed + errored, always. An error is neither a pass nor a failure."""
 
-    passed: int = 0
-    failed: int = 0
-    errored: int = 0
+    passed: Count = 0
+    failed: Count = 0
+    errored: Count = 0
+    # These follow from the others, whatever is said of them.
+    planned: Count = 0
+    pass_rate: Annotated[
+        float | None, Meta(description="From 0 to 1; null when nothing was graded.")
+    ] = None
 
-    @property
-    def planned(self) -> int:
-        """Everything that was to be done."""
-        return self.passed + self.failed + self.errored
-
-    @property
-    def pass_rate(self) -> float | None:
-        """Passed over graded, None when nothing was graded. Errors are counted apart."""
+    def __post_init__(self) -> None:
         graded = self.passed + self.failed
-        return self.passed / graded if graded else None
+        force_setattr(self, "planned", graded + self.errored)
+        force_setattr(self, "pass_rate", self.passed / graded if graded else None)
 
 
 class Decision(FrozenStruct):

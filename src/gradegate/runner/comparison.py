@@ -30,6 +30,7 @@ from gradegate.planning.snapshot import GateSnapshot, snapshots
 from gradegate.results.baseline import HISTORY, RESULTS, remarks
 from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.results.history import History
+from gradegate.results.results_file import read_baseline, read_history
 from gradegate.results.rows import case_name
 from gradegate.runner.baseline_folder import folder_to_read, is_in_base, replaces_baseline
 from gradegate.sandbox.evaluate import begin
@@ -109,9 +110,6 @@ def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
         return with_base(planned, settings, client)
     if folder is None:
         return planned
-    # Its shapes take as long to define as a small plan to make.
-    from gradegate.results.results_file import read_baseline
-
     try:
         baseline = read_baseline(folder / RESULTS)
     except (UnusableError, OSError) as e:
@@ -138,9 +136,6 @@ def _with_history(planned: Plan, settings: Settings, folder: Path | None) -> Pla
     if folder is None:
         kept = replaces_baseline(settings)
         return replace(planned, history=History("")) if kept else planned
-    # Its shapes take as long to define as a small plan to make.
-    from gradegate.results.results_file import read_history
-
     name = f"{settings.baseline}/{HISTORY}"
     try:
         return replace(planned, history=History(name, read_history(folder / HISTORY)))

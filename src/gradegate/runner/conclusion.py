@@ -24,10 +24,10 @@ from gradegate.runner.reasks.eligible import Askable
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.scheduler import Answer, Pursue, Scheduler
 from gradegate.runner.rounds import Asked, Place, Rounds, by_job
-from gradegate.structs import FrozenStruct, NamedTexts, Readable, replace
+from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 
-class Account(Readable):
+class Account(FrozenStruct, forbid_unknown_fields=True):
     """How a run went, and what it took beside its rows."""
 
     started: str = ""  # UTC, ISO 8601

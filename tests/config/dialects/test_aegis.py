@@ -89,7 +89,7 @@ def test_the_example_blocks_when_too_little_is_true(run, llm: FakeLlm):
     llm.reply = votes("true", "true", "false")
     ran = run(EXAMPLE.read_text())
     assert (ran.code, ran.results["outcome"]) == (1, "blocked")
-    assert [(rule["name"], rule["outcome"]) for rule in ran.results["rules"]] == [("every row", "fail"), ("the run", "fail")]
+    assert [(it["rule"]["name"], it["outcome"]) for it in ran.results["rules"]] == [("every row", "fail"), ("the run", "fail")]
     assert "score 66.66 of 100, threshold 80" in ran.out
     assert "mean score 66.66 is below 80" in ran.out
 

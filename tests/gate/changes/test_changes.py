@@ -273,8 +273,8 @@ OTHERWISE = {**ONE, "tests": [{"vars": {"q": "a"}, "assert": [{"type": "equals",
 def test_a_run_is_blocked_or_says_so(gate, base, head, arguments, code, outcome):
     ran = gate(head, "--base-checkout", ".base", *arguments, **{f".base/{CONFIG}": yaml.safe_dump(base)})
     assert (ran.code, ran.results["outcome"]) == (code, outcome), ran.out
-    assert [rule["name"] for rule in ran.results["rules"]].count(GUARD) == (code == 1)
-    assert bool(ran.results["gate_changes"]) == ("own gate" in ran.out) == (base is not head)
+    assert [result["rule"]["name"] for result in ran.results["rules"]].count(GUARD) == (code == 1)
+    assert bool(ran.results["changes"]["found"]) == ("own gate" in ran.out) == (base is not head)
 
 
 BLOCK = {"gate": {"weakening": "block"}}
@@ -294,7 +294,7 @@ def test_an_absent_base_blocks_where_the_run_or_the_head_says_so(gate, base, hea
     Path("loop").is_symlink() or Path("loop").symlink_to("loop")
     ran = gate(head, "--base-checkout", base, *arguments)
     assert ran.code == code
-    assert [change["kind"] for change in ran.results["gate_changes"]] == ["weaker"]
+    assert [change["kind"] for change in ran.results["changes"]["found"]] == ["weaker"]
     assert f"the base checkout `{base}` is not a folder" in ran.out
 
 
@@ -309,7 +309,7 @@ def commit(folder: Path, files: Files) -> None:
 def test_a_gate_that_the_base_commit_does_not_have_is_new(gate, tmp_path):
     commit(tmp_path / ".base", {"other.yaml": ONE})
     ran = gate({**ONE, **BLOCK}, "--base-checkout", ".base", "--weakening", "block")
-    assert (ran.code, ran.results["outcome"], ran.results["gate_changes"]) == (0, "pass", [])
+    assert (ran.code, ran.results["outcome"], ran.results["changes"]["found"]) == (0, "pass", [])
     (note,) = ran.results["notes"]
     assert note["text"].startswith("the base has no such gate, so this one is new and is compared with nothing")
 
@@ -343,7 +343,7 @@ def test_a_gate_that_was_renamed_is_compared_with_its_former_self(gate, tmp_path
     commit(tmp_path / ".base", {"evals/former.yaml": ONE})
     commit(tmp_path, {CONFIG: EASIER})
     ran = gate(None, "--base-checkout", ".base")
-    assert [(change["kind"], change["text"]) for change in ran.results["gate_changes"]] == [
+    assert [(change["kind"], change["text"]) for change in ran.results["changes"]["found"]] == [
         ("weaker", "`q=a`: now the mean decides, with threshold 0.5; before, every assertion had to pass"),
         ("changed", f"the config `evals/former.yaml` is now named `{CONFIG}`"),
     ]
@@ -391,7 +391,7 @@ def test_no_report_shows_a_secret_of_the_base(gate):
     provider = {"id": "openai:chat:m", "label": f"x {secret}", "config": {"apiKey": secret}}
     base = yaml.safe_dump({**ONE, "providers": [provider]})
     ran = gate(ONE, "--base-checkout", ".base", **{f".base/{CONFIG}": base})
-    assert ran.results["gate_changes"]
+    assert ran.results["changes"]["found"]
     assert secret not in ran.out + ran.err + str(ran.results)
 
 

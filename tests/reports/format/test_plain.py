@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gradegate.files.documents import encodable
 from gradegate.reports.format.escape import clip, one_line, outline, spread, visible
 from gradegate.reports.view.case import Piece, difference
-from gradegate.results.mapping import finite, plain
+from gradegate.results.encoding import finite, plain
 from gradegate.results.rows import shown
 from support.each import each, table
 

@@ -53,7 +53,7 @@ def test_a_merge_asks_them_as_one_run_does(llm, gate, tmp_path, capsys):
     assert asked(llm) == 0
     merged, results = run.merge()
     assert (code, merged, asked(llm)) == (3, 3, 10)
-    assert timeless(results["sentinels"]) == one["sentinels"]
+    assert timeless(results["labels"]) == one["labels"]
 
 
 def test_a_merge_without_the_grader_s_key_blocks_by_no_grader_that_may_have_moved(llm, tmp_path, monkeypatch):
@@ -69,7 +69,7 @@ def test_a_merge_without_the_grader_s_key_blocks_by_no_grader_that_may_have_move
     monkeypatch.delenv("JUDGE_API_KEY")
     requests = len(llm.requests)
     code, results = run.merge()
-    assert (code, results["sentinels"]["undone"], len(llm.requests)) == (3, True, requests)
+    assert (code, results["labels"]["undone"], len(llm.requests)) == (3, True, requests)
 
 
 def test_calibrate_writes_a_file_of_labels(llm, gate, capsys):
@@ -101,7 +101,7 @@ def test_a_run_grades_thirty_labels_chosen_by_their_hashes(llm, gate):
     for lines in (labels(forty), "".join(reversed(labels(forty).splitlines(keepends=True)))):
         llm.requests.clear()
         ran = gate(config(llm), reask="", **{FILE: '{"agreement": 1.0}\n' + lines})
-        assert (ran.code, ran.results["sentinels"]["verdicts"], ran.results["sentinels"]["agreement"]) == (1, 30, 0.99)
+        assert (ran.code, ran.results["labels"]["verdicts"], ran.results["labels"]["agreement"]) == (1, 30, 0.99)
         chosen.append({found for *_, body in [request[:2] for request in llm.requests] for found in re.findall(r"sample (\d+)", str(body))})
     assert chosen[0] == chosen[1]
     assert len(chosen[0]) == 30

@@ -16,5 +16,5 @@ def test_no_two_asks_of_a_grade_are_one_request_and_no_later_one_is_answered_by_
         assert ran.code == 1
         asked.append([json.dumps(body, sort_keys=True) for body in llm.bodies])
     first, again = asked
-    assert len(first) == len(set(first)) == ran.results["confirm"]["asks"] > 2
+    assert len(first) == len(set(first)) == ran.results["reask"]["asks"] > 2
     assert set(again) == set(first[1:])  # the first ask alone is the kept one

@@ -59,7 +59,7 @@ def test_a_pair_is_judged_as_the_specification_does(vector, gate, llm):
     based(gate, llm, said, {**conf, "tests": named} if vector["base"] == "none" else conf)
     answering(llm, HEAD, head=vector["head_replies"], base=vector["base_replies"])
     ran = gate(conf, "--baseline", "before", reask="grader")
-    assert (ran.results["confirm"]["lead"], ran.grades[0]["status"]) == (vector["lead"], vector["status"])
+    assert (ran.results["reask"]["lead"], ran.grades[0]["status"]) == (vector["lead"], vector["status"])
     assert [sum(side in text for text in llm.prompts) for side in (HEAD, BASE)] == [vector["head_asks"], vector["base_asks"]]
     if rule is NEW:
         is_majority = tests == 1 and vector["status"] in ("pre-existing", "unsteady")

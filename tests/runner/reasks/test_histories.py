@@ -232,7 +232,7 @@ def test_a_rule_allows_so_many_flaky_cases(gate, llm):
     ran, _ = pull(gate, llm, steady(llm, **{"max-flaky": 2}), {})
     assert (ran.code, ran.results["outcome"]) == (0, "pass")
     assert what in ran.results["reason"]
-    assert ran.results["rules"][1]["max_flaky"] == 2
+    assert ran.results["rules"][1]["rule"]["max_flaky"] == 2
     advises, _ = pull(gate, llm, steady(llm, **{"max-flaky": 1, "blocking": False}), {})
     assert (advises.code, advises.results["outcome"]) == (0, "advisory")
     config = steady(llm, **{"max-flaky": 1})

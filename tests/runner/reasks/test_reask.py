@@ -18,7 +18,7 @@ def test_the_suites_of_the_specification(gate, llm, vector):
     rule = {"name": "r", "min-pass-rate": vector["min_pass_rate"]}
     config = suite(llm.spec(), len(vector["replies"]), gate={"reask": {"noise": vector["noise"]}, "rules": [rule]})
     ran = gate(config, "-j", "8", reask="")
-    said = ran.results["confirm"]
+    said = ran.results["reask"]
     # A rule is missed whatever errors there are, so that it blocks; elsewhere the suite's errors make it inconclusive.
     assert ran.code == CODES[vector["outcome"]]
     assert len(llm.requests) == vector["grader_asks"] == said["asks"]
@@ -57,6 +57,6 @@ def test_the_same_replies_give_the_same_asks_whatever_the_threads_do(gate, llm):
         ran = gate(config, "-j", jobs, reask="")
         asked = sorted(json.dumps(body) for body in llm.bodies)
         grades = [(grade["outcome"], grade["votes"], grade["confirmed"]) for grade in ran.grades]
-        found.append((ran.code, asked, grades, ran.results["confirm"], ran.results["reason"]))
+        found.append((ran.code, asked, grades, ran.results["reask"], ran.results["reason"]))
     assert found[0] == found[1]
-    assert ran.results["confirm"]["asked_again"] > 0
+    assert ran.results["reask"]["asked_again"] > 0

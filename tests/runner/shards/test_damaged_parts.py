@@ -131,7 +131,7 @@ def test_re_asks_make_no_run_green_that_lacks_a_part(sharded, llm, missing):
     run.ask()
     run.part(missing).unlink()
     code, results = run.merge()
-    assert (code, results["confirm"]["overturned"] > 0, results["incomplete"]) == (3, True, f"shard {missing}/3 is missing")
+    assert (code, results["reask"]["overturned"] > 0, results["incomplete"]) == (3, True, f"shard {missing}/3 is missing")
     for path in run.part(1).parent.iterdir():
         path.unlink()
 
@@ -170,7 +170,7 @@ def test_what_a_part_says_fills_no_log(asked, capsys, key):
         (lambda it: it.update(repeat=1), "the answer is none of shard"),
         (lambda it: it["answer"].update(key="0" * 64), "the answer belongs to a different question"),
         (lambda it: it["answer"].update(grades=[]), "the answer has 0 grades, and 1 are planned"),
-        (lambda it: it["answer"]["grades"][0].update(definition="0" * 64), "a grade belongs to a different assertion"),
+        (lambda it: it["answer"]["grades"][0]["assertion"].update(definition="0" * 64), "a grade belongs to a different assertion"),
         (lambda it: it["answer"].update(outcome="fail"), "the answer contradicts itself"),
         (lambda it: it["answer"]["grades"][0].update(outcome="error"), "the answer contradicts itself"),
         (lambda it: it["answer"].update(error="down"), "the answer contradicts itself"),
@@ -179,9 +179,9 @@ def test_what_a_part_says_fills_no_log(asked, capsys, key):
             "the answer contradicts itself",
         ),
         (lambda it: it["answer"].update(error="down", outcome="error"), "the answer contradicts itself"),
-        (lambda it: it["answer"].pop("output"), "is missing"),
-        (lambda it: it["answer"]["grades"][0].update(score=float("nan")), "must be a finite number"),
-        (lambda it: it["answer"]["usage"].update(known_usd=float("inf")), "must be a finite number"),
+        (lambda it: it["answer"].pop("outcome"), "answer.outcome is missing"),
+        (lambda it: it["answer"]["grades"][0].update(score=float("nan")), "is no JSON from byte "),
+        (lambda it: it["answer"]["usage"].update(cost=float("inf")), "is no JSON from byte "),
     ],
 )
 def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, said):
@@ -189,25 +189,26 @@ def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, s
 
 
 @each(
-    "change",
+    ("change", "said"),
     [
-        lambda it: it.update(seconds=float("nan")),
-        lambda it: it["lost"].update(cost=float("inf")),
-        lambda it: it["budget"].update(calls="many"),
-        lambda it: it.update(more=1),
-        lambda it: it.update(lost=[{}, {}]),
+        (lambda it: it.update(seconds=float("nan")), "is no JSON from byte "),
+        (lambda it: it["lost"].update(cost=float("inf")), "is no JSON from byte "),
+        (lambda it: it["budget"].update(calls="many"), "account.budget.calls must be a whole number, not text"),
+        (lambda it: it.update(more=1), "account.more is unknown"),
+        (lambda it: it.update(lost=[{}, {}]), "account.lost must be a mapping, not a list"),
     ],
 )
-def test_what_a_shard_took_is_read_strictly(asked, capsys, change):
-    refused(asked, capsys, f"{asked.part(2).name}: line 6: account.", asked.part(2), lambda it: change(it["account"]), line=5)
+def test_what_a_shard_took_is_read_strictly(asked, capsys, change, said):
+    refused(asked, capsys, f"{asked.part(2).name}: line 6: {said}", asked.part(2), lambda it: change(it["account"]), line=5)
 
 
 def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
     run = sharded(suite({"id": "echo"}, 3, {"type": "contains", "value": "nobody says this"}))
     run.ask()
     for shard in (1, 2, 3):
-        own = {"weight": 0, "blocking": False, "metric": "other", "inner": True}
-        edited(run.part(shard), lambda it: it["answer"]["grades"][0].update(own), line=1)  # noqa: B023
+        own = {"weight": 0, "blocking": False, "metric": "other"}
+        edited(run.part(shard), lambda it: it["answer"]["grades"][0].update(inner=True), line=1)
+        edited(run.part(shard), lambda it: it["answer"]["grades"][0]["assertion"].update(own), line=1)  # noqa: B023
     code, results, _ = merge(run, capsys)
     assert (code, results["outcome"]) == (1, "blocked")
 
@@ -296,8 +297,8 @@ def test_the_number_of_shards_that_most_parts_have_wins_and_else_the_larger(shar
     ("change", "said"),
     [
         (
-            {"version": "0.0.1", "format": 3, "commit": "1" * 40, "plan": "0" * 64},
-            "it was written by version 0.0.1 (format 3), and this is",
+            {"version": "0.0.1", "format": 4, "commit": "1" * 40, "plan": "0" * 64},
+            "it was written by version 0.0.1 (format 4), and this is",
         ),
         ({"commit": "1" * 40, "run": "7", "plan": "0" * 64}, "it is of commit 1111111, and this is unknown"),
         ({"run": "7", "plan": "0" * 64}, "it is of the workflow run 7, and this is none"),
@@ -397,12 +398,13 @@ def test_the_models_that_parts_name_win_over_those_of_the_plan(asked, capsys):
     for shard in (1, 2):
         edited(asked.part(shard), lambda it: it.update(models=models, hidden=["B", "A"]), line=5)
     _, results, _ = merge(asked, capsys)
-    assert (results["models"], results["hidden"]) == (["named by a part", "echo"], sorted({"A", "B", *hidden}))
+    names = [model["name"] for model in results["models"]]
+    assert (names, results["hidden"]) == (["named by a part", "echo"], sorted({"A", "B", *hidden}))
     for shard in (1, 2, 3):
         whole = asked.part(shard).read_text().splitlines()[0]
         asked.part(shard).write_text(signed([whole, json.dumps({"place": 99})]))
     _, results, _ = merge(asked, capsys)
-    assert (results["models"], results["hidden"]) == (["echo"], [])
+    assert ([model["name"] for model in results["models"]], results["hidden"]) == (["echo"], [])
 
 
 def test_the_caches_and_budgets_of_shards_are_added_and_the_oldest_reply_is_the_oldest(asked, capsys):
@@ -414,7 +416,7 @@ def test_the_caches_and_budgets_of_shards_are_added_and_the_oldest_reply_is_the_
     _, results, _ = merge(asked, capsys)
     assert (results["budget"]["calls"], results["budget"]["usd"]) == (15, 1.75)
     found = results["cache"]
-    assert (found["answers"], found["from_cache"], found["oldest_days"]) == (12, 6, 3)
+    assert (found["looked_up"], found["hits"], found["oldest"]) == (12, 6, 3 * day)
 
 
 @each(

@@ -30,7 +30,7 @@ def test_the_merge_re_asks_failures_as_one_run_does(sharded, llm, seed):
     llm.reply = flipping(0.06, seed, broken=range(seed % 2))
     code, merged = equal(sharded(suite(llm.spec(), 50), of=4))
     assert code == seed % 2
-    assert merged["confirm"]["asked_again"] > 0
+    assert merged["reask"]["asked_again"] > 0
 
 
 @given(
@@ -90,7 +90,7 @@ def test_the_merge_asks_just_the_failures_that_are_open(sharded, llm):
 def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(sharded, llm):
     llm.reply = lambda path, body: BAD
     code, merged = equal(sharded(suite(llm.spec(), 120, gate={"reask": {"noise": 0.01}, "rules": [{"name": "r", "min-pass-rate": 1}]})))
-    assert (code, merged["confirm"]["asked_again"]) == (1, 8 + 50)  # a wave, and those that are asked to their end once the rule is missed
+    assert (code, merged["reask"]["asked_again"]) == (1, 8 + 50)  # a wave, and those that are asked to their end once the rule is missed
 
 
 def test_a_grader_noisier_than_it_should_be_is_asked_as_in_one_run(sharded, llm):
@@ -117,7 +117,7 @@ def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
     assert len(llm.requests) == before
     assert (merged_code, timeless(merged)) == (code, timeless(whole))
     assert "JUDGE_API_KEY" in merged["hidden"]
-    place = {"host": whole["asked"][-1]["host"], "kind": "openai:chat", "path": "/v1/chat/completions"}
+    place = {"host": whole["models"][-1]["host"], "kind": "openai:chat", "path": "/v1/chat/completions"}
     assert merged["keys"] == [{"name": "JUDGE_API_KEY", **place}]
 
 
@@ -235,7 +235,7 @@ def test_a_new_answer_is_graded_where_the_first_one_showed_a_secret(sharded, llm
     run.ask()
     assert "sk-secret" not in run.part(1).read_text()
     code, merged = run.merge()
-    assert (code, merged["confirm"]["overturned"]) == (0, 1)
+    assert (code, merged["reask"]["overturned"]) == (0, 1)
 
 
 @pytest.mark.slow
@@ -247,7 +247,7 @@ def test_ten_thousand_cases_in_eight_shards_are_those_of_one_run(sharded, llm):
         config["tests"][number]["assert"] = [rubric]
     rules = [{"name": "rate", "min-pass-rate": 0.98}, {"name": "judge", "min-pass-rate": 1, "select": {"assertion": "llm-rubric"}}]
     code, merged = equal(sharded({**config, "gate": {"rules": rules}}, of=8))
-    assert (code, merged["summary"]["cases"]["failed"], merged["confirm"]["overturned"]) == (0, 111, 1)
+    assert (code, merged["summary"]["cases"]["failed"], merged["reask"]["overturned"]) == (0, 111, 1)
 
 
 def test_options_that_do_not_go_together_are_mistakes(sharded, capsys):

@@ -149,7 +149,7 @@ def test_a_budget_is_divided_and_the_merge_has_what_is_left(sharded, llm):
     run = sharded(suite(llm.spec(), 9), "--budget", "15 calls")
     code, merged = run.run()
     assert code == 0
-    assert (merged["budget"]["calls"], merged["budget"]["max_calls"]) == (11, 15)
+    assert (merged["budget"]["calls"], merged["budget"]["limits"]["calls"]) == (11, 15)
 
 
 @each("calls", [1, 7, 20])
@@ -191,7 +191,7 @@ def test_shards_have_the_cache_of_a_run(sharded, llm):
     assert len(llm.requests) == before == 8
     code, merged = run.merge()
     assert code == 1
-    assert (merged["cache"]["answers"], merged["cache"]["from_cache"]) == (8, 8)
+    assert (merged["cache"]["looked_up"], merged["cache"]["hits"]) == (8, 8)
     shutil.rmtree(run.folder / "kept")
 
 
@@ -248,7 +248,7 @@ def test_a_weakened_gate_is_said_by_the_merge(sharded, llm, capsys):
     run.ask()
     code, merged = run.merge()
     assert (code, merged["outcome"]) == (0, "advisory")
-    assert [change["kind"] for change in merged["gate_changes"]] == ["removed"]
+    assert [change["kind"] for change in merged["changes"]["found"]] == ["removed"]
 
 
 def test_what_an_application_says_before_it_is_ready_is_no_command_and_shows_no_key(sharded, monkeypatch, capsys):

@@ -20,14 +20,12 @@ def run(args: argparse.Namespace) -> int:
 
 def schema(of: str) -> str:
     """JSON Schema of a config or of results.json, as text."""
+    from msgspec.json import schema as struct_schema
+
     from gradegate.config.schema import config_schema
-    from gradegate.results.mapping import model_of
     from gradegate.results.shape import Results
 
+    if of == "config":
+        return json.dumps(config_schema(), indent=1) + "\n"
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    written = (
-        draft | model_of(Results).model_json_schema(mode="serialization")
-        if of == "results"
-        else config_schema()
-    )
-    return json.dumps(written, indent=2 if of == "results" else 1) + "\n"
+    return json.dumps(draft | struct_schema(Results), indent=2) + "\n"

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
-from gradegate.files.documents import encodable
 from gradegate.registry import Registry
 from gradegate.reports.format.escape import Escaped, Log
 from gradegate.reports.format.markdown import Markdown
@@ -111,11 +110,7 @@ class Links(FrozenStruct):
             "commit": self.commit,
             "run": self.run,
         }
-        return (
-            {name: encodable(text) for name, text in known.items() if text}
-            if self.repository
-            else {}
-        )
+        return {name: text for name, text in known.items() if text} if self.repository else {}
 
     def line(self, file: str, line: int) -> str:
         """Address of a line at the commit, or an empty string."""

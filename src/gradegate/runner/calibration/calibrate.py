@@ -31,8 +31,8 @@ from gradegate.reports.delivery.redact import conceal
 from gradegate.reports.delivery.report import Console, Document, data_file
 from gradegate.reports.format.escape import OLD, clip, harmless, one_line
 from gradegate.reports.view.wording import called, name, no_model, place
+from gradegate.results.encoding import plain
 from gradegate.results.grades import Outcome
-from gradegate.results.mapping import plain
 from gradegate.runner.calibration import drift, labels
 from gradegate.runner.session import Progress, Session
 from gradegate.security.redaction import unchanged

@@ -10,6 +10,7 @@ from gradegate.planning.plan import Job, Plan
 from gradegate.reports.view.wording import called, name
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
+from gradegate.results.results_file import history_lines
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
 from gradegate.runner.reasks.eligible import Askable, is_recorded, mode_of
@@ -140,10 +141,6 @@ class Histories:
 
     def lines(self, run: RunResult) -> Iterator[str]:
         """The file with the votes of a run: of what its graders were asked now, and not of kept replies."""
-        from gradegate.results.results_file import (
-            history_lines,
-        )  # its shapes take as long to define as a small plan to make
-
         records = dict(self.records)
         for job, row, own, grade in self._grades(run.rows) if run.rows else ():
             if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):

@@ -14,46 +14,36 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from msgspec import Meta
 
 from gradegate import __version__
 from gradegate.core.options import MOST_SHARDS
-from gradegate.core.validation import first_wrong
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE
 from gradegate.files.plain_files import UnusableError, regular
-from gradegate.results.mapping import Sha256
+from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct
+from gradegate.structs import Count, FrozenStruct, Sha256
 
-FORMAT = 4  # grows when a line changes its meaning
+FORMAT = 5  # grows when a line changes its meaning
 FOLDER = "gradegate-parts"  # where a shard writes its part
 MOST_FILES = 10_000
 _MOST = MAX_ANSWERS + 10  # lines: an answer each, and what stands around them
 _SHOWN = 40  # characters of what a header says
 _FORM = "<--shard 1/8> writes one, for each of 8 jobs"
-Index = Annotated[int, Field(ge=0)]
-M = TypeVar("M", bound=BaseModel)
-N = TypeVar("N", bound=BaseModel)
+M = TypeVar("M")
+N = TypeVar("N")
 
 
 class Damaged(ValueError):
     """The file cannot be used; the message says why, and at which line."""
 
 
-class Line(BaseModel):
-    """A line of a part."""
-
-    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Writer(Line):
+class Writer(FrozenStruct):
     """What every first line says, whatever its format is: who wrote the file."""
 
-    model_config = ConfigDict(extra="ignore")
-
     gradegate: Literal["part"]
-    format: Annotated[int, Field(strict=True, ge=1, le=9999)]
+    format: Annotated[int, Meta(ge=1, le=9999)]
     version: str
 
     @property
@@ -68,7 +58,7 @@ class Writer(Line):
         )
 
 
-class Header(Line):
+class Header(FrozenStruct, forbid_unknown_fields=True, kw_only=True):
     """The first line: what the file is a part of."""
 
     gradegate: Literal["part"] = "part"
@@ -77,9 +67,9 @@ class Header(Line):
     plan: Sha256
     commit: str
     run: str  # the id of the workflow run, so that no other run, such as a stranger's, has a part in it; empty elsewhere
-    shard: Index
-    of: Annotated[int, Field(ge=1, le=MOST_SHARDS)]
-    attempt: Annotated[int, Field(ge=1)]
+    shard: Count
+    of: Annotated[int, Meta(ge=1, le=MOST_SHARDS)]
+    attempt: Annotated[int, Meta(ge=1)]
     default_grader_key: str = (
         ""  # the variable that chooses the default grader in the job of the shard
     )
@@ -98,7 +88,7 @@ class Header(Line):
         )
 
 
-class Footer(Line):
+class Footer(FrozenStruct, forbid_unknown_fields=True):
     """The last line: how many there are before it, and the SHA-256 of all their bytes."""
 
     lines: int
@@ -133,7 +123,7 @@ def closed(lines: Iterable[str]) -> Iterator[str]:
         digest.update(f"{line}\n".encode())
         count += 1
         yield line + "\n"
-    yield Footer(lines=count, sha256=digest.hexdigest()).model_dump_json() + "\n"
+    yield encode(Footer(count, digest.hexdigest())) + "\n"
 
 
 def read(path: Path) -> Part:
@@ -169,9 +159,9 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
 def _parsed(model: type[M], line: bytes, where: str = "", otherwise: str = "") -> M:
     """A line as that model. Raises Damaged: ``where``, and what is wrong; or, in place of both, ``otherwise``."""
     try:
-        return model.model_validate_json(line)
-    except ValidationError as e:
-        raise Damaged(otherwise or where + first_wrong(e)) from e
+        return decode(line, model)
+    except MisfitError as e:
+        raise Damaged(otherwise or f"{where}{e}") from e
 
 
 # --- the files of a folder ------------------------------------------------------------------------------------

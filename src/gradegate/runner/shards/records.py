@@ -1,9 +1,10 @@
 """The lines of a part: answers in the shape of results.json, written without secrets, and read as the plan has them."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 from gradegate.assertions.grading.conclusion import unjudged
-from gradegate.core.conversation import CONVERSATION, Turn
+from gradegate.core.conversation import CONVERSATION, Turn, Variables
 from gradegate.core.settings import Settings
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import GradegateError
@@ -14,15 +15,13 @@ from gradegate.reports.delivery.redact import conceal
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade
-from gradegate.results.mapping import At, line, plain, value, written
 from gradegate.results.rows import Row
-from gradegate.results.shape import CaseLine, TurnLine
 from gradegate.runner.conclusion import Account
 from gradegate.runner.prepare import Prepared
 from gradegate.runner.rounds import Asked, Place
-from gradegate.runner.shards.part_file import Damaged, Header, Index, Line
+from gradegate.runner.shards.part_file import Damaged, Header
 from gradegate.security.redaction import Hide
-from gradegate.structs import replace
+from gradegate.structs import Count, FrozenStruct, replace
 
 
 def header_of(settings: Settings, plan: Plan, shard: int, of: int, attempt: int) -> Header:
@@ -38,55 +37,41 @@ def header_of(settings: Settings, plan: Plan, shard: int, of: int, attempt: int)
     )
 
 
-class SaidLine(Line):
+class Shown(FrozenStruct, forbid_unknown_fields=True):
     """What the graders of an answer saw beside its row. ``conversation`` is what was said before it, by its prompt."""
 
-    turns: list[TurnLine]
-    before: Annotated[Any, At("before", plain)] = None
-    conversation: Annotated[list[Any] | None, At(None)] = None
+    turns: tuple[Turn, ...]
+    before: Any = None
+    conversation: Sequence[Any] | None = None
 
 
-class AnswerRow(Line):
-    """An answer with its first grades. ``said`` is there where one of them failed; ``known`` are stored answers that it used.
+class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
+    """An answer with its first grades. ``shown`` is there where one of them failed; ``known`` are stored answers that it used.
 
     What has a secret hidden in it nobody else can grade again.
     """
 
-    place: Index
-    repeat: Index
-    answer: CaseLine
-    said: SaidLine | None = None
-    known: dict[str, str] | None = None
+    place: Count
+    repeat: Count
+    answer: Row
+    shown: Shown | None = None
+    known: Mapping[str, str] | None = None
 
     @classmethod
-    def line_of(cls, place: Place, asked: Asked, planned: Job, hide: Hide) -> str:
-        """Its line; what its graders saw is in it where somebody may have to grade it again."""
-        row = conceal(asked.row, hide)
-        said = None
-        if (
-            asked.transcript
-            and not planned.of_base
-            and any(grade.has_failed for grade in row.grades)
-        ):
-            talk = None if CONVERSATION in planned.vars else asked.transcript.vars.get(CONVERSATION)
-            said = line(SaidLine, asked.transcript, conversation=plain(talk))
-        shown, known = conceal((said, asked.known), hide)
-        answer = line(
-            CaseLine, replace(row, hidden=row.hidden or shown != said or known != asked.known)
-        )
-        return written(
-            {
-                "place": place[0],
-                "repeat": place[1],
-                "answer": answer,
-                "said": shown,
-                "known": known,
-            }
-        )
+    def from_asked(cls, place: Place, asked: Asked, planned: Job, hide: Hide) -> Self:
+        """The answer without secrets; what its graders saw is in it where somebody may have to grade it again."""
+        row, seen = conceal(asked.row, hide), asked.transcript
+        texts = None
+        if seen and not planned.of_base and any(grade.has_failed for grade in row.grades):
+            conversation = None if CONVERSATION in planned.vars else seen.vars.get(CONVERSATION)
+            texts = seen.turns, seen.before, conversation
+        public, known = conceal((texts, asked.known), hide)
+        row = replace(row, hidden=row.hidden or public is not texts or known is not asked.known)
+        return cls(*place, row, Shown(*public) if public else None, known)
 
     def asked(self, planned: Job) -> Asked:
         """The answer as its shard had it. Raises Damaged where it is not one to the planned question."""
-        job, said = planned, self.said
+        job, shown = planned, self.shown
         if self.known is not None and planned.recall is not None:
             try:
                 job = planned.recall.fill(dict(self.known))
@@ -94,45 +79,42 @@ class AnswerRow(Line):
                 raise Damaged(f"the stored answers that it used do not fit the plan: {e}") from e
         row = self._row(planned, job)
         transcript = None
-        if said is not None:
-            turns = tuple(value(Turn, turn) for turn in said.turns)
-            seen = (
-                job.vars
-                if said.conversation is None
-                else {**job.vars, CONVERSATION: said.conversation}
-            )
+        if shown is not None:
+            variables: Variables = job.vars
+            if shown.conversation is not None:
+                variables = {**variables, CONVERSATION: shown.conversation}
             transcript = replace(
                 row.transcript,
-                turns=turns,
-                vars=seen,
+                turns=shown.turns,
+                vars=variables,
                 usage=NO_USAGE,
                 tools=job.target.tools,
-                before=said.before,
+                before=shown.before,
             )
         return Asked(row, transcript, None if job is planned else job, self.known)
 
     def _row(self, planned: Job, job: Job) -> Row:
         """The row, with all that decides as the plan has it."""
-        said = value(Row, self.answer)
-        if (said.key, said.definition, said.repeat) != (
+        answer = self.answer
+        if (answer.key, answer.definition, answer.repeat) != (
             identity(planned, self.repeat),
             planned.definition,
             self.repeat,
         ):
             raise Damaged("the answer belongs to a different question than in the plan")
         own = [grade for binding in job.assertions for grade in unjudged(binding, "")]
-        if len(said.grades) != len(own):
-            raise Damaged(f"the answer has {len(said.grades)} grades, and {len(own)} are planned")
-        grades = tuple(map(_as_planned, said.grades, own))
-        limit, run = planned.case.threshold, self.repeat + 1 if planned.needs else 0
+        if len(answer.grades) != len(own):
+            raise Damaged(f"the answer has {len(answer.grades)} grades, and {len(own)} are planned")
+        grades = tuple(map(_as_planned, answer.grades, own))
         row = replace(
-            said, suite=planned.suite, case=planned.number, threshold=limit, grades=grades
-        )
-        row = replace(
-            row,
+            answer,
+            suite=planned.suite,
+            case=planned.number,
+            threshold=planned.case.threshold,
+            grades=grades,
             needs=planned.needs,
             test_metadata=planned.case.metadata,
-            run=run,
+            run=self.repeat + 1 if planned.needs else 0,
             verdict=None,
             runs=0,
             base=None,
@@ -161,25 +143,18 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
     )
 
 
-class AccountRow(Line):
+class AccountRow(FrozenStruct, forbid_unknown_fields=True):
     """The line before the last: how a shard's run went, and what it took beside its answers."""
 
     account: Account
-    models: list[AskedModel]
-    keys: list[KeyUse]
-    hidden: list[str]
+    models: tuple[AskedModel, ...]
+    keys: tuple[KeyUse, ...]
+    hidden: tuple[str, ...]
 
     @classmethod
-    def line_of(cls, account: Account, prepared: Prepared) -> str:
-        """Its line, without secrets."""
+    def from_account(cls, account: Account, prepared: Prepared) -> Self:
+        """The account without secrets."""
         plan = prepared.shown_plan
         problems, live_models = conceal((account.problems, account.live_models), prepared.hide)
-        shown = replace(account, problems=problems, live_models=live_models)
-        return written(
-            {
-                "account": shown,
-                "models": plan.models,
-                "keys": plan.keys,
-                "hidden": prepared.secrets.names,
-            }
-        )
+        public = replace(account, problems=problems, live_models=live_models)
+        return cls(public, plan.models, plan.keys, tuple(prepared.secrets.names))

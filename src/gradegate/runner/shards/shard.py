@@ -10,12 +10,13 @@ from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATE
 from gradegate.planning.groups import owners
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.report import data_file
+from gradegate.results.encoding import encode
 from gradegate.runner.run import Run
 from gradegate.runner.session import Progress, Session, Spare, needed
 from gradegate.runner.shards.part_file import FOLDER, closed
 from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
 from gradegate.security.redaction import unchanged
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, replace
 
 
 class ShardReport(FrozenStruct):
@@ -43,8 +44,7 @@ def run_shard(settings: Settings, progress: Progress, spare: Spare = needed) -> 
     header = header_of(settings, prepared.plan, number, of, attempt)
     if unasked := session.wait():
         # A part all the same: without it, the merge could not tell this shard from one without keys.
-        header = header.model_copy(update={"unasked": unasked})
-        problem = _write(session, path, [header.model_dump_json()])
+        problem = _write(session, path, [encode(replace(header, unasked=unasked))])
         return ShardReport(f"{name}: {unasked}", INCONCLUSIVE, problem)
 
     own_jobs = [index for index, owner in owners(jobs, of).items() if owner == number]
@@ -53,11 +53,11 @@ def run_shard(settings: Settings, progress: Progress, spare: Spare = needed) -> 
             lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
         )
     rows = (
-        AnswerRow.line_of(place, answer, jobs[place[0]], prepared.hide)
+        encode(AnswerRow.from_asked(place, answer, jobs[place[0]], prepared.hide))
         for place, answer in answers.items()
     )
-    last = AccountRow.line_of(account, prepared)
-    problem = _write(session, path, chain([header.model_dump_json()], rows, [last]))
+    last = encode(AccountRow.from_account(account, prepared))
+    problem = _write(session, path, chain([encode(header)], rows, [last]))
     failures = sum(answer.row.has_failed for answer in answers.values())
     counts = many(len(answers), "answer") + (f", {many(failures, 'failure')}" if failures else "")
     code = {"": PASS, "terminated": TERMINATED}.get(account.stopped, INTERRUPTED)

@@ -1,0 +1,137 @@
+"""JSON of results, both ways: what msgspec makes of their structs, and what it reads back into them.
+
+Whatever a model or a config put into a value, it can be written. What is read may be anybody's: it is of its type to the letter.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from msgspec import DecodeError, json
+
+from gradegate.core.conversation import Image
+from gradegate.files.documents import encodable
+from gradegate.security.redaction import excerpt
+from gradegate.structs import names
+
+T = TypeVar("T")
+# Longer integers are not numbers to most readers, and Python refuses to print very long ones.
+_LARGE = 10**300
+_DEEPEST = 60  # levels of a value that cannot be written as it is
+# How msgspec names types, and what they are called here.
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+}
+# What msgspec says is wrong, and what is said of it, after the place.
+_COMPLAINTS = {
+    r"Object missing required field `(.*)`": ".{} is missing",
+    r"Object contains unknown field `(.*)`": ".{} is unknown",
+    r"Invalid enum value (.*)": " cannot be {}",
+    r"Expected `(.*)`, got `(.*)`": " must be {}, not {}",
+    r"Expected `(.*)` ([<>]=) (.*)": " must be {} {} {}",
+    r"Expected `(.*)` of length (.*)": " must be {} of length {}",
+    r"JSON is malformed: .* \(byte (\d+)\)": " is no JSON from byte {} on",
+    r"Input data was truncated": " is no JSON, or breaks off",
+    r".*recursion.*": " is nested too deeply",
+}
+
+
+class MisfitError(ValueError):
+    """A text is not JSON of the type that is read; the message says where, and what is wrong."""
+
+
+def encode(value: Any) -> str:
+    """A value as one line of JSON, a struct by its fields; a number that is not finite is null."""
+    try:
+        return _ENCODER.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):  # a lone surrogate, a key that is no text ...
+        return _ENCODER.encode(_rebuild(value, _writable, _DEEPEST)).decode()
+
+
+def decode(content: bytes, kind: type[T]) -> T:
+    """The value of that type that a text of JSON is. Raises MisfitError."""
+    try:
+        return _decoder_of(kind).decode(content)  # type: ignore[no-any-return]
+    except (DecodeError, UnicodeDecodeError, RecursionError) as e:
+        raise MisfitError(_explain(str(e))) from e
+
+
+@cache
+def _decoder_of(kind: type) -> json.Decoder[Any]:
+    return json.Decoder(kind)
+
+
+def _explain(message: str) -> str:
+    """What is wrong and where, of msgspec's own words: ``cases.0.outcome cannot be 'PASS'``."""
+    at = re.fullmatch(r"(.*) - at `\$(.*)`", message, re.DOTALL)
+    what, path = at.groups() if at else (message, "")
+    place = excerpt(re.sub(r"\[(\d+)\]", r".\1", path), 200)
+    for complaint, words in _COMPLAINTS.items():
+        if match := re.fullmatch(complaint, what, re.DOTALL):
+            place += words.format(*(excerpt(_in_words(part), 60) for part in match.groups()))
+            return place.lstrip(". ")
+    return f"{place} is not of its form".lstrip(". ")
+
+
+def _in_words(kinds: str) -> str:
+    """The types that msgspec names, in words: ``str | null`` is ``text or null``."""
+    return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
+
+
+def plain(value: Any, depth: int = 40) -> Any:
+    """Any value as data that every JSON reader accepts; NaN, infinities and anything unknown become text."""
+    return _rebuild(value, _readable, depth)
+
+
+def _readable(value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value) if -_LARGE < value < _LARGE else hex(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return encodable(str(value))
+
+
+def _writable(value: Any) -> Any:
+    """A text or a number as msgspec can write it; it has its own form of anything else that a struct declares."""
+    if isinstance(value, Image):
+        return {"image": encodable(str(value))}
+    return _readable(value) if isinstance(value, str | int) else value
+
+
+def _supported(value: Any) -> Any:
+    """What stands for a value of a type that msgspec does not know."""
+    return _writable(value) if isinstance(value, str) else plain(value)
+
+
+_ENCODER = json.Encoder(enc_hook=_supported)
+
+
+def _rebuild(value: Any, leaf: Callable[[Any], Any], depth: int) -> Any:
+    """Lists and mappings with texts as keys, at most so deep, of all that has items or fields; ``leaf`` makes anything else."""
+    if isinstance(value, str | int | float | bytes):
+        return leaf(value)
+    if fields := names(value):
+        value = {name: getattr(value, name) for name in fields}
+    if not isinstance(value, Iterable):
+        return leaf(value)
+    if depth == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        return {encodable(str(key)): _rebuild(item, leaf, depth - 1) for key, item in value.items()}
+    return [_rebuild(item, leaf, depth - 1) for item in value]
+
+
+def finite(number: float | None) -> float | None:
+    """The number, or None for what JSON cannot write."""
+    return number if number is not None and math.isfinite(number) else None
