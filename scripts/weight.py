@@ -26,7 +26,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "planning": 33_800,
     "providers": 42_440,
     "recordings": 10_200,
-    "reports": 29_600,
+    "reports": 29_630,
     "results": 9_480,
     "runner": 38_350,
     "sandbox": 11_700,

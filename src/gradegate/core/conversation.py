@@ -33,8 +33,7 @@ class Turn(Likened):
 
     def __post_init__(self) -> None:
         # A file has an image as an object, to tell it from a text.
-        if not all(isinstance(document, str) for document in self.retrieval_context):
-            force_setattr(self, "retrieval_context", tuple(map(_document, self.retrieval_context)))
+        force_setattr(self, "retrieval_context", tuple(map(_document, self.retrieval_context)))
 
 
 def _document(written: Any) -> str:

@@ -58,7 +58,7 @@ def encode(value: Any) -> str:
 def decode(content: bytes, kind: type[T]) -> T:
     """The value of that type that a text of JSON is. Raises MisfitError."""
     try:
-        return _decoder_of(kind).decode(content)  # type: ignore[no-any-return]
+        return _decoder_of(kind).decode(content)  # type: ignore[arg-type,no-any-return]  # a class can be hashed
     except (DecodeError, UnicodeDecodeError, RecursionError) as e:
         raise MisfitError(_explain(str(e))) from e
 

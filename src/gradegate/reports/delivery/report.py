@@ -62,7 +62,13 @@ class Console(Document):
 
 def data_file(parts: Iterable[str]) -> Document:
     """A file that programs read, as an encoder wrote it. A character that a terminal would not show is escaped as in JSON."""
-    return Document(Escaped(_BEYOND_ASCII.sub(_escape_invisible, part)) for part in parts)
+    return Document(map(_escape_part, parts))
+
+
+def _escape_part(part: str) -> Escaped:
+    if not part.replace("\n", "").isprintable():  # most are, and the pattern takes its time
+        part = _BEYOND_ASCII.sub(_escape_invisible, part)
+    return Escaped(part)
 
 
 def _escape_invisible(found: re.Match[str]) -> str:
