@@ -12,7 +12,7 @@ from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.structs import FrozenStruct, names
 
 
-class Readings(FrozenStruct, omit_defaults=True):
+class Readings(FrozenStruct):
     """How many replies of graders were read in each form, were asked for once more, and could not be read."""
 
     constrained: int = 0

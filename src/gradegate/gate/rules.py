@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from msgspec.structs import asdict
-
 from gradegate.core.numbers import many, mean, percents, reached, scores
 from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import as_cases, held_runs, is_unfinished, of_rule, outcome_of
@@ -132,7 +130,14 @@ def _result(
     rule: Rule, outcome: Outcome, reason: str, counts: Counts, score: float | None = None
 ) -> RuleResult:
     return RuleResult(
-        rule, outcome, reason, **asdict(counts), pass_rate=counts.pass_rate, score=score
+        rule,
+        outcome,
+        reason,
+        passed=counts.passed,
+        failed=counts.failed,
+        errored=counts.errored,
+        pass_rate=counts.pass_rate,
+        score=score,
     )
 
 

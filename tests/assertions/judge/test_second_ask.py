@@ -101,7 +101,7 @@ def test_how_replies_were_read_is_counted():
 def test_the_counts_reach_results_and_the_summary(gate, llm):
     llm.reply = Script("hm", f"Fine.\n\n{OBJECT}")
     ran = gate(config(llm, {"type": "llm-rubric", "value": "v"}), "--grader-retries", "1", "-o", "summary.md")
-    expected = {"apart": 1, "asked_again": 1, "unreadable": 1}
+    expected = {"constrained": 0, "alone": 0, "apart": 1, "last_line": 0, "lines": 0, "asked_again": 1, "unreadable": 1}
     assert ran.results["summary"]["grader"]["readings"] == expected
-    assert ran.results["summary"]["target"]["readings"] == {}
+    assert ran.results["summary"]["target"]["readings"] == dict.fromkeys(expected, 0)
     assert "Replies of graders: 1 apart, 1 asked again, 1 unreadable." in (ran.folder / "summary.md").read_text()
