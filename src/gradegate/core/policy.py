@@ -14,6 +14,7 @@ from gradegate.errors import Origin
 from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
 
 NOTHING: JsonObject = {}
+Scale = Annotated[int, Meta(description="People see scores times this.", ge=1, le=1000)]
 NOISE = 0.1  # where the gate does not say
 LIMITS = (
     "min-pass-rate",
@@ -131,7 +132,7 @@ class Rule(FrozenStruct):
     by_metric: Annotated[
         bool, Meta(description="The mean score is that of the means of the metrics.")
     ] = False
-    scale: Annotated[int, Meta(description="People see scores times this.", ge=1)] = 1
+    scale: Scale = 1
     suite: str = ""
     origin: Origin = NOWHERE
     max_new_failures: int | None = None  # cases that fail here and not on the base

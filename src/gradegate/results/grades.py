@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from gradegate.core.assertion import Held
+from gradegate.core.policy import Scale
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import Origin
@@ -115,7 +116,7 @@ class Grade(WithOutcome, FrozenStruct):
     inner: Annotated[
         bool, Meta(description="Of a member of an assert-set, whose own grade decides.")
     ] = False
-    scale: Annotated[int, Meta(description="People see the score times this.", ge=1)] = 1
+    scale: Scale = 1
     unread: Annotated[
         str, Meta(description="The score as the grader wrote it, where that is not a number.")
     ] = ""
