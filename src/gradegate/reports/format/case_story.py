@@ -66,6 +66,7 @@ def story(decision: Decision, at: int) -> Plain:
     found = finding(row, at in decision.blocking, doubted(decision))
     text = PLAIN.render(
         "story.txt",
+        decision=decision,
         case=view(at + 1, found),
         effect=_EFFECTS.get(found.effect),
         rules=[
@@ -73,7 +74,6 @@ def story(decision: Decision, at: int) -> Plain:
             for result in decision.rules
             if any(takes(result.rule, row, grade) for grade in row.grades)
         ],
-        several=len({result.rule.suite for result in decision.rules}) > 1,
         again=command(row, decision.run.made),
     )
     return plain(text.removesuffix("\n"))

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from gradegate.core.numbers import mean
 from gradegate.reports.format.escape import Html, clip, one_line, outline, visible
 from gradegate.reports.format.templates import Format, read_template
-from gradegate.reports.view.wording import titled
+from gradegate.reports.view.wording import has_several_suites, titled
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, takes
 from gradegate.results.run_result import Counts, RuleResult
@@ -195,5 +195,5 @@ def choices(rows: Sequence[Row], rules: Sequence[RuleResult]) -> Choices:
         metrics,
         providers,
         prompts,
-        len({result.rule.suite for result in rules}) > 1,
+        has_several_suites(rules),
     )

@@ -134,7 +134,6 @@ def _values(decision: Decision, view: View, written: Sequence[str]) -> dict[str,
         "wrap_line": _wrap_line,
         # The run
         "rules": sorted(decision.rules, key=_gravity),
-        "several": len({result.rule.suite for result in decision.rules}) > 1,
         "verdict": _fit_verdict(decision, view, written),
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gradegate.core.numbers import figure, many
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 K = TypeVar("K", bound=Escaped)
+_FOLDER = Path(__file__).parents[1] / "templates"
 _CHUNK = 100  # pieces of a template that are handed on together
 
 
@@ -78,9 +79,9 @@ class Format(Generic[K]):
             loader=FunctionLoader(read_template),
         )
         environment.concat = self._join
-        environment.filters |= self._helpers
-        environment.globals |= self._helpers
-        environment.globals |= {"words": wording, "cases": case, "summary": run_summary}
+        environment.filters.update(self._helpers)
+        environment.globals.update(self._helpers)
+        environment.globals.update(words=wording, cases=case, summary=run_summary)
         return environment
 
     def _finalize(self, value: object) -> K:
@@ -93,4 +94,4 @@ class Format(Generic[K]):
 @cache
 def read_template(name: str) -> str:
     """The text of one of our own files."""
-    return (files("gradegate.reports") / "templates" / name).read_text(encoding="utf-8")
+    return (_FOLDER / name).read_text(encoding="utf-8")

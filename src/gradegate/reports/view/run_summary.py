@@ -8,7 +8,7 @@ from gradegate.core.numbers import chance, dollars, figure, many, name_some, spe
 from gradegate.core.policy import Policy, Rule
 from gradegate.core.usage import Usage
 from gradegate.reports.format.escape import harmless, join_nonempty, one_line
-from gradegate.reports.view.wording import incomplete, titled, verdict
+from gradegate.reports.view.wording import has_several_suites, incomplete, titled, verdict
 from gradegate.results.accounts import DerivedMetric, Made
 from gradegate.results.gate_changes import GUARD, done, guarded
 from gradegate.results.grades import ERROR, FAIL, PASS
@@ -164,7 +164,7 @@ def unseen(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide) -> l
 
 def blind_spots(decision: Decision) -> str:
     """One line at the end of a run: which rules block by chance or notice too little; empty where none does."""
-    several = len({result.rule.suite for result in decision.rules}) > 1
+    several = has_several_suites(decision.rules)
     names = [titled(result.rule, several) for result in decision.rules if [*_warnings(result)]]
     if not names:
         return ""

@@ -334,6 +334,11 @@ def titled(rule: Rule, several: bool) -> str:
     return f"{text} ({one_line(rule.suite, 100)})" if several and rule.suite else text
 
 
+def has_several_suites(rules: Iterable[RuleResult]) -> bool:
+    """Whether rules of several config files may have one name."""
+    return len({result.rule.suite for result in rules}) > 1
+
+
 def measured(result: RuleResult) -> str:
     """What a rule found, in the terms of what it requires."""
     rule, graded = result.rule, result.passed + result.failed
