@@ -92,7 +92,9 @@ class CaseLines(FrozenStruct):
 def page(decision: Decision, links: Links, form: PageForm) -> Markdown:
     """The page; what does not fit is left out by whole cases, and the page says so."""
     run = decision.run
-    render = _macros(decision, links, form)
+    scope = Scope.from_rows(run.rows)
+    render = _macros(decision, links, form, scope)
+    render_case = MARKDOWN.macros("case.md", links=links, scope=scope, wrap_facts=_wrap_facts)
     head, foot = tidy(render("head")), tidy(render("foot"))
     room = form.limit - form.measure(head + foot) - _RESERVE
     groups = sort(decision)
@@ -101,7 +103,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> Markdown:
 
     # A line for each case is worth more than all else, and a shorter one where they would not fit.
     for widths in (_WIDE, _NARROW):
-        lines = _fit_cases(groups, render, form, room * 4 // 5, widths)
+        lines = _fit_cases(groups, render_case, form, room * 4 // 5, widths)
         if not lines.left:
             break
     cases = tidy(render("case_table", lines.shown, lines.folded, lines.left))
@@ -110,7 +112,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> Markdown:
         "For coding agents",
         agent_cases(decision, min(room // 2, form.limit // 5), form.measure, short=True),
     )
-    evidence = _evidence(groups, render, form, room - form.measure(agents))
+    evidence = _evidence(groups, render, render_case, form, room - form.measure(agents))
     room -= form.measure(agents + evidence)
     all_cases = NOTHING
     if form.all_cases and run.rows:
@@ -118,7 +120,9 @@ def page(decision: Decision, links: Links, form: PageForm) -> Markdown:
     return paragraphs(head, cases, evidence, all_cases, agents, foot)
 
 
-def _macros(decision: Decision, links: Links, form: PageForm) -> Callable[..., Markdown]:
+def _macros(
+    decision: Decision, links: Links, form: PageForm, scope: Scope
+) -> Callable[..., Markdown]:
     """Renders a part of the page by its name."""
     run = decision.run
     worse, other = decision.changes.parts
@@ -128,13 +132,12 @@ def _macros(decision: Decision, links: Links, form: PageForm) -> Callable[..., M
         decision=decision,
         run=run,
         links=links,
-        scope=Scope.from_rows(run.rows),
+        scope=scope,
         worse=worse,
         other=other,
         fixed=wording.names(fixed),
         fit=form.fit,
         fit_notes=form.fit_notes,
-        wrap_facts=_wrap_facts,
     )
 
 
@@ -150,7 +153,7 @@ def bare(outcome: str, reason: str, text: str, links: Links) -> Markdown:
 
 def _fit_cases(
     groups: Mapping[Effect, Sequence[Finding]],
-    render: Callable[..., Markdown],
+    render_case: Callable[..., Markdown],
     form: PageForm,
     room: int,
     widths: tuple[int, int],
@@ -160,7 +163,7 @@ def _fit_cases(
     left = 0
     in_sight = _OPEN
     for findings in groups.values():
-        rendered = (render("case_line", finding, *widths) for finding in findings)
+        rendered = (render_case("case_line", finding, *widths) for finding in findings)
         lines = fit(rendered, room, form.measure)
         room -= sum(map(form.measure, lines))
         left += count_cases(findings[len(lines) :])
@@ -173,6 +176,7 @@ def _fit_cases(
 def _evidence(
     groups: Mapping[Effect, Sequence[Finding]],
     render: Callable[..., Markdown],
+    render_case: Callable[..., Markdown],
     form: PageForm,
     room: int,
 ) -> Markdown:
@@ -180,7 +184,7 @@ def _evidence(
     findings = [finding for listed in groups.values() for finding in listed]
     room -= form.measure(details("x" * 80, fence("")))
     for folded in (True, False):
-        rendered = (render("case_block", finding, folded) for finding in findings)
+        rendered = (render_case("case_block", finding, folded) for finding in findings)
         blocks = fit(rendered, room, form.measure)
         if len(blocks) == len(findings):  # more cases are worth more than the evidence of some
             break
