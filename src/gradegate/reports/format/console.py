@@ -4,7 +4,6 @@ import enum
 import re
 import shutil
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from gradegate.reports.view import wording
 from gradegate.reports.view.findings import Effect, count_cases, merged, sort, told
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
-from gradegate.security.redaction import Hide, whole_words
+from gradegate.security.redaction import Hide
 from gradegate.structs import FrozenStruct, replace
 
 _TEXT = 500  # characters of a text of the run as a whole
@@ -130,8 +129,6 @@ def _values(decision: Decision, view: View, written: Sequence[str]) -> dict[str,
         "passed": passed,
         "count_cases": count_cases,
         "names": _names,
-        "cut_line": _cut_line,
-        "wrap_line": _wrap_line,
         # The run
         "rules": sorted(decision.rules, key=_gravity),
         "verdict": _fit_verdict(decision, view, written),
@@ -181,21 +178,6 @@ def _names(rows: Sequence[Row], most: int, limit: int) -> str:
     )
     left = sum(count for _, count in counts[most:])
     return f"{names} and {left:,} more" if left else names
-
-
-def _cut_line(text: str, columns: int) -> str:
-    """The text in so many columns of a terminal, on which some signs take two; 0 for any number."""
-    if not columns:
-        return text
-    from rich.text import Text  # only on a terminal: it is slow to load
-
-    line = Text(text)
-    line.truncate(columns, overflow="ellipsis")
-    return text if line.plain == text else f"{whole_words(text, len(line.plain) - 1)}…"
-
-
-def _wrap_line(text: str, columns: int) -> str:
-    return textwrap.indent(textwrap.fill(text, (columns or sys.maxsize) - 4), " " * 4)
 
 
 def _gravity(result: RuleResult) -> int:
