@@ -49,6 +49,7 @@ RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
 HOPELESS = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 )
+PASSING = frozenset({Trouble.UNREACHABLE, Trouble.INCOMPLETE})  # without a response; asking again may help
 LONGEST_PAUSE = 60.0
 # A host that answers so is too busy: the request was not done.
 TOO_MANY = 429
@@ -405,7 +406,7 @@ def _written(fields: JsonObject | None, form: bool) -> bytes | None:
 
 
 def _is_final(answer: Response | ProviderError) -> bool:
-    return isinstance(answer, ProviderError) and answer.trouble is not Trouble.UNREACHABLE
+    return isinstance(answer, ProviderError) and answer.trouble not in PASSING
 
 
 def _under(own: Container[str], credential: Mapping[str, str]) -> dict[str, str]:
