@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gradegate import __version__
-from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
+from gradegate.errors import NO_ANSWER, GradegateError, ProviderError
 from gradegate.files.limits import MAX_BODY
 from gradegate.http.client import Client
 from gradegate.http.exchange import Response

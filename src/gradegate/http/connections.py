@@ -84,7 +84,9 @@ class Connections:
                 connected = connected and not isinstance(error, _UNCONNECTED)
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             if connected:
-                raise ProviderError(f"{ask.host} gave no complete response: {why}", Trouble.INCOMPLETE) from e
+                raise ProviderError(
+                    f"{ask.host} gave no complete response: {why}", Trouble.INCOMPLETE
+                ) from e
             raise ProviderError(f"{ask.host} cannot be reached: {why}", Trouble.UNREACHABLE) from e
 
     def _send(self, ask: Ask, seconds: float) -> Response:
