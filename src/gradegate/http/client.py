@@ -343,8 +343,7 @@ class Client:
             lane.ended()
             return True
         if lane.lost(turn) >= self.timeout:
-            lane.give_up()
-            raise error
+            raise lane.close(error)
         return False
 
     def _check_progress(

@@ -143,15 +143,8 @@ class Pace:
 
     def lose(self, departure: float, now: float) -> None:
         """A call that left at a time did not reach the host: from now on one call alone asks, again and again."""
-        self.in_flight -= 1
-        if departure >= self.resumes:
-            self.refusals = max(self.refusals, 1) + 1
-            self._pause(departure, now, _guessed_pause(self.refusals - 1), GUESSED_SHARE)
-
-    def reopen(self, now: float) -> None:
-        """End a pause early: nobody waits for the host any longer."""
-        self.refusals = 0
-        self.resumes = self._next = now
+        self.refusals = max(1, self.refusals)
+        self.refuse(departure, now, None)
 
     def refuse(self, departure: float, now: float, announced: float | None) -> bool:
         """A call that left at a time was refused; the host announced so many seconds, or None. Returns whether it says anything of the pace.
@@ -350,12 +343,6 @@ class Lane:
             self._lost_since = min(self._lost_since, now)
             self._changed.notify_all()
             return now - self._lost_since
-
-    def give_up(self) -> None:
-        """Let all that wait leave at once, and fail."""
-        with self._changed:
-            self._pace.reopen(self._clock())
-            self._changed.notify_all()
 
     def close(self, error: ProviderError) -> ProviderError:
         """Let no call leave from now on: each ends with this error."""
