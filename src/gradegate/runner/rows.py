@@ -151,3 +151,8 @@ def uncompared(job: Job, row: Row, why: str) -> Row:
         for grade, binding in zip(row.grades, bindings, strict=True)
     )
     return with_grades(job.case, row, grades)
+
+
+def asks(binding: Binding) -> bool:
+    """Whether a model is asked to grade it."""
+    return any(bound.models for bound in binding.bounds)
