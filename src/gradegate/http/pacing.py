@@ -30,7 +30,7 @@ LATER_SHARE = 0.2  # by which the rate has grown after twice the time until it h
 ANNOUNCED_SHARE = 1 / 20
 GUESSED_SHARE = 1 / 8
 SHORTEST_GROWTH = 1.0  # seconds
-LONGEST_GROWTH = 60.0
+LONGEST_GROWTH = 300.0
 FIRST_PAUSE = 0.5  # seconds, where the host announces none; doubled while it refuses
 LONGEST_PAUSE = 10.0
 # Latency of a batch of calls over the best batch up to which more calls at once are no burden for a host
