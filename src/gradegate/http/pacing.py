@@ -84,11 +84,6 @@ class Pace:
         return self.in_flight < (1 if self.refusals > 1 else int(self._limit))
 
     @property
-    def has_paused(self) -> bool:
-        """Whether calls were ever held back."""
-        return self.resumes > -math.inf
-
-    @property
     def rate(self) -> float:
         """Calls a second; infinite for a host that never refused one."""
         grown = self._paced_seconds / self._growth_seconds - 1
@@ -199,23 +194,16 @@ class Pace:
 
     def _learn_rate(self) -> None:
         """What the host accepted in the second before it refused. A rate that had grown back before was right, so it stays."""
-        seconds = min(WINDOW, self._refused_at - self._resumed)
         before = self._rate_before
-        if before == math.inf:
-            self._accepted_rate = max(
-                LEAST_RATE, self._count_departures(self._refused_at - WINDOW) / WINDOW
-            )
-            return
-        if not self._slower_helps:
-            self._accepted_rate = before
-            return
-        accepted = (
-            self._count_departures(self._refused_at - seconds - LATE) / seconds
-            if seconds > SHORT
-            else before
-        )
-        least = before * (1 - FIRST_SHARE / 2) if self._had_grown else before / 2
-        self._accepted_rate = max(min(accepted, before * (1 + FIRST_SHARE)), least, LEAST_RATE)
+        seconds = WINDOW if before == math.inf else self._refused_at - self._resumed
+        seconds = min(WINDOW, seconds)
+        accepted, least = before, LEAST_RATE
+        if seconds > SHORT and self._slower_helps:
+            accepted = self._count_departures(self._refused_at - seconds - LATE) / seconds
+        if before < math.inf:
+            least = before * (1 - FIRST_SHARE / 2) if self._had_grown else before / 2
+            accepted = min(accepted, before * (1 + FIRST_SHARE))
+        self._accepted_rate = max(accepted, least, LEAST_RATE)
 
     def _learn_latency(self, latency: float) -> None:
         """Let half as many calls again be in flight while that makes none slower."""
@@ -286,22 +274,21 @@ class Lane:
                 if self._closed:
                     raise self._closed
                 with self._changed:
-                    seconds = self._seconds_to_wait()
+                    seconds = math.inf
+                    if self._pace.has_room:
+                        seconds = self._pace.opens - self._clock()
                     if seconds <= 0:
                         break
                     self._changed.wait(min(seconds, LOOK_EVERY))
             prepare()
             with self._changed:
                 now = self._clock()
-                if self._pace.has_paused and now - came > NOTICED:
+                if self._pace.resumes > -math.inf and now - came > NOTICED:
                     self._count_wait(turn)
                 self._pace.depart(now)
                 turn.departure = now
                 if math.isnan(self._first):
                     self._first = now
-
-    def _seconds_to_wait(self) -> float:
-        return self._pace.opens - self._clock() if self._pace.has_room else math.inf
 
     def _count_wait(self, turn: Turn) -> None:
         self._waited += not turn.has_waited
