@@ -58,7 +58,7 @@ def test_only_borders_catch_everything():
 MAKERS = {
     "Markdown": {"markdown.py"},
     "join": {"markdown.py"},
-    "Escaped": {"escape.py", "report.py", "markdown.py"},
+    "Escaped": {"escape.py", "report.py", "markdown.py", "plain.py", "templates.py"},
     "Log": {"escape.py", "annotations.py"},
     "Xml": {"junit.py"},
     "Html": {"charts.py"},

@@ -31,7 +31,7 @@ class Format(Generic[K]):
     ) -> None:
         self._kind = kind
         self._escape = escape
-        common = {
+        common: dict[str, Callable[..., Any]] = {
             "many": many,
             "figure": figure,
             "line": one_line,
@@ -39,7 +39,7 @@ class Format(Generic[K]):
             "spread": spread,
             "outline": outline,
         }
-        self._helpers: dict[str, Callable[..., Any]] = {**common, **helpers}
+        self._helpers = {**common, **helpers}
 
     def render(self, template: str, **values: Any) -> K:
         """A template in one part."""
@@ -78,7 +78,8 @@ class Format(Generic[K]):
             lstrip_blocks=True,
             loader=FunctionLoader(read_template),
         )
-        environment.concat = self._join
+        # What a macro or a block gives is of the format's own kind.
+        environment.concat = self._join  # type: ignore[method-assign]
         environment.filters.update(self._helpers)
         environment.globals.update(self._helpers)
         environment.globals.update(words=wording, cases=case, summary=run_summary)
