@@ -98,7 +98,8 @@ class Trouble(enum.Enum):
     """Why a provider gave no answer."""
 
     SETUP = "setup"  # a wrong key, model or address: only the user can fix it
-    UNREACHABLE = "unreachable"  # no connection, or it was cut
+    UNREACHABLE = "unreachable"  # no connection
+    INCOMPLETE = "incomplete"  # a connection, but no complete response
     STATUS = "status"  # busy or down by its status, after all retries
     DEADLINE = "deadline"  # no answer in time
     REFUSED = "refused"  # the model or a content filter declined
@@ -111,7 +112,7 @@ class Trouble(enum.Enum):
 
 
 NO_ANSWER = frozenset(
-    {Trouble.UNREACHABLE, Trouble.STATUS, Trouble.DEADLINE}
+    {Trouble.UNREACHABLE, Trouble.INCOMPLETE, Trouble.STATUS, Trouble.DEADLINE}
 )  # nothing came that could hold a failure
 
 

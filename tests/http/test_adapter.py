@@ -117,7 +117,7 @@ def test_a_call_knows_its_socket():
         with pytest.raises(ProviderError) as caught:
             Connections(2, {}, look).send(ask(server.port), 5.0)
         assert isinstance(call.sock, socket.socket), "urllib3 HTTPConnection.sock no longer holds a request's socket"
-    assert caught.value.trouble is Trouble.UNREACHABLE
+    assert caught.value.trouble is Trouble.INCOMPLETE
     assert budget.current() is None
 
 

@@ -16,7 +16,7 @@ from gradegate.core.policy import Limits
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
-from gradegate.http.pacing import Lane, Pace
+from gradegate.http.pacing import Lane, Pace, Turn
 from gradegate.http.rate_limits import announced_pause, quota
 from support.each import each
 from support.fake_llm import FakeLlm
@@ -76,7 +76,20 @@ class TokenBucket:
 Announce = Callable[[float], float | None]
 
 
-def simulate(host: SlidingWindow | FixedWindow | TokenBucket, announce: Announce, calls: int, latency: float) -> tuple[float, float]:
+class Unsteady:
+    """Refuses some calls, whenever they come: those for which ``refuses`` says so, by the number of the call."""
+
+    def __init__(self, refuses: Callable[[int], bool]) -> None:
+        self.refuses, self.asked = refuses, 0
+
+    def ask(self, now: float) -> float | None:
+        self.asked += 1
+        return 1.0 if self.refuses(self.asked) else None
+
+
+def simulate(
+    host: SlidingWindow | FixedWindow | TokenBucket | Unsteady, announce: Announce, calls: int, latency: float
+) -> tuple[float, float]:
     """Wall seconds and the share of refused calls, where 50 threads ask one after the other."""
     pace, chance = Pace(50, 50), random.Random(1)
     now = 0.0
@@ -99,8 +112,12 @@ def simulate(host: SlidingWindow | FixedWindow | TokenBucket, announce: Announce
             pace.accept(departure, now - departure)
             done += 1
         elif kind == "answer":
-            pace.refuse(departure, now, announce(pause))
-            left, refused = left + 1, refused + 1
+            announced = announce(pause)
+            pace.refuse(departure, now, announced)
+            refused += 1
+            heapq.heappush(events, (now if announced else now + chance.uniform(0.25, 0.5), next(numbers), "return", 0.0, None))
+        elif kind == "return":
+            left += 1
     return now, refused / sent
 
 
@@ -153,6 +170,21 @@ def test_a_limit_that_is_lifted_is_noticed():
 
     seconds, _ = simulate(Lifted(10, 1.0), exactly, 200 + 2000, latency=0.1)
     assert seconds < 60
+
+
+@each(
+    ("refuses", "most"),
+    [
+        (lambda number: number % 20 == 0, 2),
+        (lambda number: number % 10 == 0, 20),
+        (lambda number: 6 <= number <= 9, 15),
+        (lambda number: number % 3 == 0, 60),
+        (lambda number: number % 3 != 0, 200),
+    ],
+)
+def test_a_host_that_refuses_calls_at_any_pace_gets_them_all_the_same(refuses: Callable[[int], bool], most: float):
+    seconds, _ = simulate(Unsteady(refuses), never, 300, latency=0.05)
+    assert seconds < most
 
 
 def test_more_calls_at_once_begin_while_latency_stays_flat():
@@ -308,7 +340,7 @@ def test_a_pause_holds_all_calls_under_the_same_key_and_no_others(llm: FakeLlm):
         ((429, {"error": {"code": "insufficient_quota", "message": "You exceeded your quota"}}), "You exceeded your quota): add credit"),
         ((429, {"error": {"message": "slow"}}, {"Retry-After": "86400"}), "asks to wait 86,400 s (slow): ask for a higher limit"),
         ((429, {}, {"Retry-After": "100"}), "longer than the budget lasts"),
-        ((429, {}, {"Retry-After": "0"}), "answered 429 to every call for "),
+        ((429, {}, {"Retry-After": "0"}), "answered 429 for "),
     ],
 )
 def test_a_host_that_takes_no_more_ends_all_calls_with_one_message(llm: FakeLlm, reply: tuple, words: str):
@@ -378,11 +410,33 @@ def test_a_host_that_is_away_for_a_while_costs_no_case():
 
 
 def test_no_call_waits_for_its_turn_once_the_run_is_stopped(monkeypatch: pytest.MonkeyPatch):
-    lane = Lane(Pace(1, 1), "host", lambda: True)
+    pace = Pace(1, 1)
+    pace.depart(0.0)  # there is no room for another one
+    lane = Lane(pace, "host", lambda: True)
     monkeypatch.setattr(lane._changed, "wait", lambda seconds: pytest.fail("it waited"))
+    budget = Budget()
+    budget.stop()
     with pytest.raises(ProviderError) as caught:
-        lane.enter(lambda: None)
+        lane.enter(Turn(), budget.take)
     assert caught.value.trouble is Trouble.STOPPED
+
+
+def test_a_budget_of_seconds_ends_a_wait(llm: FakeLlm):
+    llm.reply = lambda path, body: (200, {}, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "100s"})
+    budget = Budget(Limits(seconds=1))
+    budget.start()
+    tool = patient(budget=budget)
+    assert send(llm.base, tool).status == 200
+    started = time.monotonic()
+    with pytest.raises(ProviderError, match="the budget of 1 second is used up"):
+        send(llm.base, tool)
+    assert time.monotonic() - started < PATIENCE
+
+
+def test_a_host_that_answers_is_not_believed_that_it_takes_no_more_for_hours(llm: FakeLlm):
+    llm.reply = lambda path, body: (200, {}, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "23h59m0s"})
+    tool = patient()
+    assert in_threads(8, lambda: send(llm.base, tool).status) == [200] * 8
 
 
 def test_stop_ends_a_pause_that_a_host_asked_for(llm: FakeLlm):

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from gradegate.http.crew import MOST, gather
+from gradegate.http.crew import MOST, Crew, gather
 from support.patience import PATIENCE
 
 
@@ -26,6 +26,25 @@ def test_no_more_threads_than_the_limit():
 
     gather([work] * (2 * MOST))
     assert 2 <= peak <= MOST
+
+
+def test_items_that_wait_hold_back_none_with_another_key():
+    quick_are_done = threading.Semaphore(0)
+    done: list[str] = []
+
+    def work(item: str) -> None:
+        if item == "slow":
+            assert quick_are_done.acquire(timeout=PATIENCE)
+        done.append(item)
+        if done.count("quick") == 5:
+            quick_are_done.release(10)
+
+    crew = Crew(work, ["slow"] * 10 + ["quick"] * 5, 2, lambda item: item)
+    assert crew.threads == 4
+    for _ in range(crew.threads):
+        crew.start()
+    crew.join()
+    assert sorted(done) == ["quick"] * 5 + ["slow"] * 10
 
 
 def test_every_task_runs_and_the_first_error_in_order_is_raised():

@@ -8,7 +8,7 @@ from gradegate.errors import Origin
 from gradegate.gate.decision import decide
 from gradegate.reports.delivery.report import REPORTS, Links
 from gradegate.reports.format.markdown import utf16
-from gradegate.reports.view.case import explain_grade
+from gradegate.reports.format.plain import PLAIN
 from gradegate.results.accounts import AskedModel
 from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges
 from gradegate.results.grades import Outcome
@@ -115,7 +115,7 @@ def test_what_a_report_says(name, row):
 def test_evidence_that_only_repeats_the_reason_is_left_out():
     told = replace(samples.failing().grades[0], reason="(D) names another city")
     for letter in "DE":
-        text = explain_grade(samples.failing(), replace(told, evidence={"category": letter}), 500)
+        text = PLAIN.macros("case.txt")("assertion", samples.failing(), replace(told, evidence={"category": letter}), 500)
         assert ("evidence" in text) is (letter == "E")
 
 

@@ -32,11 +32,15 @@ def job(tmp_path_factory):
 
 
 def grades(job, *outcomes):
-    """The grades of the job's four places: an assertion, a set and its two members."""
-    bounds = [it for binding in job.assertions for it in (binding, *(binding.bounds if isinstance(binding, BoundSet) else ()))]
+    """The grades of the job's four places: each assertion, and after a set its members."""
+    places = []
+    for binding in job.assertions:
+        places.append((binding.asserted, False))
+        if isinstance(binding, BoundSet):
+            places += [(member.asserted, True) for member in binding.bounds]
     return tuple(
-        Grade(bound.asserted, outcome, None if outcome is ERROR else float(outcome is PASS), inner=number > 1)
-        for number, (bound, outcome) in enumerate(zip(bounds, outcomes, strict=True))
+        Grade(assertion, outcome, None if outcome is ERROR else float(outcome is PASS), inner=inner)
+        for (assertion, inner), outcome in zip(places, outcomes, strict=True)
     )
 
 
@@ -105,6 +109,7 @@ def test_a_set_decides_a_row_in_the_place_of_its_members(job, outcomes, outcome)
     [
         (Trouble.STOPPED, True, False),
         (Trouble.UNREACHABLE, False, False),
+        (Trouble.INCOMPLETE, False, False),
         (Trouble.STATUS, False, False),
         (Trouble.DEADLINE, False, False),
         (Trouble.MALFORMED, False, True),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gradegate import __version__
-from gradegate.errors import GradegateError, ProviderError, Trouble
+from gradegate.errors import NO_ANSWER, GradegateError, ProviderError
 from gradegate.files.limits import MAX_BODY
 from gradegate.http.client import Client
 from gradegate.http.exchange import Response
@@ -72,7 +72,7 @@ class GitHub:
                 method, url, headers=headers, body=body, most=elsewhere or MAX_BODY
             )
         except ProviderError as e:
-            passing = e.trouble in (Trouble.UNREACHABLE, Trouble.DEADLINE)
+            passing = e.trouble in NO_ANSWER
             raise (Later(str(e)) if passing else Never(str(e))) from e
         if answer.status >= 500:
             raise Later(f"{answer.host} is unavailable ({answer.status}: {said(answer)})")

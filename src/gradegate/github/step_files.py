@@ -10,7 +10,7 @@ from typing import Self
 
 from gradegate.errors import ConfigError
 from gradegate.reports.format.escape import Escaped
-from gradegate.reports.format.markdown import fence, fill
+from gradegate.reports.format.markdown import Markdown, fence, paragraphs
 from gradegate.results.run_result import GateOutcome
 from gradegate.security.redaction import excerpt
 from gradegate.security.secrets import sealing
@@ -117,5 +117,5 @@ class Ending(Struct):
             said = f"{type(error).__name__}: {error}"
         write_outputs(self.environ, {"decision": decision})
         block = fence(excerpt(sealing(self.environ)(said), _LONGEST))
-        text = fill("### gradegate could not run\n\nThere is no verdict.\n\n{}", block)
-        append_summary(self.environ, text)
+        title = Markdown("### gradegate could not run")
+        append_summary(self.environ, paragraphs(title, "There is no verdict.", block))

@@ -26,7 +26,7 @@ from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
 from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
-from gradegate.http.pacing import FIRST_PAUSE, Lane, Pace
+from gradegate.http.pacing import FIRST_PAUSE, Lane, Pace, Turn
 from gradegate.http.rate_limits import announced_pause, quota
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.http.tokens import Minted, Tokens
@@ -49,12 +49,14 @@ RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
 HOPELESS = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 )
+PASSING = frozenset(
+    {Trouble.UNREACHABLE, Trouble.INCOMPLETE}
+)  # without a response; asking again may help
 LONGEST_PAUSE = 60.0
 # A host that answers so is too busy: the request was not done.
 TOO_MANY = 429
 BUSY = frozenset({TOO_MANY, 503, 529})
-# Seconds for which a host may take no call at all, or ask to wait: beyond them, its limit is taken to be used up
-PATIENCE = 120.0
+LONGEST_BUSY_PAUSE = 2.0  # of a single call, where the others go on
 FIRST_CALLS = 8  # in flight to a host that is no vendor's, before it has shown that it bears more
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
@@ -219,9 +221,12 @@ class Client:
                 first = self.slots
                 if self.ramps and not self.guard.egress.leads_to_vendor(ask.url):
                     first = FIRST_CALLS
-                lane = Lane(Pace(first, self.slots), ask.host, lambda: self._deadlines.stopped)
+                lane = Lane(Pace(first, self.slots), ask.host, self._is_over)
                 self._lanes[ask.host, key] = lane
             return lane
+
+    def _is_over(self) -> bool:
+        return self._deadlines.stopped or self.budget.seconds_left <= 0
 
     def notes(self) -> Sequence[str]:
         """Sentences about hosts that limited the calls of this run."""
@@ -261,12 +266,12 @@ class Client:
     def _send(self, ask: Ask, key: Hashable, seconds: float, model: Hashable = None) -> Response:
         """The response; ``seconds`` are the call's own, which do not pass while it waits for its turn."""
         lane = self._lane(ask, key)
+        turn = Turn()
         pause = self.first_pause
         # A host that failed every call is asked once a call
         left = 0 if self._dead[ask.host] >= DEAD_AFTER else self.retries
-        successes = lane.successes
         while True:
-            departure = lane.enter(lambda: self.budget.take(model))
+            lane.enter(turn, lambda: self.budget.take(model))
             started = time.monotonic()
             answer = None
             try:
@@ -276,42 +281,36 @@ class Client:
                     self.budget.spend(NO_USAGE, model=model)
                     lane.ended()
             seconds -= time.monotonic() - started
+            announced = None
             if isinstance(answer, Response):
                 announced = announced_pause(answer.headers)
-                is_settled = self._settle_response(answer, announced, departure, lane, model)
+                is_settled = self._settle_response(answer, announced, turn, lane, model)
                 if is_settled and not passes(answer):
                     self._dead[ask.host] = 0
                     return answer
             else:
-                announced = None
-                is_settled = self._settle_failure(answer, departure, lane, model)
+                is_settled = self._settle_failure(answer, turn, lane, model)
+            # Jitter, so that calls do not come back in step
+            own_pause = pause * random.uniform(0.5, 1.0)
+            pause = min(pause * 2, LONGEST_PAUSE)
             if not is_settled:
-                # While a host does other requests, it is not busy: this one is what it refuses.
-                if (
-                    isinstance(answer, Response)
-                    and answer.status != TOO_MANY
-                    and lane.successes > successes
-                ):
-                    successes = lane.successes
-                    left -= 1
-                    if left < 0:
-                        return answer
+                if isinstance(answer, Response) and not announced:
+                    self._deadlines.pause(min(own_pause, LONGEST_BUSY_PAUSE))
                 continue
-            seconds_to_wait = pause * random.uniform(0.5, 1.0) if announced is None else announced
+            seconds_to_wait = own_pause if announced is None else announced
             if left <= 0 or seconds_to_wait >= seconds or _is_final(answer):
                 self._dead[ask.host] += 1
                 if isinstance(answer, ProviderError):
                     raise answer
                 return answer
             left -= 1
-            pause = min(pause * 2, LONGEST_PAUSE)
             self._deadlines.pause(seconds_to_wait)
 
     def _settle_response(
         self,
         response: Response,
         announced: float | None,
-        departure: float,
+        turn: Turn,
         lane: Lane,
         model: Hashable,
     ) -> bool:
@@ -322,29 +321,29 @@ class Client:
         if response.status in BUSY and not _is_out_of_quota(response):
             self.budget.give_back(model)
             if self.patience and (response.status == TOO_MANY or lane.successes):
-                stalled = lane.refused(departure, announced)
-                self._check_progress(lane, response, announced or 0.0, stalled)
-                return False
+                refusal = lane.refused(turn, announced)
+                self._check_progress(lane, response, announced or 0.0, refusal.seconds)
+                # A host that does other requests is not down: this request is what it refuses.
+                return response.status != TOO_MANY and not refusal.slows
             lane.ended()
             return True
         if not response.is_success:
             self.budget.spend(NO_USAGE, model=model)
-        lane.answered(departure, response.is_success, quota(response.headers))
+        lane.answered(turn, response.is_success, quota(response.headers))
         if _is_out_of_quota(response) and self.patience:
             raise lane.close(_out_of_quota(response))
         return True
 
     def _settle_failure(
-        self, error: ProviderError, departure: float, lane: Lane, model: Hashable
+        self, error: ProviderError, turn: Turn, lane: Lane, model: Hashable
     ) -> bool:
         """The same for a request without a response. False where the host may come back. Raises the error where it does not."""
         self.budget.spend(NO_USAGE, model=model)
         if error.trouble is not Trouble.UNREACHABLE or not lane.successes or not self.patience:
             lane.ended()
             return True
-        if lane.lost(departure) >= self.timeout:
-            lane.give_up()
-            raise error
+        if lane.lost(turn) >= self.timeout:
+            raise lane.close(error)
         return False
 
     def _check_progress(
@@ -354,7 +353,7 @@ class Client:
         what = f"{answer.host} answered {answer.status}"
         said = _message_of(answer)
         if stalled > self.patience:
-            why = f"{what} to every call for {stalled:,.0f} s{said}"
+            why = f"{what} for {stalled:,.0f} s{said}"
         elif announced > self.patience:
             why = f"{what} and asks to wait {announced:,.0f} s{said}"
         elif announced > self.budget.seconds_left:
@@ -405,7 +404,7 @@ def _written(fields: JsonObject | None, form: bool) -> bytes | None:
 
 
 def _is_final(answer: Response | ProviderError) -> bool:
-    return isinstance(answer, ProviderError) and answer.trouble is not Trouble.UNREACHABLE
+    return isinstance(answer, ProviderError) and answer.trouble not in PASSING
 
 
 def _under(own: Container[str], credential: Mapping[str, str]) -> dict[str, str]:

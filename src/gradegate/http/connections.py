@@ -26,6 +26,11 @@ from gradegate.security.hosts import Address, Host, literal
 
 CONNECT_SECONDS = 10.0
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
+_UNCONNECTED = (
+    urllib3.exceptions.NewConnectionError,
+    urllib3.exceptions.ConnectTimeoutError,
+    socket.gaierror,
+)
 _NO_PLACE = (InvalidURL, InvalidSchema, MissingSchema, urllib3.exceptions.LocationValueError)
 _UNSENDABLE = (*_NO_PLACE, InvalidHeader, urllib3.exceptions.InvalidHeader, UnicodeError)
 _ONCE = urllib3.Retry(0, read=False)  # as requests asks: the client tries again itself
@@ -63,7 +68,7 @@ class Connections:
         self._verify = environ.get("REQUESTS_CA_BUNDLE") or environ.get("SSL_CERT_FILE") or True
 
     def send(self, ask: Ask, seconds: float) -> Response:
-        """The response to one request. Raises ProviderError: SETUP, UNREACHABLE, or MALFORMED when it is too long."""
+        """The response to one request. Raises ProviderError: SETUP, UNREACHABLE, INCOMPLETE, or MALFORMED when it is too long."""
         try:
             return self._send(ask, seconds)
         except _UNSENDABLE as e:
@@ -73,9 +78,15 @@ class Connections:
         except _FOREIGN as e:
             # The plainest words in the chain: `Connection refused` and not three class names
             error: BaseException = e
+            connected = not isinstance(e, _UNCONNECTED)
             while (inner := error.__cause__ or error.__context__) is not None:
                 error = inner
+                connected = connected and not isinstance(error, _UNCONNECTED)
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            if connected:
+                raise ProviderError(
+                    f"{ask.host} gave no complete response: {why}", Trouble.INCOMPLETE
+                ) from e
             raise ProviderError(f"{ask.host} cannot be reached: {why}", Trouble.UNREACHABLE) from e
 
     def _send(self, ask: Ask, seconds: float) -> Response:

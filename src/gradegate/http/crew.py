@@ -4,8 +4,8 @@ import _thread
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Generic, TypeVar
@@ -17,31 +17,61 @@ BEGIN_SECONDS = 30.0  # until a thread has begun, on the busiest machine
 
 
 class Crew(Generic[T]):
-    """Does the work for every item.
+    """Does the work for every item, for at most ``most`` items with the same ``key`` at once, so that none wait for those of another.
 
     ``threading.Thread.start`` waits until its thread has begun, and so for ever for one that finds no memory to begin with
     (gh-140746). Nobody waits for these threads before they have begun.
     """
 
-    def __init__(self, work: Callable[[T], None], items: Iterable[T]) -> None:
-        self.waiting = deque(items)
+    def __init__(
+        self,
+        work: Callable[[T], None],
+        items: Iterable[T],
+        most: int = MOST,
+        key: Callable[[T], Hashable] = lambda _: "",
+    ) -> None:
+        self._waiting = defaultdict[Hashable, deque[T]](deque)
+        for item in items:
+            self._waiting[key(item)].append(item)
+        self._most = most
+        self._in_work = Counter[Hashable]()
+        self.threads = sum(min(most, len(queue)) for queue in self._waiting.values())  # of use
         self.busy = 0  # threads that have begun and not ended
         self._work = work
         self._changed = threading.Condition()
         self._error: BaseException | None = None
+
+    @property
+    def left(self) -> int:
+        """How many items nobody has begun with."""
+        return sum(map(len, self._waiting.values()))
+
+    def dismiss(self) -> None:
+        """Begin with no further item."""
+        for queue in self._waiting.values():
+            queue.clear()
 
     def start(self) -> None:
         """Have one more thread take items. Raises RuntimeError where the system has no room for it."""
         _thread.start_new_thread(copy_context().run, (self._run,))
 
     def take_items(self) -> None:
-        """Do the work for one item after another, until none is left."""
+        """Do the work for one item after another, until none is left that this thread may begin with."""
         while True:
-            try:
-                item = self.waiting.popleft()
-            except IndexError:
-                return
+            with self._changed:
+                keys = [
+                    key
+                    for key, queue in self._waiting.items()
+                    if queue and self._in_work[key] < self._most
+                ]
+                if not keys:
+                    return
+                key = min(keys, key=self._in_work.__getitem__)
+                item = self._waiting[key].popleft()
+                self._in_work[key] += 1
             self._work(item)
+            with self._changed:
+                self._in_work[key] -= 1
 
     def wait(self, seconds: float) -> None:
         """Wait so long, or until a thread ends."""
@@ -51,7 +81,7 @@ class Crew(Generic[T]):
     def join(self) -> None:
         """Wait until all is done. Raises what ended a thread, and MemoryError where none begins."""
         until = time.monotonic() + BEGIN_SECONDS
-        while self.busy or self.waiting:
+        while self.busy or self.left:
             if self.busy:
                 until = time.monotonic() + BEGIN_SECONDS
             elif time.monotonic() > until:
@@ -68,7 +98,7 @@ class Crew(Generic[T]):
             self.take_items()
         except BaseException as e:
             self._error = e
-            self.waiting.clear()
+            self.dismiss()
         finally:
             with self._changed:
                 self.busy -= 1

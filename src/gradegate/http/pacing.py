@@ -11,28 +11,35 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from gradegate.core.numbers import many
-from gradegate.errors import ProviderError, Trouble
+from gradegate.errors import ProviderError
 
 WINDOW = 1.0  # seconds over which accepted calls are counted
+HELPED = 0.6  # of the share of calls that the host refused at a faster pace
+SHORT = 0.2  # seconds that say nothing of a rate
 REMEMBERED = 10.0  # seconds that departures are remembered: a refusal may take that long
 LEAST_RATE = 0.1  # calls a second
+SAMPLE = 20  # calls, of which a host without a pause to announce refuses some at any pace
+MANY = 3  # of a sample; more say that the pace is too fast
 FIRST_SHARE = 0.05  # of the rate, below which calls begin after a pause
 LATER_SHARE = 0.2  # by which the rate has grown after twice the time until it has grown back
 # A pause takes at most this part of the time until the rate has grown back. A pause that the host announced ends when it should.
 ANNOUNCED_SHARE = 1 / 20
 GUESSED_SHARE = 1 / 8
 SHORTEST_GROWTH = 1.0  # seconds
-LONGEST_GROWTH = 60.0
+LONGEST_GROWTH = 300.0
 FIRST_PAUSE = 0.5  # seconds, where the host announces none; doubled while it refuses
 LONGEST_PAUSE = 10.0
 # Latency of a batch of calls over the best batch up to which more calls at once are no burden for a host
 FLAT = 1.25
 LATE = 0.002  # seconds that a thread may wake up too late without a loss of pace
+# Seconds for which a host may take no call at all, or ask to wait: beyond them, its limit is taken to be used up
+PATIENCE = 120.0
 NOTICED = 0.1  # seconds of waiting that a report counts
-LOOK_EVERY = 0.25  # seconds after which a waiting thread looks whether the run was stopped
+LOOK_EVERY = 0.25  # seconds after which a waiting thread looks whether the run is over
 
 
 class Quota(NamedTuple):
@@ -63,7 +70,10 @@ class Pace:
         self._next = self._last = -math.inf
         # When calls left that were not refused, within ``REMEMBERED`` seconds
         self._departures = deque[float]()
-        self._refused_at = -math.inf
+        self._outcomes = deque[bool](maxlen=SAMPLE)  # whether the last calls were refused
+        self._refused_share = math.inf  # of the calls before the last pause
+        self._slower_helps = True  # whether that was less than before the pause before it
+        self._refused_at = self._resumed = -math.inf
         self._rate_before = math.inf  # the accepted rate before the last refusal
         self._had_grown = False  # whether the rate had grown back to that
         self._announced_left: tuple[int, float] | None = None  # calls, until a time
@@ -110,6 +120,7 @@ class Pace:
         self.in_flight -= 1
         if departure >= self.resumes:
             self.refusals = 0
+            self._outcomes.append(False)
         self._learn_latency(latency)
 
     def announce(self, departure: float, now: float, calls: int, seconds: float) -> None:
@@ -127,34 +138,39 @@ class Pace:
 
     def lose(self, departure: float, now: float) -> None:
         """A call that left at a time did not reach the host: from now on one call alone asks, again and again."""
-        self.in_flight -= 1
-        if departure >= self.resumes:
-            self.refusals = max(self.refusals, 1) + 1
-            self._pause(departure, now, _guessed_pause(self.refusals - 1), GUESSED_SHARE)
+        self.refusals = max(1, self.refusals)
+        self.refuse(departure, now, None)
 
-    def reopen(self, now: float) -> None:
-        """End a pause early: nobody waits for the host any longer."""
-        self.refusals = 0
-        self.resumes = self._next = now
+    def refuse(self, departure: float, now: float, announced: float | None) -> bool:
+        """A call that left at a time was refused; the host announced so many seconds, or None. Returns whether it says anything of the pace.
 
-    def refuse(self, departure: float, now: float, announced: float | None) -> None:
-        """A call that left at a time was refused; the host announced so many seconds, or None."""
+        A gateway that drops some calls at any pace announces no pause, and refuses few.
+        """
         self.in_flight -= 1
         self._forget(departure)
         if departure < self.resumes:  # it left before the others were held back
-            if announced is not None and self.refusals <= 1:
+            if announced and self.refusals <= 1:
                 self.resumes = max(self.resumes, now + announced)
         else:
+            self._outcomes.append(True)
+            if not announced and not self.refusals and sum(self._outcomes) <= MANY:
+                return False
+            if not self.refusals:
+                share = sum(self._outcomes) / len(self._outcomes)
+                self._slower_helps = bool(announced) or share < HELPED * self._refused_share
+                self._refused_share = share
             self.refusals += 1
+            self._outcomes.clear()
             guessed = _guessed_pause(self.refusals)
-            if announced is None:
-                self._pause(departure, now, guessed, GUESSED_SHARE)
-            else:
+            if announced:
                 # A host that refuses again right after the pause it announced announces too little.
                 seconds = announced if self.refusals == 1 else max(announced, guessed / 2)
                 self._pause(departure, now, seconds, ANNOUNCED_SHARE)
+            else:
+                self._pause(departure, now, guessed, GUESSED_SHARE)
         if self.refusals <= 1:
             self._learn_rate()
+        return True
 
     def _count_departures(self, after: float) -> int:
         return sum(departure > after for departure in self._departures)
@@ -168,6 +184,7 @@ class Pace:
             self._had_grown = self._paced_seconds > self._growth_seconds / 2
             self._rate_before = self._accepted_rate
             self._refused_at = departure
+            self._resumed = self.resumes
             self._growth_seconds = min(LONGEST_GROWTH, max(SHORTEST_GROWTH, seconds / share))
         self.resumes = self._next = self._last = now + seconds
         self._paced_seconds = 0.0
@@ -177,9 +194,12 @@ class Pace:
 
     def _learn_rate(self) -> None:
         """What the host accepted in the second before it refused. A rate that had grown back before was right, so it stays."""
-        accepted = self._count_departures(self._refused_at - WINDOW) / WINDOW
         before = self._rate_before
-        least = LEAST_RATE
+        seconds = WINDOW if before == math.inf else self._refused_at - self._resumed
+        seconds = min(WINDOW, seconds)
+        accepted, least = before, LEAST_RATE
+        if seconds > SHORT and self._slower_helps:
+            accepted = self._count_departures(self._refused_at - seconds - LATE) / seconds
         if before < math.inf:
             least = before * (1 - FIRST_SHARE / 2) if self._had_grown else before / 2
             accepted = min(accepted, before * (1 + FIRST_SHARE))
@@ -205,69 +225,85 @@ def _guessed_pause(number: int) -> float:
     return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(number - 1, 10))
 
 
+@dataclass
+class Turn:
+    """The place of a call among those to a host."""
+
+    departure: float = math.nan  # of its last request
+    has_waited: bool = False
+
+
+class Refusal(NamedTuple):
+    """What it means that a host was too busy for a call."""
+
+    slows: bool  # others leave later, too
+    seconds: float  # since the host made progress, beyond the first pause it announced
+
+
 class Lane:
     """The calls to one host under one key. They leave one after the other, each when ``pace`` lets it.
 
-    ``is_stopped`` says whether the run was stopped; then all that wait end with ProviderError.
+    ``is_over`` says whether the run takes no more calls; then all that wait go on to learn why.
     """
 
     def __init__(
         self,
         pace: Pace,
         host: str,
-        is_stopped: Callable[[], bool],
+        is_over: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pace = pace
         self._host = host
-        self._is_stopped = is_stopped
+        self._is_over = is_over
         self._clock = clock
-        self._turn = threading.Lock()  # of the call that leaves next
+        self._first_in_line = threading.Lock()  # held by the call that leaves next
         self._changed = threading.Condition()
         self._closed: ProviderError | None = None
         # When the host began to refuse, or the first pause that it announced ended; and when it was lost
         self._waits_since = self._lost_since = math.inf
         self._first = self._last_success = math.nan  # when calls left
         self.successes = 0  # calls that the host did
-        self._waited = self._refused = 0
+        self._waited = 0
 
-    def enter(self, prepare: Callable[[], None]) -> float:
-        """Wait for a turn, ``prepare`` and leave; return when that was. Raises ProviderError when the run is stopped."""
-        with self._turn:
-            waited = False
-            while True:
+    def enter(self, turn: Turn, prepare: Callable[[], None]) -> None:
+        """Wait, ``prepare`` and leave. Raises ProviderError: that of ``prepare``, or why the host takes no more calls."""
+        came = self._clock()
+        with self._first_in_line:
+            while not self._is_over():
                 if self._closed:
                     raise self._closed
-                if self._is_stopped():
-                    raise ProviderError("the run was stopped", Trouble.STOPPED)
                 with self._changed:
-                    seconds = self._seconds_to_wait()
+                    seconds = math.inf
+                    if self._pace.has_room:
+                        seconds = self._pace.opens - self._clock()
                     if seconds <= 0:
                         break
                     self._changed.wait(min(seconds, LOOK_EVERY))
-                waited = waited or seconds > NOTICED
             prepare()
             with self._changed:
                 now = self._clock()
+                if self._pace.resumes > -math.inf and now - came > NOTICED:
+                    self._count_wait(turn)
                 self._pace.depart(now)
-                self._waited += waited
+                turn.departure = now
                 if math.isnan(self._first):
                     self._first = now
-                return now
 
-    def _seconds_to_wait(self) -> float:
-        return self._pace.opens - self._clock() if self._pace.has_room else math.inf
+    def _count_wait(self, turn: Turn) -> None:
+        self._waited += not turn.has_waited
+        turn.has_waited = True
 
-    def answered(self, departure: float, succeeded: bool, limit: Quota | None) -> None:
-        """The host answered a call that left at a time, and perhaps said how many more it takes."""
+    def answered(self, turn: Turn, succeeded: bool, limit: Quota | None) -> None:
+        """The host answered, and perhaps said how many more calls it takes. A limit for longer than it may refuse has to be shown by a refusal."""
         with self._changed:
             now = self._clock()
-            self._pace.accept(departure, now - departure)
-            if limit:
-                self._pace.announce(departure, now, limit.calls, limit.seconds)
+            self._pace.accept(turn.departure, now - turn.departure)
+            if limit and limit.seconds <= PATIENCE:
+                self._pace.announce(turn.departure, now, limit.calls, limit.seconds)
             self._waits_since = self._lost_since = math.inf
             self.successes += succeeded
-            self._last_success = departure
+            self._last_success = turn.departure
             self._changed.notify_all()
 
     def ended(self) -> None:
@@ -276,30 +312,24 @@ class Lane:
             self._pace.in_flight -= 1
             self._changed.notify_all()
 
-    def refused(self, departure: float, announced: float | None) -> float:
-        """The host was too busy for a call. Returns for how many seconds it has made no progress, beyond the first pause it announced."""
+    def refused(self, turn: Turn, announced: float | None) -> Refusal:
+        """The host was too busy for a call, and perhaps announced for how many seconds."""
         with self._changed:
             now = self._clock()
-            self._refused += 1
-            self._pace.refuse(departure, now, announced)
+            self._count_wait(turn)
+            slows = self._pace.refuse(turn.departure, now, announced)
             self._waits_since = min(self._waits_since, now + (announced or 0.0))
             self._changed.notify_all()
-            return now - self._waits_since
+            return Refusal(slows, now - self._waits_since)
 
-    def lost(self, departure: float) -> float:
+    def lost(self, turn: Turn) -> float:
         """The host could not be reached for a call. Returns for how many seconds that has been so."""
         with self._changed:
             now = self._clock()
-            self._pace.lose(departure, now)
+            self._pace.lose(turn.departure, now)
             self._lost_since = min(self._lost_since, now)
             self._changed.notify_all()
             return now - self._lost_since
-
-    def give_up(self) -> None:
-        """Let all that wait leave at once, and fail."""
-        with self._changed:
-            self._pace.reopen(self._clock())
-            self._changed.notify_all()
 
     def close(self, error: ProviderError) -> ProviderError:
         """Let no call leave from now on: each ends with this error."""
@@ -309,9 +339,9 @@ class Lane:
             return self._closed
 
     def note(self) -> str:
-        """What the host allowed, in a sentence; an empty string if it never refused a call."""
+        """What the host allowed, in a sentence; an empty string where it held nobody back, or ended the run of its calls."""
         seconds = self._last_success - self._first
-        if not self._refused or not seconds > 0:
+        if not self._waited or self._closed or not seconds > 0:
             return ""
         rate = self.successes / seconds
         allowed = f"{rate:.0f} calls a second" if rate >= 2 else f"{rate * 60:.0f} calls a minute"

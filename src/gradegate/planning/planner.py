@@ -18,8 +18,9 @@ from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.http.budget import Budget
-from gradegate.http.client import PATIENCE, Client
+from gradegate.http.client import Client
 from gradegate.http.guard import Guard
+from gradegate.http.pacing import PATIENCE
 from gradegate.planning import filters, recall
 from gradegate.planning.binding.assertions import BROUGHT, Subject, bind, check_options, check_share
 from gradegate.planning.binding.models import Binder

@@ -7,10 +7,8 @@ from itertools import islice
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.reports.format.charts import choices, filled, metric_scores, shares
 from gradegate.reports.format.escape import join_nonempty
-from gradegate.reports.format.page import in_order, why
-from gradegate.reports.view import run_summary as account
 from gradegate.reports.view import wording
-from gradegate.reports.view.case import CaseView, beside, flaky, is_fixed, took, view
+from gradegate.reports.view.case import CaseView, beside, is_fixed, view
 from gradegate.reports.view.findings import Effect, effects
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct
@@ -36,19 +34,13 @@ def render(decision: Decision, links: Links) -> Document:
     parts = filled(
         "report.html",
         decision=decision,
-        why=why(decision, ruled=bool(decision.rules)),
         tested=_tested(decision),
-        rules=in_order(decision.rules),
         counted=Counter,
         sections=sections,
         left=sum(section.left for section in sections),
         choices=choices(decision.run.rows, decision.rules),
         metrics=metric_scores(decision.run.rows),
         shares=shares,
-        words=wording,
-        flaky=flaky(decision.run.rows),
-        account=account,
-        took=took,
         beside=lambda case: (
             "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0]
         ),  # for the filter

@@ -15,7 +15,8 @@ from junit_xml import TestCase, TestSuite
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.reports.format.escape import Xml, join_nonempty, one_line, visible
-from gradegate.reports.view.case import explain, explain_grade, flaky
+from gradegate.reports.format.plain import PLAIN
+from gradegate.reports.view.case import flaky
 from gradegate.reports.view.findings import Effect, Finding, in_plan_order, unchecked
 from gradegate.reports.view.run_summary import provenance, saved, worth
 from gradegate.reports.view.wording import (
@@ -31,7 +32,7 @@ from gradegate.reports.view.wording import (
 )
 from gradegate.results.baseline import standing
 from gradegate.results.gate_changes import GateChanges
-from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RunResult
 from gradegate.structs import FrozenStruct
@@ -225,16 +226,21 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
         why = [f"no answer: {row.error}"] if row.error else [*remarks(row), *reasons]
         add = case.add_failure_info if outcome is FAIL else case.add_error_info
         message = "; ".join(one_line(text, _MESSAGE) for text in why) or OUTCOMES[outcome]
-        add(message, explain(row, chief, _TEXT), kinds)
+        add(message, _plain("evidence", row, chief), kinds)
     beside = [] if row.error else [grade for grade in grades if grade not in chief]
     about = []
     if outcome is PASS:
         if told.finding.effect is not Effect.NONE and not told.skipped:
             about.append("ADVISORY: it does not pass, but does not block")
         about += remarks(row)
-    about += (explain_grade(row, grade, _TEXT) for grade in beside)
+    about += (_plain("assertion", row, grade) for grade in beside)
     case.stdout = "\n".join(about) or None
     return case
+
+
+def _plain(part: str, row: Row, graded: Grade | Sequence[Grade]) -> str:
+    """A part of ``templates/case.txt``."""
+    return PLAIN.macros("case.txt")(part, row, graded, _TEXT).removesuffix("\n")
 
 
 def _about(told: _Told) -> Iterator[tuple[str, str]]:

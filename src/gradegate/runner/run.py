@@ -163,7 +163,9 @@ class Run:
             # The longest first, so that no thread is left alone with one
             if self._plan.concurrency > 1:
                 chains.sort(key=count_calls, reverse=True)
-            self._in_threads(self._answer_chain, chains)
+            self._in_threads(
+                self._answer_chain, chains, lambda chain: jobs[chain[0][0]].target.host
+            )
             # Nothing is compared where an answer is missing.
             groups = [group for group in self._groups if group[0] not in self._compared]
             whole = [
@@ -192,7 +194,7 @@ class Run:
             self._stopped = "terminated" if isinstance(e, Terminated) else "interrupted"
             self._client.stop()
             programs.end()
-            self._crew.waiting.clear()
+            self._crew.dismiss()
             until = time.monotonic() + LAST_WORDS
             while self._crew.busy and time.monotonic() < until:
                 time.sleep(_GLANCE)
@@ -249,15 +251,20 @@ class Run:
             return missing
         return missing.intersection(name for provider in providers for name in provider.keys)
 
-    def _in_threads(self, work: Callable[[T], None], items: Iterable[T]) -> None:
-        """Do the work for every item, as many at once as the plan allows, until the run is stopped."""
-        self._crew = crew = Crew(work, items)
-        threads = min(self._plan.concurrency, len(crew.waiting))
+    def _in_threads(
+        self,
+        work: Callable[[T], None],
+        items: Iterable[T],
+        host: Callable[[T], str] = lambda _: "",
+    ) -> None:
+        """Do the work for every item, as many of a host at once as the plan allows, until the run is stopped."""
+        self._crew = crew = Crew(work, items, self._plan.concurrency, host)
+        threads = crew.threads
         crew.start()
-        while left := len(crew.waiting):
+        while left := crew.left:
             crew.wait(_GLANCE)
             # As long as the first waits for nothing, others would only be in its way
-            if left - len(crew.waiting) < _SWIFT:
+            if left - crew.left < _SWIFT:
                 break
         with suppress(RuntimeError):  # no room for more threads
             for _ in range(1, threads):

@@ -147,6 +147,7 @@ def test_a_bare_score_without_any_threshold_is_no_verdict():
         (Trouble.SETUP, True, False, False, True),
         (Trouble.WITHHELD, True, False, False, True),
         (Trouble.UNREACHABLE, False, False, True, False),
+        (Trouble.INCOMPLETE, False, False, True, False),
         (Trouble.STATUS, False, False, True, False),
         (Trouble.DEADLINE, False, False, True, False),
         (Trouble.REFUSED, False, False, False, True),

@@ -90,7 +90,7 @@ TURNS = tuple(Turn("assistant" if place % 2 else "user", text) for place, text i
 
 def talk(*turns: int, of: tuple[Turn, ...] = TURNS) -> Exchange:
     grade = replace(samples.grade(Outcome.FAIL), turns=turns)
-    return exchange(samples.row("talk", Outcome.FAIL, grade, turns=of, output="Bye!"), grade)
+    return exchange(samples.row("talk", Outcome.FAIL, grade, turns=of, output="Bye!"), [grade])
 
 
 @each(

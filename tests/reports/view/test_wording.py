@@ -11,7 +11,7 @@ from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.gate.rules import apply
 from gradegate.reports.delivery.report import Links
-from gradegate.reports.format.markdown_case import command
+from gradegate.reports.format.rerun import command
 from gradegate.reports.view import wording
 from gradegate.results.accounts import AskedModel, Made
 from gradegate.results.grades import Asserted, Outcome

@@ -8,16 +8,15 @@ import base64
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from gradegate.core.numbers import figure, many, mean
-from gradegate.reports.format.escape import Html, clip, one_line, outline, spread, visible
-from gradegate.reports.view.wording import titled
+from gradegate.core.numbers import mean
+from gradegate.reports.format.escape import Html, clip, one_line, outline, visible
+from gradegate.reports.format.templates import Format, read_template
+from gradegate.reports.view.wording import has_several_suites, titled
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row, takes
 from gradegate.results.run_result import Counts, RuleResult
@@ -25,43 +24,32 @@ from gradegate.structs import FrozenStruct
 
 _TEXT = 20_000  # characters of one text
 _LINE = 120  # of what stands in a line
-_CHUNK = 100  # pieces of the template that are handed on together
 _RARE = 1e12  # beyond, a scale says nothing
 BAR = 160  # the width of a share
 _MOST = 200  # of one kind that can be chosen; of more, nobody finds one in a list
 
 
+def _escaped(text: str) -> Html:
+    return Html(Markup.escape(visible(text)))
+
+
+HTML = Format(
+    Html,
+    _escaped,
+    shown=lambda value: clip("" if value is None else str(value), _TEXT),
+    line=lambda value, limit=_LINE: one_line(str(value), limit),
+    outline=partial(outline, limit=_TEXT),
+)
+
+
 def filled(template: str, **values: Any) -> Iterator[Html]:
     """A template of our own in parts, with our style and script; every value is made visible and escaped."""
-    environment = Environment(
-        autoescape=True,
-        finalize=lambda it: it if isinstance(it, Markup) else visible(str(it)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=FunctionLoader(_file),
-    )
-    environment.filters |= {
-        "shown": lambda it: clip("" if it is None else str(it), _TEXT),
-        "line": lambda it, limit=_LINE: one_line(str(it), limit),
-        "many": many,
-        "figure": figure,
-        "spread": spread,
-        "outline": partial(outline, limit=_TEXT),
-    }
     for name, file in (("style", "report.css"), ("script", "report.js")):
-        text = _file(file)
-        values[name] = Markup(text)  # noqa: S704 - our own file
+        text = read_template(file)
+        values[name] = Html(text)
         # As a policy names what it allows: of the text between the tags, to the letter.
         values[f"{name}_hash"] = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    stream = environment.get_template(template).stream(**values)
-    stream.enable_buffering(_CHUNK)
-    return map(Html, stream)
-
-
-@cache
-def _file(name: str) -> str:
-    return (files("gradegate.reports") / "templates" / name).read_text(encoding="utf-8")
+    return HTML.stream(template, **values)
 
 
 # --- the scores of each metric, with the thresholds that were applied --------------------------------------------
@@ -207,5 +195,5 @@ def choices(rows: Sequence[Row], rules: Sequence[RuleResult]) -> Choices:
         metrics,
         providers,
         prompts,
-        len({result.rule.suite for result in rules}) > 1,
+        has_several_suites(rules),
     )

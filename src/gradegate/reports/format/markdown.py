@@ -1,18 +1,20 @@
 """Markdown as GitHub renders it: text that stays text, and pages that stay within a limit.
 
-A page takes only ``Markdown``. ``fill``, ``join``, ``paragraphs`` and ``table`` make it of our own literals and escape any other text;
-what is put together in another way is a plain ``str`` again, which mypy refuses. tests/test_house.py looks at the literals.
+A page takes only ``Markdown``. The templates of ``MARKDOWN`` and the functions here make it of our own words and escape any other
+text; what is put together in another way is a plain ``str`` again, which mypy refuses. tests/test_house.py looks at the literals.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 from urllib.parse import quote
 
 from gradegate.core.numbers import name_some
 from gradegate.reports.format.escape import Escaped, one_line, visible
+from gradegate.reports.format.templates import Format
 
 S = TypeVar("S", bound=str)
 _LINE = 600  # characters of a text that nobody has shortened
@@ -35,6 +37,7 @@ _NAMES = re.compile(
 _LONG_FENCE = re.compile(
     r"`{200}(?=`)"
 )  # GitHub's renderer counts to 255, so that 300 do not outdo 299
+_GAP = re.compile(r"\n{3,}")
 _GROUP = re.compile(r"\w{6}(?=\w)")  # so few digits of a hash are no link
 
 
@@ -45,11 +48,6 @@ class Markdown(Escaped):
 NOTHING = Markdown()
 
 
-def fill(template: str, *texts: str) -> Markdown:
-    """A template of ours, with the texts in its places as ``str.format`` puts them; nothing where all of them are empty."""
-    return Markdown(template.format(*map(_escaped, texts))) if any(texts) else NOTHING
-
-
 def join(separator: str, texts: Iterable[str]) -> Markdown:
     """The texts that say something, with a separator of ours between them."""
     return Markdown(separator.join(map(_escaped, filter(None, texts))))
@@ -58,12 +56,28 @@ def join(separator: str, texts: Iterable[str]) -> Markdown:
 def paragraphs(*blocks: str) -> Markdown:
     """The blocks that say something, with an empty line between them."""
     texts = (_escaped(block).strip("\n") for block in blocks)
-    return fill("{}\n", Markdown("\n\n".join(filter(None, texts))))
+    text = "\n\n".join(filter(None, texts))
+    return Markdown(f"{text}\n") if text else NOTHING
+
+
+def tidy(page: Markdown) -> Markdown:
+    """A part of a page without the empty lines that its silent places leave; not for blocks of code, which keep theirs."""
+    return paragraphs(Markdown(_GAP.sub("\n\n", _escaped(page))))
+
+
+def break_lines(lines: Markdown) -> Markdown:
+    """Lines as one line for GitHub to break."""
+    return join("<br>", map(Markdown, _escaped(lines).split("\n")))
 
 
 def some(names: Sequence[Markdown], number: int) -> Markdown:
     """``a, b and 3 more``: these names, and how many of that number they leave out."""
-    return Markdown(name_some(names, number))
+    return Markdown(name_some([*map(_escaped, names)], number))
+
+
+def first_names(names: Sequence[str], limit: int, most: int) -> Markdown:
+    """The first names, each of at most so many characters, and how many more there are."""
+    return some([inline(name, limit) for name in names[:most]], len(names))
 
 
 def inline(text: str, limit: int = 200) -> Markdown:
@@ -107,7 +121,7 @@ def fence(text: str, language: str = "text") -> Markdown:
     body = _LONG_FENCE.sub(r"\g<0> ", visible(text).replace("<!--", "<! --"))
     runs = [len(run) for run in re.findall(r"`+", body)]
     ticks = "`" * max(3, max(runs, default=0) + 1)
-    return Markdown(f"{ticks}{language}\n{body}\n{ticks}\n")
+    return Markdown(f"{ticks}{inline(language)}\n{body}\n{ticks}\n")
 
 
 def link(label: str, url: str) -> Markdown:
@@ -117,27 +131,16 @@ def link(label: str, url: str) -> Markdown:
     return Markdown(f"[{text}]({address})") if 0 < len(address) <= _URL else text
 
 
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[Markdown]:
-    """The lines of a table: two for the header, then one for each row. Cells are without a bare pipe."""
-    names = list(header)
-    return [table_row(names), table_row(Markdown("---") for _ in names), *map(table_row, rows)]
-
-
-def table_row(cells: Iterable[str]) -> Markdown:
-    """A line of a table."""
-    return Markdown(f"| {' | '.join(map(_escaped, cells))} |\n")
-
-
 def details(summary: str, body: Markdown) -> Markdown:
     """A part folded under its title; nothing for no text."""
-    title = fill("<details><summary>{}</summary>", summary)
-    return paragraphs(title, body, Markdown("</details>")) if body else NOTHING
+    title = Markdown(f"<details><summary>{_escaped(summary)}</summary>")
+    return paragraphs(title, body, Markdown("</details>")) if body.strip() else NOTHING
 
 
 def quote_lines(text: Markdown) -> Markdown:
     """Lines as a quotation."""
     return Markdown(
-        "".join(f"> {line}".rstrip() + "\n" for line in text.rstrip().split("\n")),
+        "".join(f"> {line}".rstrip() + "\n" for line in _escaped(text).rstrip().split("\n")),
     )
 
 
@@ -160,3 +163,23 @@ def fit(blocks: Iterable[S], room: int, measure: Callable[[str], int]) -> list[S
             break
         taken.append(block)
     return taken
+
+
+MARKDOWN = Format(
+    Markdown,
+    _escaped,
+    inline=inline,
+    sentence=sentence,
+    code=code,
+    fence=fence,
+    link=link,
+    details=details,
+    quote_lines=quote_lines,
+    break_lines=break_lines,
+    some=some,
+    first_names=first_names,
+    tidy=tidy,
+    dots=partial(join, " · "),
+    dashes=partial(join, " – "),
+    together=partial(join, ""),
+)

@@ -9,7 +9,6 @@ import enum
 import json
 import math
 import re
-import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -19,7 +18,7 @@ from typing import Any
 from gradegate.core.conversation import Turn
 from gradegate.core.numbers import figure, many, spent
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.reports.format.escape import clip, fact, join_nonempty, one_line, outline
+from gradegate.reports.format.escape import join_nonempty, one_line
 from gradegate.reports.view.findings import Effect, Finding, unchecked
 from gradegate.reports.view.wording import (
     called,
@@ -52,7 +51,6 @@ _NEAR = 0.34  # of a claim's words are in a sentence that is shown beside it
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"\w{2,}")
 _CHAT = 200_000  # characters; a longer prompt is not read as a chat
-_WHOLE = 1000  # characters of texts that are not cut
 _BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}
 
 
@@ -64,15 +62,13 @@ class Exchange(FrozenStruct):
     turn: int = 0
 
 
-def exchange(row: Row, grade: Grade | None = None) -> Exchange:
-    """The exchange that a failure is about: of a conversation that of the first turn named, else the last one."""
+def exchange(row: Row, failing: Sequence[Grade] = ()) -> Exchange:
+    """The exchange that a failure is about: of a conversation that of the first turn named by the first grade, else the last one."""
     if not row.turns:
         return Exchange(_last_message(row.prompt), row.output or "")
-    last = next(
-        (number for number, turn in [*enumerate(row.turns, 1)][::-1] if turn.role == "assistant"),
-        len(row.turns),
-    )
-    number = next(iter(blamed_turns(row, grade) if grade else ()), last)
+    answers = [number for number, turn in enumerate(row.turns, 1) if turn.role == "assistant"]
+    blamed = blamed_turns(row, failing[0]) if failing else ()
+    number = [*blamed, *answers[::-1], len(row.turns)][0]
     before = (turn.content for turn in reversed(row.turns[:number]) if turn.role == "user")
     turn = row.turns[number - 1]
     answer = turn.content if turn.role == "assistant" else row.output or ""
@@ -176,35 +172,17 @@ def flaky(rows: Iterable[Row]) -> list[str]:
     return [line for _, line in sorted(lines, key=itemgetter(0))]
 
 
-def explain(row: Row, grades: Sequence[Grade], limit: int) -> str:
-    """Each assertion with what was expected and why it did not pass; the answer once, before them."""
-    told = exchange(row, grades[0] if grades else None)
-    turn = f" (turn {told.turn})" if told.turn else ""
-    asked = question(row, told.asked, _LINE) if limit < _WHOLE else told.asked
-    facts = [fact(f"asked{turn}", asked, limit)]
-    if row.error:  # without an answer every assertion says the same as the row does
-        return "\n".join([*facts, fact("no answer", row.error, limit)])
-    facts.append(fact(f"got{turn}", told.answered or "(an empty answer)", limit))
-    if row.output is None:
-        facts = []
-    about = [clip(remark, limit) for remark in remarks(row)]
-    about += (explain_grade(row, grade, limit) for grade in grades)
-    return "\n".join(facts + (about or ["no assertion gives a reason"]))
+def says_more_than_reason(grade: Grade) -> bool:
+    """Whether the evidence of a grade does more than repeat words of its reason."""
+    words = set(re.findall(r"\w+", grade.reason))
+    return any(not isinstance(text, str) or text not in words for text in grade.evidence.values())
 
 
-def explain_grade(row: Row, grade: Grade, limit: int) -> str:
-    """One assertion in a few lines."""
-    texts = (
-        ("expected", expected(grade.assertion)),
-        ("why", grade.reason or "no reason was given"),
-    )
-    facts = [fact(label, text, limit) for label, text in texts if text]
-    told = set(re.findall(r"\w+", grade.reason))
-    if any(
-        not isinstance(it, str) or it not in told for it in grade.evidence.values()
-    ):  # else it only repeats
-        facts.append(outline({"evidence": grade.evidence}, limit))
-    return "\n".join([headline_of(row, grade), *(textwrap.indent(text, "  ") for text in facts)])
+def steps_of(grade: Grade) -> list[str] | None:
+    """What a grader noted, step by step, if it did."""
+    steps = grade.evidence.get("steps")
+    is_text = isinstance(steps, list) and all(isinstance(step, str) for step in steps)
+    return steps if is_text else None
 
 
 def headline_of(row: Row, grade: Grade) -> str:
@@ -370,6 +348,12 @@ def _words(text: str) -> frozenset[str]:
 # --- the case ---------------------------------------------------------------------------------------------------
 
 
+def kind_of(grade: Grade) -> str:
+    """``pass``, ``fail``, ``error``, or ``advisory`` for a failure that decides nothing."""
+    advises = grade.has_failed and not (grade.counts or grade.inner)
+    return "advisory" if advises else grade.outcome.value
+
+
 class Told(FrozenStruct):
     """One assertion: ``difference`` of what it expected and what came, None where that says nothing."""
 
@@ -380,10 +364,8 @@ class Told(FrozenStruct):
 
     @property
     def kind(self) -> str:
-        """``pass``, ``fail``, ``error``, or ``advisory`` for a failure that decides nothing."""
-        grade = self.grade
-        advises = grade.has_failed and not (grade.counts or grade.inner)
-        return "advisory" if advises else grade.outcome.value
+        """How it is coloured."""
+        return kind_of(self.grade)
 
 
 class Said(FrozenStruct):
@@ -444,7 +426,7 @@ def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
         about,
         ("", "") if is_good else why(finding, _LINE),
         also(finding),
-        exchange(row, short[0] if short else None),
+        exchange(row, short),
         [_told(row, grade, compare) for grade in short],
         [_told(row, grade, compare) for grade in others],
         turns,
@@ -455,7 +437,7 @@ def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
 def _told(row: Row, grade: Grade, compare: bool) -> Told:
     wanted = expected(grade.assertion)
     compared = compare and grade.has_failed and not grade.assertion.negated
-    words = difference(wanted, exchange(row, grade).answered) if compared and wanted else None
+    words = difference(wanted, exchange(row, [grade]).answered) if compared and wanted else None
     return Told(grade, wanted, words, claims(row, grade))
 
 

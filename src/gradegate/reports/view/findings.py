@@ -44,6 +44,11 @@ class Finding(FrozenStruct):
         """What did not pass and takes part in deciding, in the same order; a set is followed by its members."""
         return [grade for grade, decides in self._shortfalls() if decides]
 
+    @property
+    def has_other_answers(self) -> bool:
+        """Whether the rows that are alike have other answers."""
+        return any(other.output != self.row.output for other in self.alike)
+
     def _shortfalls(self) -> list[tuple[Grade, bool]]:
         shortfalls = []
         chief, once = None, False  # the last grade that is not a member: members follow their set
@@ -206,6 +211,11 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
         replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike))))
         for first, *rest in groups.values()
     ]
+
+
+def count_cases(findings: Sequence[Finding]) -> int:
+    """How many cases they are, with those that are alike."""
+    return sum(1 + len(finding.alike) for finding in findings)
 
 
 def fingerprint(decision: Decision) -> str:

@@ -1,15 +1,21 @@
 """What all reports say about a run as a whole: its budget, its cache, its cost, its derived metrics, what its rules cannot see."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import asdict
 
 from gradegate.core.numbers import chance, dollars, figure, many, name_some, spent
 from gradegate.core.policy import Policy, Rule
+from gradegate.core.usage import Usage
 from gradegate.reports.format.escape import harmless, join_nonempty, one_line
-from gradegate.reports.view.wording import titled
+from gradegate.reports.view.wording import has_several_suites, incomplete, titled, verdict
 from gradegate.results.accounts import DerivedMetric, Made
+from gradegate.results.gate_changes import GUARD, done, guarded
+from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.rows import Row
-from gradegate.results.run_result import Decision, Power, RunResult
+from gradegate.results.run_result import Decision, GateOutcome, Power, RuleResult, RunResult
 from gradegate.security.redaction import Hide
+from gradegate.structs import FrozenStruct
 
 HOUR, DAY = 3600, 86_400
 _NOISE, _POWER = 0.01, 0.5  # from where on a gate blocks too often, or notices too little
@@ -56,12 +62,71 @@ def took(run: RunResult) -> tuple[str, str]:
     )
 
 
+def replies(usage: Usage) -> list[str]:
+    """How many replies were read in which way: ``12 strict``."""
+    readings = asdict(usage.readings).items()
+    return [f"{count:,} {name.replace('_', ' ')}" for name, count in readings if count]
+
+
 def provenance(made: Made) -> Iterator[tuple[str, str]]:
     """Name and value of each that is known; the values are one visible line."""
     names = ("commit", "config-sha256", "gradegate-version", "part-of-the-gate")
     for name, value in zip(names, (made.commit, made.digest, made.tool, made.only), strict=True):
         if value:
             yield name, one_line(value, 100)
+
+
+# --- why, and the rules -----------------------------------------------------------------------------------------------
+
+
+class RuleRemark(FrozenStruct):
+    """What is to be said of a rule: why it is not met, or what it cannot see, which names the rule itself."""
+
+    rule: str
+    text: str
+
+
+def why_decided(decision: Decision, ruled: bool) -> str:
+    """Why, without what the table of rules (``ruled``) or the warning about the gate says already."""
+    missed = any(result.rule.blocking and result.has_failed for result in decision.rules)
+    if ruled and (missed or decision.outcome is GateOutcome.PASS):
+        return ""
+    if not decision.changes.weakened:
+        return decision.reason
+    reason = decision.reason
+    for text in (f"{GUARD}: {guarded(decision.changes)}", done(decision.changes)):
+        reason = reason.replace(text, "")
+    return reason.strip("; ")
+
+
+def in_order(rules: Iterable[RuleResult]) -> list[RuleResult]:
+    """Rules that are missed first, then those with errors, those that wait, and those that are met; of each the blocking ones first."""
+    order = (FAIL, ERROR, None, PASS)
+    kinds = {id(result): ERROR if incomplete(result) else result.outcome for result in rules}
+    return sorted(
+        rules, key=lambda result: (order.index(kinds[id(result)]), not result.rule.blocking)
+    )
+
+
+def shown_rules(decision: Decision) -> list[RuleResult]:
+    """The rules that say more than the rest of the page, in order."""
+    # A warning at the top says of a gate that is weakened all that its rule would.
+    warned = decision.changes.weakened
+    rules = [result for result in decision.rules if not (warned and result.rule == Rule(GUARD))]
+    # Without a gate block the one rule is that every case passes, which the counts of a passing run already say.
+    if all(result.rule.every_case and result.has_passed and not result.errored for result in rules):
+        return []
+    return in_order(rules)
+
+
+def rule_remarks(rules: Iterable[RuleResult], several: bool) -> Iterator[RuleRemark]:
+    """Of each rule why it is missed or cannot be told, and what it cannot see."""
+    for result in rules:
+        if not result.has_passed and result.rule != Rule(GUARD):
+            title = f"{titled(result.rule, several)} – {verdict(result)}"
+            yield RuleRemark(title, result.reason)
+        if result.slack is not None:
+            yield RuleRemark("", power_line(result.rule, result, several))
 
 
 # --- derived metrics ----------------------------------------------------------------------------------------------------
@@ -99,7 +164,7 @@ def unseen(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide) -> l
 
 def blind_spots(decision: Decision) -> str:
     """One line at the end of a run: which rules block by chance or notice too little; empty where none does."""
-    several = len({result.rule.suite for result in decision.rules}) > 1
+    several = has_several_suites(decision.rules)
     names = [titled(result.rule, several) for result in decision.rules if [*_warnings(result)]]
     if not names:
         return ""

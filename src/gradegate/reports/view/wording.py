@@ -16,7 +16,7 @@ from gradegate.core.numbers import (
 from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
 from gradegate.reports.format.escape import join_nonempty, one_line, visible
-from gradegate.reports.view.findings import Effect, effects, unchecked
+from gradegate.reports.view.findings import Effect, Finding, effects, unchecked
 from gradegate.results.accounts import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.results.baseline import (
     NEW_FAILURE,
@@ -209,6 +209,11 @@ def name(row: Row) -> str:
     return visible(case_name(row))
 
 
+def names(rows: Iterable[Row]) -> list[str]:
+    """The names of cases."""
+    return [name(row) for row in rows]
+
+
 def remarks(row: Row) -> list[str]:
     """What is to be said of an answer as a whole: why its case failed by its own threshold, that it was cut."""
     remarks = [row.reason] if row.reason else []
@@ -230,6 +235,12 @@ def placed(origin: Origin | None, text: str, limit: int) -> str:
 def spot(row: Row, grade: Grade) -> Origin:
     """The config line of an assertion, else of its case."""
     return grade.assertion.origin if grade.assertion.origin.file else row.origin
+
+
+def failure_origin(row: Row) -> Origin:
+    """The config line of what did not pass first, else of the case."""
+    grades = Finding(row).grades
+    return spot(row, grades[0]) if grades else row.origin
 
 
 def said(grade: Grade) -> str:
@@ -321,6 +332,11 @@ def titled(rule: Rule, several: bool) -> str:
     """The name of a rule, with its config file where there are several."""
     text = one_line(rule.name, 100) or "every case"
     return f"{text} ({one_line(rule.suite, 100)})" if several and rule.suite else text
+
+
+def has_several_suites(rules: Iterable[RuleResult]) -> bool:
+    """Whether rules of several config files may have one name."""
+    return len({result.rule.suite for result in rules}) > 1
 
 
 def measured(result: RuleResult) -> str:
