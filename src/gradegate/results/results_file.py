@@ -88,7 +88,7 @@ def _lines(file: BufferedReader) -> Iterator[Row]:
 
 
 def _baseline(head: Head, cases: Iterable[Row]) -> Baseline:
-    rows = []
+    rows: list[Row] = []
     for row in islice(cases, MAX_ANSWERS + 1):
         if len(row.key) != _DIGEST:  # there is nothing that it could be compared by
             raise MisfitError(f"cases.{len(rows)}.key is missing")
