@@ -64,7 +64,6 @@ def test_a_text_that_is_not_valid_utf_8_is_written_out_wherever_it_stands():
         ([float("nan"), float("inf"), 1.5], [None, None, 1.5]),
         ({None: 1, True: 2, 3: 4}, {"None": 1, "True": 2, "3": 4}),
         ({1, 2}, [1, 2]),
-        (10**5000, hex(10**5000)),
         (date(2026, 11, 29), "2026-11-29"),
         (Image("https://x/a.png"), {"image": "https://x/a.png"}),
         ([Image("a\ud800")], [{"image": "a\\ud800"}]),
@@ -72,6 +71,11 @@ def test_a_text_that_is_not_valid_utf_8_is_written_out_wherever_it_stands():
 )
 def test_whatever_a_value_holds_it_is_written(value, read):
     assert json.loads(encode(value)) == read
+
+
+def test_an_integer_too_long_to_print_is_written_in_hexadecimal():
+    integer = 10**5000
+    assert json.loads(encode([integer])) == [hex(integer)]
 
 
 def test_data_without_end_is_written_as_far_as_it_is_read():
