@@ -10,7 +10,7 @@ def test_nothing_is_none(gate):
     ran = gate(EMPTY)
     assert ran.code == 0, ran.err
     assert ran.cases[0]["vars"] == {"q": "hi", "nothing": None}
-    assert ran.grades[0]["blocking"] is True
+    assert ran.grades[0]["assertion"]["blocking"] is True
 
 
 @each(("line", "words"), [("        value: hi", "`contains` has no `value`"), ("      - type: contains", "`type` is missing")])

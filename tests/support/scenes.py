@@ -146,6 +146,7 @@ def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path,
     left.clear()
     left |= {**(json.loads(results.read_text()) if results.exists() else {}), "code": code, "out": out, "err": err, "said": out + err}
     left["grades"] = [grade for case in left.get("cases", ()) for grade in case["grades"]]
+    left["reported"] = left.get("models")  # `models` are those that were asked, in the order of requests
     for copy, file in scene.get("keep", {}).items():
         (folder / copy).parent.mkdir(parents=True, exist_ok=True)
         if (folder / file).exists():

@@ -183,7 +183,7 @@ def test_metrics_that_read_one_field_differently_stand_in_cases_of_their_own(run
     row = {"input": "the input", "context": ["the context"], "output": "blue", "golden_answer": "blue"}
     payload = {"is_blocking": True, "evaluations": [{"metrics": ["faith", "ctx_faith", "ans_corr"], "data": [row]}]}
     ran = run(payload)
-    assert [[grade["metric"] or grade["assertion"] for grade in case["grades"]] for case in ran.cases] == [
+    assert [[grade["assertion"]["metric"] or grade["assertion"]["type"] for grade in case["grades"]] for case in ran.cases] == [
         ["faith", "ans_corr"],
         ["ctx_faith"],
     ]
