@@ -56,7 +56,9 @@ LONGEST_PAUSE = 60.0
 # A host that answers so is too busy: the request was not done.
 TOO_MANY = 429
 BUSY = frozenset({TOO_MANY, 503, 529})
-LONGEST_BUSY_PAUSE = 2.0  # of a single call, where the others go on
+LONGEST_BUSY_PAUSE = (
+    2.0  # seconds of a refused call before it asks again, where the host announces none
+)
 FIRST_CALLS = 8  # in flight to a host that is no vendor's, before it has shown that it bears more
 # Calls in a row that failed after all retries: further calls to that host are tried once
 DEAD_AFTER = 3
@@ -323,7 +325,7 @@ class Client:
             if self.patience and (response.status == TOO_MANY or lane.successes):
                 refusal = lane.refused(turn, announced)
                 self._check_progress(lane, response, announced or 0.0, refusal.seconds)
-                # A host that does other requests is not down: this request is what it refuses.
+                # A 503 that does not slow the others is about this request alone, and costs a retry.
                 return response.status != TOO_MANY and not refusal.slows
             lane.ended()
             return True

@@ -17,7 +17,7 @@ BEGIN_SECONDS = 30.0  # until a thread has begun, on the busiest machine
 
 
 class Crew(Generic[T]):
-    """Does the work for every item, for at most ``most`` items with the same ``key`` at once, so that none wait for those of another.
+    """Does the work for every item, but at once only for ``most`` items with the same ``key``, so that slow items hold back only those with their own key.
 
     ``threading.Thread.start`` waits until its thread has begun, and so for ever for one that finds no memory to begin with
     (gh-140746). Nobody waits for these threads before they have begun.
@@ -35,7 +35,9 @@ class Crew(Generic[T]):
             self._waiting[key(item)].append(item)
         self._most = most
         self._in_work = Counter[Hashable]()
-        self.threads = sum(min(most, len(queue)) for queue in self._waiting.values())  # of use
+        self.threads = sum(
+            min(most, len(queue)) for queue in self._waiting.values()
+        )  # that find work
         self.busy = 0  # threads that have begun and not ended
         self._work = work
         self._changed = threading.Condition()
@@ -47,7 +49,7 @@ class Crew(Generic[T]):
         return sum(map(len, self._waiting.values()))
 
     def dismiss(self) -> None:
-        """Begin with no further item."""
+        """Forget the items that nobody has begun with."""
         for queue in self._waiting.values():
             queue.clear()
 

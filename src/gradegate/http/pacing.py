@@ -18,12 +18,13 @@ from gradegate.core.numbers import many
 from gradegate.errors import ProviderError
 
 WINDOW = 1.0  # seconds over which accepted calls are counted
-HELPED = 0.6  # of the share of calls that the host refused at a faster pace
-SHORT = 0.2  # seconds that say nothing of a rate
+# A slower pace helps if the host then refuses less than this part of the share that it refused before.
+LESS_REFUSED = 0.6
+SHORTEST_SPAN = 0.2  # seconds; what a host accepted in fewer tells no rate
 REMEMBERED = 10.0  # seconds that departures are remembered: a refusal may take that long
 LEAST_RATE = 0.1  # calls a second
-SAMPLE = 20  # calls, of which a host without a pause to announce refuses some at any pace
-MANY = 3  # of a sample; more say that the pace is too fast
+SAMPLE = 20  # the last calls, by which refusals without an announced pause are judged
+MOST_BY_CHANCE = 3  # refusals in a sample; more of them mean that the pace is too fast
 FIRST_SHARE = 0.05  # of the rate, below which calls begin after a pause
 LATER_SHARE = 0.2  # by which the rate has grown after twice the time until it has grown back
 # A pause takes at most this part of the time until the rate has grown back. A pause that the host announced ends when it should.
@@ -71,8 +72,8 @@ class Pace:
         # When calls left that were not refused, within ``REMEMBERED`` seconds
         self._departures = deque[float]()
         self._outcomes = deque[bool](maxlen=SAMPLE)  # whether the last calls were refused
-        self._refused_share = math.inf  # of the calls before the last pause
-        self._slower_helps = True  # whether that was less than before the pause before it
+        self._refused_share = math.inf  # of the sample before the last pause
+        self._slower_helps = True  # whether the pause before that one made the share smaller
         self._refused_at = self._resumed = -math.inf
         self._rate_before = math.inf  # the accepted rate before the last refusal
         self._had_grown = False  # whether the rate had grown back to that
@@ -142,9 +143,9 @@ class Pace:
         self.refuse(departure, now, None)
 
     def refuse(self, departure: float, now: float, announced: float | None) -> bool:
-        """A call that left at a time was refused; the host announced so many seconds, or None. Returns whether it says anything of the pace.
+        """A call that left at a time was refused; the host announced so many seconds, or None. Returns whether that slows the others.
 
-        A gateway that drops some calls at any pace announces no pause, and refuses few.
+        A few refusals without an announced pause do not: some gateways drop calls at any pace.
         """
         self.in_flight -= 1
         self._forget(departure)
@@ -153,11 +154,11 @@ class Pace:
                 self.resumes = max(self.resumes, now + announced)
         else:
             self._outcomes.append(True)
-            if not announced and not self.refusals and sum(self._outcomes) <= MANY:
+            if not announced and not self.refusals and sum(self._outcomes) <= MOST_BY_CHANCE:
                 return False
             if not self.refusals:
                 share = sum(self._outcomes) / len(self._outcomes)
-                self._slower_helps = bool(announced) or share < HELPED * self._refused_share
+                self._slower_helps = bool(announced) or share < LESS_REFUSED * self._refused_share
                 self._refused_share = share
             self.refusals += 1
             self._outcomes.clear()
@@ -198,7 +199,7 @@ class Pace:
         seconds = WINDOW if before == math.inf else self._refused_at - self._resumed
         seconds = min(WINDOW, seconds)
         accepted, least = before, LEAST_RATE
-        if seconds > SHORT and self._slower_helps:
+        if seconds > SHORTEST_SPAN and self._slower_helps:
             accepted = self._count_departures(self._refused_at - seconds - LATE) / seconds
         if before < math.inf:
             least = before * (1 - FIRST_SHARE / 2) if self._had_grown else before / 2
@@ -243,7 +244,7 @@ class Refusal(NamedTuple):
 class Lane:
     """The calls to one host under one key. They leave one after the other, each when ``pace`` lets it.
 
-    ``is_over`` says whether the run takes no more calls; then all that wait go on to learn why.
+    ``is_over`` says whether the run takes no more calls; then nobody waits any longer, and ``prepare`` says why.
     """
 
     def __init__(
@@ -295,7 +296,7 @@ class Lane:
         turn.has_waited = True
 
     def answered(self, turn: Turn, succeeded: bool, limit: Quota | None) -> None:
-        """The host answered, and perhaps said how many more calls it takes. A limit for longer than it may refuse has to be shown by a refusal."""
+        """The host answered, and perhaps said how many more calls it takes. While it answers, it is not believed that it takes none for minutes."""
         with self._changed:
             now = self._clock()
             self._pace.accept(turn.departure, now - turn.departure)
@@ -339,7 +340,7 @@ class Lane:
             return self._closed
 
     def note(self) -> str:
-        """What the host allowed, in a sentence; an empty string where it held nobody back, or ended the run of its calls."""
+        """What the host allowed, in a sentence; an empty string where no call waited, or the host took no more calls."""
         seconds = self._last_success - self._first
         if not self._waited or self._closed or not seconds > 0:
             return ""
