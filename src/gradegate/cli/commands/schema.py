@@ -1,8 +1,10 @@
 """``gradegate schema``: what editors and readers of results check by."""
 
 import argparse
+import inspect
 import json
 import sys
+from typing import Any
 
 from gradegate.gate.exit_codes import PASS
 
@@ -28,4 +30,15 @@ def schema(of: str) -> str:
     if of == "config":
         return json.dumps(config_schema(), indent=1) + "\n"
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return json.dumps(draft | struct_schema(Results), indent=2) + "\n"
+    return json.dumps(draft | _without_indents(struct_schema(Results)), indent=2) + "\n"
+
+
+def _without_indents(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with its descriptions as ``inspect.getdoc`` returns them: not every release of msgspec removes a docstring's indent."""
+    schema = dict(schema)
+    for key, value in schema.items():
+        if isinstance(value, dict):
+            schema[key] = _without_indents(value)
+    if isinstance(schema.get("description"), str):
+        schema["description"] = inspect.cleandoc(schema["description"])
+    return schema
