@@ -12,6 +12,9 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 SITE := $(VENV)/site
 
+# Commands that tests start load compiled code, also where an image for containers sets this variable.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check pytest container nightly mutate bench image generated site lock release owner clean
 
 # The packages that a run needs, and no tools: a run of the example is seconds away.
