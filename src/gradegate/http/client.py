@@ -70,10 +70,10 @@ def passes(answer: Response) -> bool:
 
 
 def _is_out_of_quota(answer: Response) -> bool:
+    if answer.status != TOO_MANY:
+        return False
     error = _error_of(answer)
-    return answer.status == TOO_MANY and bool(
-        HOPELESS & {str(error.get("code")), str(error.get("type"))}
-    )
+    return not HOPELESS.isdisjoint((str(error.get("code")), str(error.get("type"))))
 
 
 def _error_of(answer: Response) -> JsonObject:
@@ -285,7 +285,8 @@ class Client:
             seconds -= time.monotonic() - started
             announced = None
             if isinstance(answer, Response):
-                announced = announced_pause(answer.headers)
+                if answer.status in RETRIED:
+                    announced = announced_pause(answer.headers)
                 is_settled = self._settle_response(answer, announced, turn, lane, model)
                 if is_settled and not passes(answer):
                     self._dead[ask.host] = 0
