@@ -76,4 +76,4 @@ def test_its_threads_are_traced_as_those_of_threading_are():
         threads = gather([work, work])
     finally:
         threading.settrace(before)
-    assert traced == {*threads} - {threading.get_ident()}
+    assert traced >= {*threads} - {threading.get_ident()}  # a server of another test may begin one, too
