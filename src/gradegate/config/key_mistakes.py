@@ -10,13 +10,16 @@ from pydantic import (
 
 from gradegate.config import unknown_keys as wrongkeys
 from gradegate.config.keys import belongs, names_of, place_of
+from gradegate.core.policy import LIMITS, limit_key
 from gradegate.core.validation import wrong
 from gradegate.errors import Mistake, Origin
 from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
 from gradegate.registry import near
 
-_SHARES = "min-pass-rate max-drop max-cost-increase ignore-up-to threshold".split()
+_SHARES = {"ignore-up-to", "threshold"} | {
+    limit_key(name) for name, limit in LIMITS.items() if limit.most or limit.below
+}
 
 
 def mistakes(

@@ -10,12 +10,13 @@ from pydantic import (
     ConfigDict,
     Field,
     WithJsonSchema,
+    create_model,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
 
 from gradegate.core.field_types import Day, Number, PassOf, Share, Threshold, Whole
-from gradegate.core.policy import NOISE
+from gradegate.core.policy import LIMITS, NOISE, Limit, limit_key
 
 Text = Annotated[
     str,
@@ -145,19 +146,20 @@ class SelectKeys(_Keys):
         return {**rest, "metadata.": patterns} if patterns else rest
 
 
-class LimitKeys(_Keys):
-    """The limits of a rule; a gate of one rule may have these itself."""
+class _KebabKeys(_Keys):
+    model_config = ConfigDict(alias_generator=limit_key)
 
-    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
-    min_pass_rate: Share | None = None
-    min_score: Number | None = None
-    min_cases: Annotated[Whole, Field(ge=1)] | None = None
-    max_new_failures: Annotated[Whole, Field(ge=0)] | None = None
-    max_drop: Annotated[Number, Field(ge=0, lt=1)] | None = None
-    max_cost_increase: Annotated[Number, Field(ge=0, le=10)] | None = None
-    max_latency_increase: Annotated[Number, Field(ge=0)] | None = None
-    max_flaky: Annotated[Whole, Field(ge=0)] | None = None
+def _limit_field(limit: Limit) -> tuple[Any, Any]:
+    """The type and the default of a limit's key."""
+    bounds = Field(ge=limit.least, le=limit.most, lt=limit.below)
+    amount: Any = Annotated[Whole if limit.is_whole else Number, bounds]
+    return amount | None, Field(None, description=limit.about)
+
+
+# The limits of a rule; a gate of one rule may have these itself.
+_limit_fields: Any = {name: _limit_field(limit) for name, limit in LIMITS.items()}
+LimitKeys = create_model("LimitKeys", __base__=_KebabKeys, **_limit_fields)
 
 
 class RuleKeys(LimitKeys):

@@ -8,13 +8,22 @@ from gradegate.config.keys import (
     DerivedKeys,
     GateKeys,
     LabelsKeys,
-    LimitKeys,
     ReaskKeys,
     RuleKeys,
     SelectKeys,
 )
 from gradegate.config.reader import Desk
-from gradegate.core.policy import LIMITS, LabelsFile, Limits, Note, Policy, Rule, Select, runs_of
+from gradegate.core.policy import (
+    LIMITS,
+    LabelsFile,
+    Limits,
+    Note,
+    Policy,
+    Rule,
+    Select,
+    limit_key,
+    runs_of,
+)
 from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError, gather_mistakes
 from gradegate.files.limits import MAX_DERIVED, MAX_RULES
@@ -26,7 +35,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
     """The rules; without any, every case must pass."""
     limits = _limits(gate) if gate else {}
     if limits and gate and gate.rules:
-        key = next(iter(limits)).replace("_", "-")
+        key = limit_key(next(iter(limits)))
         what = f"`{key}` stands in the gate beside `rules`"
         desk.say(what, desk.line("gate", key), "write it into a rule")
     rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
@@ -70,7 +79,7 @@ def _labels(written: str | LabelsKeys, desk: Desk) -> LabelsFile | None:
 
 def _limits(gate: GateKeys) -> dict[str, Any]:
     """The limits that stand in the gate itself, by their fields."""
-    written = {name: getattr(gate, name) for name in LimitKeys.model_fields}
+    written = {name: getattr(gate, name) for name in LIMITS}
     return {name: value for name, value in written.items() if value is not None}
 
 
@@ -81,14 +90,16 @@ def _select(keys: SelectKeys) -> Select:
 
 def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
     origin = desk.line(*path)
-    if all(getattr(keys, name.replace("-", "_")) is None for name in LIMITS):
-        cure = f"give one of {', '.join(f'`{name}`' for name in LIMITS)}"
+    deciding = [name for name, limit in LIMITS.items() if limit.decides]
+    if all(getattr(keys, name) is None for name in deciding):
+        cure = f"give one of {', '.join(f'`{limit_key(name)}`' for name in deciding)}"
         desk.say(f"the rule `{keys.name}` has no threshold", origin, cure)
-    for name, limit in (("min-pass-rate", keys.min_pass_rate), ("min-score", keys.min_score)):
-        if limit is not None and limit <= 0:
-            where = desk.line(*path, name)
-            what = f"the rule `{keys.name}` can never fail: {name} is {limit:g}"
-            desk.notes.append(Note(what, where))
+    for name in deciding:
+        value = getattr(keys, name)
+        if LIMITS[name].is_minimum and value is not None and value <= 0:
+            key = limit_key(name)
+            what = f"the rule `{keys.name}` can never fail: {key} is {value:g}"
+            desk.notes.append(Note(what, desk.line(*path, key)))
     return Rule(
         keys.name,
         _select(keys.select),

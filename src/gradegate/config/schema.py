@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 from gradegate.assertions.grading.evaluator import GRADERS, Grader
 from gradegate.config import keys
 from gradegate.config.unknown_keys import DOCUMENTS
-from gradegate.core import policy
 from gradegate.core.assertion import ASSERT_SET
+from gradegate.core.policy import LIMITS, limit_key
 from gradegate.files.documents import table
 from gradegate.providers.api.options import TEST_PARAMETERS
 
@@ -71,7 +71,9 @@ def _link(schema: Schema, defs: Schema) -> None:
     defs["SelectKeys"]["patternProperties"] = {
         r"^metadata\..": {"type": "string", "description": _sentences()["SelectKeys"]["metadata."]}
     }
-    defs["RuleKeys"]["anyOf"] = [{"required": [key]} for key in policy.LIMITS]
+    defs["RuleKeys"]["anyOf"] = [
+        {"required": [limit_key(name)]} for name, limit in LIMITS.items() if limit.decides
+    ]
     extra = {
         name: {"description": "sent to the target, over its `config`"} for name in TEST_PARAMETERS
     }

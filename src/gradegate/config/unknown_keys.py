@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config import keys
 from gradegate.core.numbers import name_some
-from gradegate.core.policy import Note
+from gradegate.core.policy import LIMITS, Note, limit_key
 from gradegate.core.suite import Idle
 from gradegate.files.documents import origin_of, table
 from gradegate.providers.api.options import steers
@@ -133,11 +133,7 @@ def _nearest(key: str, place: str, known: Sequence[str]) -> str:
 # --- keys that speak of thresholds where no tool reads any --------------------------------------------------------------
 
 
-_RULES = (
-    "min-pass-rate min-score max-new-failures max-drop min-cases max-cost-increase "
-    "max-latency-increase max-flaky".split()
-)
-_COUNTS = ("max-new-failures", "min-cases", "max-flaky")
+_RULES = {limit_key(name): limit for name, limit in LIMITS.items()}
 _EXAMPLE = 0.9
 _LARGEST = 1_000_000  # number that a cure repeats
 
@@ -171,7 +167,7 @@ def as_rule(key: str, value: Any, place: str) -> str:
     """What to write in place of such a key, where ``place`` is its place as unknown_keys.py calls it ("root", "gate", "rule")."""
     wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
     count = value if type(value) is int and 0 <= value <= _LARGEST else 0
-    limit = f"{wanted}: {count if wanted in _COUNTS else _share(value)}"
+    limit = f"{wanted}: {count if _RULES[wanted].is_whole else _share(value)}"
     if place == "rule" and wanted == "min-pass-rate":
         return f"write `{limit}` or `min-score`"
     if place in ("rule", "gate"):

@@ -1,7 +1,7 @@
 """What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple, Self
@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from msgspec import Meta
 
 from gradegate.core.assertion import Held
+from gradegate.core.numbers import many, percent
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
@@ -16,15 +17,6 @@ from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
 NOTHING: JsonObject = {}
 Scale = Annotated[int, Meta(description="People see scores times this.", ge=1, le=1000)]
 NOISE = 0.1  # where the gate does not say
-LIMITS = (
-    "min-pass-rate",
-    "min-score",
-    "max-new-failures",
-    "max-drop",
-    "max-cost-increase",
-    "max-latency-increase",
-    "max-flaky",
-)  # a rule has one
 
 
 class Earlier(enum.Enum):
@@ -34,11 +26,25 @@ class Earlier(enum.Enum):
     HISTORY = "history"
 
 
-# The limits of a rule that decide nothing without it.
-COMPARED = {
-    Earlier.BASELINE: ("max_drop", "max_cost_increase", "max_latency_increase"),
-    Earlier.HISTORY: ("max_flaky",),
-}
+class Limit(FrozenStruct):
+    """A limit of a rule: its key in a config, what it compares, and the words for it.
+
+    Keys and their mistakes, the schema, the comparison with the gate of the base and the reports follow from it.
+    """
+
+    about: str  # the sentence of the schema
+    requires: Callable[
+        [Any], str
+    ]  # the words of a report; of a share or score that is measured, it takes the text
+    is_whole: bool = False
+    least: float | None = 0  # that a config may write
+    most: float | None = None
+    below: float | None = None
+    is_minimum: bool = False  # more is stricter
+    reads: Earlier | None = None  # None: the run alone
+    # Whether it decides without earlier runs, too: every failure is new then
+    decides_alone: bool = False
+    decides: bool = True  # a rule needs one that does
 
 
 class Runs(Likened):
@@ -122,9 +128,35 @@ class Rule(FrozenStruct):
 
     name: str
     select: Select = Select()
-    min_pass_rate: float | None = None
-    min_score: float | None = None
-    min_cases: int | None = None  # fewer that passed or failed are too few to tell
+    min_pass_rate: Annotated[
+        float | None,
+        Limit(
+            "the share of cases that must pass, from 0 to 1",
+            lambda least: f"at least {least} pass",
+            most=1,
+            is_minimum=True,
+        ),
+    ] = None
+    min_score: Annotated[
+        float | None,
+        Limit(
+            "the mean score that must be reached",
+            lambda least: f"mean score at least {least}",
+            least=None,
+            is_minimum=True,
+        ),
+    ] = None
+    min_cases: Annotated[
+        int | None,
+        Limit(
+            "with fewer graded cases, the rule is inconclusive",
+            lambda least: f"at least {many(least, 'case')}",
+            is_whole=True,
+            least=1,
+            is_minimum=True,
+            decides=False,
+        ),
+    ] = None
     blocking: bool = True
     every_case: Annotated[
         bool, Meta(description="Each case must pass: the rule of a config without a gate block.")
@@ -135,14 +167,62 @@ class Rule(FrozenStruct):
     scale: Scale = 1
     suite: str = ""
     origin: Origin = NOWHERE
-    max_new_failures: int | None = None  # cases that fail here and not on the base
-    max_drop: float | None = None  # of the share of cases that pass, against the base
+    max_new_failures: Annotated[
+        int | None,
+        Limit(
+            "cases that may fail here and not on the base (`baseline`)",
+            lambda most: f"at most {many(most, 'new failure')}" if most else "no new failure",
+            is_whole=True,
+            reads=Earlier.BASELINE,
+            decides_alone=True,
+        ),
+    ] = None
+    max_drop: Annotated[
+        float | None,
+        Limit(
+            "the largest drop in the share of passing cases against the base that noise does not explain",
+            lambda most: f"no drop of more than {percent(most)}",
+            below=1,
+            reads=Earlier.BASELINE,
+        ),
+    ] = None
     # Of each case, where its test does not say it; from `held` on, those of the gate are in it
     runs: Runs | None = None
-    max_cost_increase: float | None = None  # of the dollars of an answer, as a share of the base's
-    max_latency_increase: float | None = None  # of an answer, in seconds
+    max_cost_increase: Annotated[
+        float | None,
+        Limit(
+            "how much more an answer may cost than on the base, beyond noise: 0.2 is 20 %",
+            lambda most: f"at most {percent(most)} more expensive",
+            most=10,
+            reads=Earlier.BASELINE,
+        ),
+    ] = None
+    max_latency_increase: Annotated[
+        float | None,
+        Limit(
+            "how many seconds longer an answer may take than on the base, beyond noise",
+            lambda most: f"at most {most:g} s slower",
+            reads=Earlier.BASELINE,
+        ),
+    ] = None
     is_default: bool = False  # nobody wrote it: the config has no rules, but there is a baseline
-    max_flaky: int | None = None  # cases that are flaky or broken on the default branch
+    max_flaky: Annotated[
+        int | None,
+        Limit(
+            "cases that may be flaky or broken on the default branch, by the history of the `baseline`",
+            lambda most: f"at most {many(most, 'flaky case')}",
+            is_whole=True,
+            reads=Earlier.HISTORY,
+        ),
+    ] = None
+
+    def limits(self, reads: Earlier | None) -> dict[str, Limit]:
+        """Its limits that compare with what earlier runs left, or with None the run alone, by their fields."""
+        return {
+            name: limit
+            for name, limit in LIMITS.items()
+            if limit.reads is reads and getattr(self, name) is not None
+        }
 
     def selects(
         self, assertion: Held, provider: str, description: str, metadata: JsonObject
@@ -157,7 +237,7 @@ class Rule(FrozenStruct):
     @property
     def own(self) -> bool:
         """Whether it asks something of the run itself."""
-        return self.every_case or self.min_pass_rate is not None or self.min_score is not None
+        return self.every_case or any(limit.decides for limit in self.limits(None).values())
 
     @property
     def judges(self) -> bool:
@@ -172,13 +252,26 @@ class Rule(FrozenStruct):
     @property
     def uses_baseline(self) -> bool:
         """Whether one of its limits looks at a baseline."""
-        limits = ("max_new_failures", *COMPARED[Earlier.BASELINE])
-        return any(getattr(self, name) is not None for name in limits)
+        return bool(self.limits(Earlier.BASELINE))
 
     @property
     def reads_history(self) -> bool:
         """Whether it looks at the votes of earlier runs."""
-        return self.max_flaky is not None
+        return bool(self.limits(Earlier.HISTORY))
+
+
+# The limits of a rule by their fields
+LIMITS: dict[str, Limit] = {
+    name: limit
+    for name, annotation in Rule.__annotations__.items()
+    for limit in getattr(annotation, "__metadata__", ())
+    if isinstance(limit, Limit)
+}
+
+
+def limit_key(name: str) -> str:
+    """How configs write the field of a limit: ``min-pass-rate``."""
+    return name.replace("_", "-")
 
 
 class Limits(FrozenStruct):

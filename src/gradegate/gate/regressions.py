@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from gradegate.core.numbers import dearer, exact, figure, many, name_some, percent, slower
-from gradegate.core.policy import COMPARED, Earlier, Rule
+from gradegate.core.policy import Earlier, Rule
 from gradegate.core.usage import Increase
 from gradegate.gate.case_runs import as_cases
 from gradegate.gate.reasks.ballot import is_contradicted
@@ -91,8 +91,8 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
         result = replace(result, base_rate=count(filter(None, bases)).pass_rate)
     if not rule.own and result.has_passed:  # what it says of the run itself
         result = replace(result, reason="")
-    for earlier, names in COMPARED.items() if run.on_default_branch else ():
-        limits = [name for name in names if getattr(rule, name) is not None]
+    for earlier in Earlier if run.on_default_branch else ():
+        limits = [name for name, limit in rule.limits(earlier).items() if not limit.decides_alone]
         if limits and not _has(earlier, rule, rows, run):
             missing = f"the default branch has no {earlier.value} of its cases yet"
             result = _joined(result, None, missing)

@@ -3,11 +3,11 @@
 Additions and other texts of prompts are no findings, and order never matters.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
 
 from gradegate.core.numbers import figure, many
-from gradegate.core.policy import LIMITS, Limits, Policy, Rule, strictest
+from gradegate.core.policy import LIMITS, Limits, Policy, Rule, limit_key, strictest
 from gradegate.errors import Mistake, Origin
 from gradegate.gate.changes.weakening import (
     CHANGED,
@@ -27,9 +27,6 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import NamedTexts, names, replace
 
 _NAMED = 3  # tests that a finding names
-# Limits of a rule: those that ask for as much, and those that let as much through.
-_LEAST = ("min-pass-rate", "min-score", "min-cases")
-_MOST = tuple(name for name in LIMITS if name.startswith("max-"))
 _SAME_TARGET: Keys[ModelTerms] = (
     lambda model: model,
     lambda model: (model.id, model.options),
@@ -210,14 +207,14 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
         where, less = _at(now.origin, file), []
         if rule.name != now.name:
             yield GateChange(CHANGED, f"the rule `{rule.name}` is now named `{now.name}`", where)
-        for name in (*_LEAST, *_MOST):
-            limit, become = _limit(rule, name), _limit(now, name)
-            if limit is None:
+        for name, limit in LIMITS.items():
+            before, after = getattr(rule, name), getattr(now, name)
+            if before is None:
                 continue
-            if become is None:
-                less.append(f"is weaker: {name} {limit:g} became nothing")
-            elif become < limit if name in _LEAST else become > limit:
-                less.append(f"is weaker: {name} {limit:g} became {become:g}")
+            if after is None:
+                less.append(f"is weaker: {limit_key(name)} {before:g} became nothing")
+            elif after < before if limit.is_minimum else after > before:
+                less.append(f"is weaker: {limit_key(name)} {before:g} became {after:g}")
         if rule.blocking and not now.blocking:
             less.append("no longer blocks")
         if rule.runs and now.runs and now.runs.milder(rule.runs):
@@ -230,13 +227,11 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
 
 def _asks(rule: Rule) -> tuple[float, ...]:
     """How much a rule asks for: more is stricter."""
-    most = (_limit(rule, name) for name in _MOST)
-    return (
-        rule.blocking,
-        *(_limit(rule, name) or 0.0 for name in _LEAST),
-        *(float("-inf") if it is None else -it for it in most),
-    )
-
-
-def _limit(rule: Rule, name: str) -> float | None:
-    return attrgetter(name.replace("-", "_"))(rule)  # type: ignore[no-any-return]
+    strictness = [float(rule.blocking)]
+    for name, limit in LIMITS.items():
+        value = getattr(rule, name)
+        if value is None:
+            strictness.append(-math.inf)
+        else:
+            strictness.append(value if limit.is_minimum else -value)
+    return tuple(strictness)

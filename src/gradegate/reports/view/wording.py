@@ -8,12 +8,11 @@ from gradegate.core.numbers import (
     figure,
     many,
     name_some,
-    percent,
     percents,
     scores,
     slower,
 )
-from gradegate.core.policy import Note, Rule
+from gradegate.core.policy import LIMITS, Note, Rule
 from gradegate.errors import Origin
 from gradegate.reports.format.escape import join_nonempty, one_line, visible
 from gradegate.reports.view.findings import Effect, Finding, effects, unchecked
@@ -389,23 +388,15 @@ def required(result: RuleResult) -> str:
     """What a rule asks for."""
     rule = result.rule
     parts = ["every case passes"] if rule.every_case else []
-    if rule.min_pass_rate is not None:
-        parts.append(f"at least {_rates(rule, result.pass_rate)[1]} pass")
-    if rule.min_score is not None:
-        parts.append(f"mean score at least {_scores(result)[1]}")
-    if rule.min_cases is not None:
-        parts.append(f"at least {many(rule.min_cases, 'case')}")
-    if rule.max_new_failures is not None:
-        most = many(rule.max_new_failures, "new failure")
-        parts.append(f"at most {most}" if rule.max_new_failures else "no new failure")
-    if rule.max_drop is not None:
-        parts.append(f"no drop of more than {percent(rule.max_drop)}")
-    if rule.max_cost_increase is not None:
-        parts.append(f"at most {percent(rule.max_cost_increase)} more expensive")
-    if rule.max_latency_increase is not None:
-        parts.append(f"at most {rule.max_latency_increase:g} s slower")
-    if rule.max_flaky is not None:
-        parts.append(f"at most {many(rule.max_flaky, 'flaky case')}")
+    # With as many digits as tell the limit from what was measured
+    measured = {
+        "min_pass_rate": _rates(rule, result.pass_rate)[1],
+        "min_score": _scores(result)[1],
+    }
+    for name, limit in LIMITS.items():
+        value = getattr(rule, name)
+        if value is not None:
+            parts.append(limit.requires(measured.get(name, value)))
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
 
