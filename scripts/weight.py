@@ -16,9 +16,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "cli": 16_798,
-    "assertions": 41_307,
-    "config": 29_201,
-    "core": 10_140,
+    "assertions": 41_330,
+    "config": 29_250,
+    "core": 10_680,
     "files": 13_800,
     "gate": 23_200,
     "github": 13_400,

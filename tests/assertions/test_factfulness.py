@@ -15,7 +15,7 @@ from gradegate.assertions.judge.verdict_forms import Judgement, verdicts_by_id
 from gradegate.core.numbers import cut, exact
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import Unreadable
-from gradegate.results.grades import Asserted, Outcome, Verdict
+from gradegate.results.grades import GradedAssertion, Outcome, Verdict
 from support.each import each, table
 from support.fake_llm import FakeLlm
 
@@ -162,7 +162,7 @@ def test_hundredths_are_not_rounded_up(ask):
 def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
     verdict = Verdict(float(score([T] * true + [F] * (100 - true), Fraction(1, 4))))
     for limit, outcome in ((true / 100, Outcome.PASS), (true / 100 + 1e-6, Outcome.FAIL)):
-        bound = Bound(Asserted("factfulness"), Factfulness(value="x"), limit)
+        bound = Bound(GradedAssertion("factfulness"), Factfulness(value="x"), limit)
         assert conclude(bound, verdict, NO_USAGE).outcome is outcome
 
 

@@ -8,13 +8,13 @@ from gradegate.gate.decision import decide
 from gradegate.gate.regressions import increases
 from gradegate.gate.statistics import student
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
+from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome, RunResult
 from gradegate.structs import replace
 from support.each import table
 
-PASSED = Grade(Asserted("contains"), Outcome.PASS, status="ok", base=Counterpart(Outcome.PASS, Outcome.PASS))
+PASSED = Grade(GradedAssertion("contains"), Outcome.PASS, status="ok", base=Counterpart(Outcome.PASS, Outcome.PASS))
 FAILED = replace(PASSED, outcome=Outcome.FAIL, status="pre-existing", base=Counterpart(Outcome.FAIL, Outcome.FAIL))
 
 
@@ -55,7 +55,7 @@ def test_a_rule_of_pace_alone_looks_at_no_verdict():
 
 def test_what_was_left_undone_blocks_nothing():
     rows = answers([1] * 6, [2] * 6)
-    undone = Grade(Asserted("contains"), Outcome.ERROR, undone=True)
+    undone = Grade(GradedAssertion("contains"), Outcome.ERROR, undone=True)
     rows[0] = replace(rows[0], took=None, undone=True, grades=(undone,), outcome=Outcome.ERROR)
     (result,) = decided(rows, Rule("pace", suite="s", max_cost_increase=0.1)).rules
     assert (result.outcome, "allowed so far" in result.reason) == (Outcome.ERROR, True)

@@ -13,7 +13,7 @@ from gradegate.core.policy import Policy, Rule, Select
 from gradegate.gate.decision import decide
 from gradegate.gate.regressions import Sign
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome, Vote
+from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome, Vote
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome, RunResult
 from gradegate.structs import replace
@@ -29,7 +29,7 @@ def case(status, base=P, name="c", **own):
     """A case of one grade, by its status and what the base says."""
     head = {"ok": P, "fixed": P, "error": E}.get(status, F)
     said = None if base is None else Counterpart(base, base)
-    grade = Grade(Asserted(own.pop("type", "llm-rubric")), head, status="undecided" if status == "error" else status, base=said)
+    grade = Grade(GradedAssertion(own.pop("type", "llm-rubric")), head, status="undecided" if status == "error" else status, base=said)
     return Row("s", name, "p", "l", "", {}, own.pop("outcome", head), grades=(grade,), base=base, **own)
 
 

@@ -12,7 +12,7 @@ from gradegate.core.policy import Policy, Rule
 from gradegate.core.usage import Usage
 from gradegate.gate.decision import decide
 from gradegate.reports.delivery.report import Links
-from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.grades import Grade, GradedAssertion, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, RunResult
 from gradegate.runner.session import check_outputs
@@ -20,14 +20,14 @@ from support import samples
 from support.cells import unmet
 from support.each import table
 
-FACTS = Asserted("factfulness", model_slug="o4-mini", config={"n_runs": 3})
-SAME = Asserted("factuality", value="gold", metric="ans_corr")
+FACTS = GradedAssertion("factfulness", model_slug="o4-mini", config={"n_runs": 3})
+SAME = GradedAssertion("factuality", value="gold", metric="ans_corr")
 LIMITS = {"factfulness": 0.7, "factuality": 1.0}
 RUN = Rule("the run", min_score=0.8, by_metric=True, scale=100, suite="run.json")
 ABOUT = {"threshold": 80, "model_slug": "o4-mini", "is_blocking": True, "data_collection_id": 7, "alias": "smoke"}
 
 
-def grade(assertion: Asserted, score: float | None, threshold: float | None = None, **more: Any) -> Grade:
+def grade(assertion: GradedAssertion, score: float | None, threshold: float | None = None, **more: Any) -> Grade:
     limit = LIMITS.get(assertion.type, 1.0) if threshold is None else threshold
     outcome = Outcome.ERROR if score is None else Outcome.PASS if score >= limit else Outcome.FAIL
     return Grade(assertion, outcome, score, limit, more.pop("reason", "so"), **more)
@@ -107,7 +107,7 @@ def test_a_whole_number_of_hundredths_stays_one(number: int) -> None:
 
 
 def test_what_only_our_assertion_is_given_is_no_argument() -> None:
-    assertion = Asserted("faithfulness", metric="faith", config={"penalize_ambiguous_claims": True})
+    assertion = GradedAssertion("faithfulness", metric="faith", config={"penalize_ambiguous_claims": True})
     line = written(row(grade(assertion, 1.0)))["evaluations"][0]
     assert (line["metric_shortname"], line["metric_args"]) == ("faith", {})
 

@@ -16,7 +16,7 @@ from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
 from gradegate.results.baseline import Baseline, age, beside, remarks, report, status
-from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome
+from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome
 from gradegate.results.results_file import read_baseline
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome
@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def grade(outcome, base=None, definition="d"):
-    return Grade(Asserted("contains", key="k", definition=definition), outcome, base=base and Counterpart(base, base))
+    return Grade(GradedAssertion("contains", key="k", definition=definition), outcome, base=base and Counterpart(base, base))
 
 
 def answer(key="a", outcome=P, definition="d", name=""):

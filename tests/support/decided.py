@@ -11,7 +11,7 @@ from gradegate.core.policy import Policy, Rule
 from gradegate.gate.decision import decide
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.gate_changes import NO_CHANGES
-from gradegate.results.grades import Asserted, Grade, Outcome, Vote
+from gradegate.results.grades import Grade, GradedAssertion, Outcome, Vote
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
 from gradegate.structs import names
@@ -25,8 +25,8 @@ GRADE = re.compile(r"([PFE!])(?:=([\d.]+))?(?:\((\w+)\))?(?:@(\w))?([-0siuhw]*)"
 
 
 def grade(outcome, score=None, type="contains", **own):  # noqa: A002
-    asserted = {name: own.pop(name) for name in names(Asserted) if name in own}
-    return Grade(Asserted(type, **asserted), outcome, {P: 1.0, F: 0.0, E: None}[outcome] if score is None else score, **own)
+    asserted = {name: own.pop(name) for name in names(GradedAssertion) if name in own}
+    return Grade(GradedAssertion(type, **asserted), outcome, {P: 1.0, F: 0.0, E: None}[outcome] if score is None else score, **own)
 
 
 def row(*grades, **more):

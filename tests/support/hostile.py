@@ -8,7 +8,7 @@ from gradegate.core.policy import Note, Rule
 from gradegate.core.usage import Usage
 from gradegate.errors import Origin
 from gradegate.results.accounts import AskedModel, DerivedMetric
-from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.grades import Grade, GradedAssertion, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from support.each import table
@@ -82,6 +82,6 @@ class Hostile:
 
     def _grades(self) -> Iterator[Grade]:
         for _ in range(self._random.randint(0, 2)):
-            asserted = Asserted(self.text(), self.text(), metric=self.text(), origin=Origin(self.text(), 2))
+            asserted = GradedAssertion(self.text(), self.text(), metric=self.text(), origin=Origin(self.text(), 2))
             evidence = {self.text(): self.text(), "steps": [self.text()]}
             yield Grade(asserted, self.outcome(), 0.25, 0.5, self.text(), evidence)

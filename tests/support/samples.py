@@ -11,7 +11,7 @@ from gradegate.gate.decision import blamed
 from gradegate.reports.delivery.report import REPORTS, Links
 from gradegate.results.accounts import AskedModel, DerivedMetric
 from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges
-from gradegate.results.grades import Asserted, Grade, Outcome, Vote
+from gradegate.results.grades import Grade, GradedAssertion, Outcome, Vote
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
@@ -31,7 +31,7 @@ def rendered(report: str, decision: Decision, links: Links = LINKS) -> str:
 def grade(outcome: Outcome | str, kind: str = "factuality", line: int = 12, suite: str = CONFIG, **options: object) -> Grade:
     """A grade of one assertion; ``value`` and ``blocking`` belong to the assertion, the rest to the grade."""
     own = {key: options.pop(key) for key in ("value", "blocking", "weight") if key in options}
-    assertion = Asserted(kind, origin=Origin(suite, line), **own)  # type: ignore[arg-type]
+    assertion = GradedAssertion(kind, origin=Origin(suite, line), **own)  # type: ignore[arg-type]
     return Grade(assertion, Outcome(outcome), **options)  # type: ignore[arg-type]
 
 
@@ -175,8 +175,8 @@ def odd() -> Decision:
 def _odd_row(text: str, number: int) -> Row:
     deep = functools.reduce(lambda value, _: [value], range(100), "end")  # type: ignore[arg-type,return-value]
     huge = {text: [text, {text: float("inf")}], "bytes": b"\xff", "deep": deep, "big": 10**5000, 3: {1, 2}}
-    failed = Grade(Asserted(text or "x", huge, metric=text), Outcome.FAIL, 1e308, float("inf"), text, huge)
-    error = Grade(Asserted("llm-rubric", text, blocking=False, origin=Origin(text)), Outcome.ERROR, reason=text)
+    failed = Grade(GradedAssertion(text or "x", huge, metric=text), Outcome.FAIL, 1e308, float("inf"), text, huge)
+    error = Grade(GradedAssertion("llm-rubric", text, blocking=False, origin=Origin(text)), Outcome.ERROR, reason=text)
     return Row(
         **dict.fromkeys(("suite", "description", "provider", "prompt_label", "prompt"), text),
         vars=huge,

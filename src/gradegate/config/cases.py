@@ -30,7 +30,7 @@ from gradegate.providers.api.content import CALLS, uniform
 from gradegate.registry import suggest
 from gradegate.sandbox.repository_code import INSTEAD, program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct
+from gradegate.structs import Struct, names
 
 
 class ImageKeys(BaseModel):
@@ -252,24 +252,25 @@ class CaseReader(Struct, frozen=True):
         self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool
     ) -> Assertion:
         origin = origin_of(file, item)
-        return Assertion(
-            type=keys.type,
-            value=self._value(keys.value, origin, inline, keys.type),
-            threshold=keys.threshold,
-            weight=keys.weight,
-            metric=keys.metric,
-            blocking=keys.blocking,
-            graders=self.desk.graders(keys.provider, origin_of(file, item, "provider"))
-            if keys.provider
-            else NOTHING,
-            rubric_prompt=self._rubric_prompt(keys.rubric_prompt, origin),
-            config=keys.config or NOTHING,
-            transform=scripts.code(keys.transform, self.desk.source, origin),
-            context_transform=scripts.code(keys.context_transform, self.desk.source, origin),
-            members=tuple(self._assertions(item.get("assert"), file, inline)),
-            reask=keys.reask or "",
-            origin=origin,
-        )
+        graders = NOTHING
+        if keys.provider:
+            graders = self.desk.graders(keys.provider, origin_of(file, item, "provider"))
+        # As they are written, and then those that mean something else than their text
+        written = {
+            name: getattr(keys, name) for name in names(Assertion) if name in keys.model_fields_set
+        }
+        read = {
+            "value": self._value(keys.value, origin, inline, keys.type),
+            "graders": graders,
+            "rubric_prompt": self._rubric_prompt(keys.rubric_prompt, origin),
+            "config": keys.config or NOTHING,
+            "transform": scripts.code(keys.transform, self.desk.source, origin),
+            "context_transform": scripts.code(keys.context_transform, self.desk.source, origin),
+            "members": tuple(self._assertions(item.get("assert"), file, inline)),
+            "reask": keys.reask or "",
+            "origin": origin,
+        }
+        return Assertion(**(written | read))
 
     def _value(self, value: Any, origin: Origin, inline: bool, kind: str = "") -> Any:
         if isinstance(value, list):

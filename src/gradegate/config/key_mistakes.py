@@ -18,7 +18,7 @@ from gradegate.files.limits import MAX_MISTAKES
 from gradegate.registry import near
 
 _SHARES = {"ignore-up-to", "threshold"} | {
-    limit_key(name) for name, limit in LIMITS.items() if limit.most or limit.below
+    limit_key(name) for name, limit in LIMITS.items() if limit.is_share
 }
 
 

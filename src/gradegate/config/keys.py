@@ -153,7 +153,7 @@ class _KebabKeys(_Keys):
 def _limit_field(limit: Limit) -> tuple[Any, Any]:
     """The type and the default of a limit's key."""
     bounds = Field(ge=limit.least, le=limit.most, lt=limit.below)
-    amount: Any = Annotated[Whole if limit.is_whole else Number, bounds]
+    amount: Any = Annotated[Whole if limit.counts else Number, bounds]
     return amount | None, Field(None, description=limit.about)
 
 

@@ -158,7 +158,7 @@ def parse_assertion(written: str) -> Assertion:
     if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
         raise ConfigError.at(f"--assert {written!r} is not an assertion", None, cure)
-    return Assertion(kind, match[2], threshold)
+    return Assertion(kind, match[2], threshold=threshold)
 
 
 def with_assertions(suite: Suite, written: Sequence[str], option: Origin) -> Suite:

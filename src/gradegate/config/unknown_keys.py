@@ -167,7 +167,7 @@ def as_rule(key: str, value: Any, place: str) -> str:
     """What to write in place of such a key, where ``place`` is its place as unknown_keys.py calls it ("root", "gate", "rule")."""
     wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
     count = value if type(value) is int and 0 <= value <= _LARGEST else 0
-    limit = f"{wanted}: {count if _RULES[wanted].is_whole else _share(value)}"
+    limit = f"{wanted}: {count if _RULES[wanted].counts else _share(value)}"
     if place == "rule" and wanted == "min-pass-rate":
         return f"write `{limit}` or `min-score`"
     if place in ("rule", "gate"):

@@ -1,7 +1,14 @@
-"""One assertion as a config says it."""
+"""One assertion: what a config says of it, and what of that rules and reports know.
 
+A field is declared here once. Keys of a config are read into the field of their name, a field of ``PublishedAssertion`` stands
+in ``results.json``, and an assertion is compared with that of the base by every field that nobody marks with ``Compared``.
+"""
+
+import enum
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
+
+from msgspec.structs import fields
 
 from gradegate.core.provider_spec import NOWHERE, Code, Graders, ProviderSpec
 from gradegate.errors import Origin
@@ -10,7 +17,14 @@ from gradegate.structs import FrozenStruct, JsonObject
 ASSERT_SET = "assert-set"  # the type of an assertion that has members instead of a value
 
 
-class Held:
+class Compared(enum.Enum):
+    """How a field of an assertion is compared with the base. One without a word is changed where its value is another."""
+
+    APART = "planning/snapshot has a term for it, and gate/changes says what a difference means"
+    NEVER = "it does not change what is asserted"
+
+
+class AssertionTraits:
     """What the type, weight and blocking of an assertion come to, written, planned, graded or kept of a base."""
 
     __slots__ = ()
@@ -30,28 +44,49 @@ class Held:
         return self.blocking and self.weight != 0
 
 
-class Assertion(Held, FrozenStruct):
-    """One assertion as written. ``type`` keeps its ``not-``; ``members`` belong to an assert-set."""
+class PublishedAssertion(AssertionTraits, FrozenStruct):
+    """What rules and reports know of an assertion: no model, no key. ``type`` keeps its ``not-``."""
 
-    type: str
-    value: Any = None
-    threshold: float | None = None
-    weight: float = 1.0
-    metric: str = ""
-    blocking: bool = True
-    graders: Graders = {}
-    rubric_prompt: Any = None
-    config: JsonObject = {}
+    type: Annotated[str, Compared.APART]
+    value: Annotated[Any, Compared.APART] = None
+    weight: Annotated[float, Compared.APART] = 1.0
+    metric: Annotated[str, Compared.APART] = ""
+    blocking: Annotated[bool, Compared.APART] = True
+    config: Annotated[JsonObject, Compared.APART] = {}
+    # The grader's model by its bare name: --grader says which provider serves it
+    model_slug: Annotated[str, Compared.APART] = ""
+    origin: Annotated[Origin, Compared.NEVER] = NOWHERE
+
+
+class Assertion(PublishedAssertion):
+    """One assertion as written. ``members`` belong to an assert-set."""
+
+    threshold: Annotated[float | None, Compared.APART] = None
+    graders: Annotated[Graders, Compared.APART] = {}
+    rubric_prompt: Annotated[Any, Compared.APART] = None
     transform: Code = ""  # of the answer, for this assertion alone
     context_transform: Code = ""
-    # The grader's model by its bare name: --grader says which provider serves it
-    model_slug: str = ""
-    members: "tuple[Assertion, ...]" = ()
-    reask: str = ""  # how its failures are asked again; empty where the gate says it
-    origin: Origin = NOWHERE
+    members: "Annotated[tuple[Assertion, ...], Compared.APART]" = ()
+    # How its failures are asked again; empty where the gate says it
+    reask: Annotated[str, Compared.APART] = ""
 
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the assertion names, those of its members too."""
         yield from self.graders.values()
         for member in self.members:
             yield from member.specs()
+
+    @property
+    def other_fields(self) -> dict[str, Any]:
+        """The fields that are compared by their values alone, as far as they are set."""
+        written = {name: getattr(self, name) for name in _OTHERS}
+        return {name: value for name, value in written.items() if value != _OTHERS[name]}
+
+
+# With their defaults: the fields that no word marks
+_OTHERS = {
+    field.name: field.default
+    for field in fields(Assertion)
+    if get_origin(field.type) is not Annotated
+    or not any(isinstance(mark, Compared) for mark in get_args(field.type))
+}

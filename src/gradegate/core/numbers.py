@@ -1,16 +1,12 @@
 """Numbers as people read them, and compared as they were written: one rule for every threshold, every rule of a gate and every case."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_DOWN, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # `core/usage` needs limits, and limits say numbers
-    from gradegate.core.usage import Increase, Usage
+from gradegate.core.usage import Increase, Usage
 
 _LEAST_CHANCE = 0.0001  # below it, the figure says nothing more
 

@@ -1,15 +1,14 @@
 """What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple, Self
 
 from msgspec import Meta
 
-from gradegate.core.assertion import Held
-from gradegate.core.numbers import many, percent
+from gradegate.core.assertion import AssertionTraits
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
@@ -33,10 +32,8 @@ class Limit(FrozenStruct):
     """
 
     about: str  # the sentence of the schema
-    requires: Callable[
-        [Any], str
-    ]  # the words of a report; of a share or score that is measured, it takes the text
-    is_whole: bool = False
+    requires: str  # what a report says, with braces for the value
+    counts: str = ""  # the noun, where it is a whole number of something
     least: float | None = 0  # that a config may write
     most: float | None = None
     below: float | None = None
@@ -45,6 +42,11 @@ class Limit(FrozenStruct):
     # Whether it decides without earlier runs, too: every failure is new then
     decides_alone: bool = False
     decides: bool = True  # a rule needs one that does
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a part of 1."""
+        return not self.counts and (self.most is not None or self.below is not None)
 
 
 class Runs(Likened):
@@ -132,7 +134,7 @@ class Rule(FrozenStruct):
         float | None,
         Limit(
             "the share of cases that must pass, from 0 to 1",
-            lambda least: f"at least {least} pass",
+            "at least {} pass",
             most=1,
             is_minimum=True,
         ),
@@ -141,7 +143,7 @@ class Rule(FrozenStruct):
         float | None,
         Limit(
             "the mean score that must be reached",
-            lambda least: f"mean score at least {least}",
+            "mean score at least {}",
             least=None,
             is_minimum=True,
         ),
@@ -150,8 +152,8 @@ class Rule(FrozenStruct):
         int | None,
         Limit(
             "with fewer graded cases, the rule is inconclusive",
-            lambda least: f"at least {many(least, 'case')}",
-            is_whole=True,
+            "at least {}",
+            counts="case",
             least=1,
             is_minimum=True,
             decides=False,
@@ -171,8 +173,8 @@ class Rule(FrozenStruct):
         int | None,
         Limit(
             "cases that may fail here and not on the base (`baseline`)",
-            lambda most: f"at most {many(most, 'new failure')}" if most else "no new failure",
-            is_whole=True,
+            "at most {}",
+            counts="new failure",
             reads=Earlier.BASELINE,
             decides_alone=True,
         ),
@@ -181,7 +183,7 @@ class Rule(FrozenStruct):
         float | None,
         Limit(
             "the largest drop in the share of passing cases against the base that noise does not explain",
-            lambda most: f"no drop of more than {percent(most)}",
+            "no drop of more than {}",
             below=1,
             reads=Earlier.BASELINE,
         ),
@@ -192,7 +194,7 @@ class Rule(FrozenStruct):
         float | None,
         Limit(
             "how much more an answer may cost than on the base, beyond noise: 0.2 is 20 %",
-            lambda most: f"at most {percent(most)} more expensive",
+            "at most {} more expensive",
             most=10,
             reads=Earlier.BASELINE,
         ),
@@ -201,7 +203,7 @@ class Rule(FrozenStruct):
         float | None,
         Limit(
             "how many seconds longer an answer may take than on the base, beyond noise",
-            lambda most: f"at most {most:g} s slower",
+            "at most {} s slower",
             reads=Earlier.BASELINE,
         ),
     ] = None
@@ -210,8 +212,8 @@ class Rule(FrozenStruct):
         int | None,
         Limit(
             "cases that may be flaky or broken on the default branch, by the history of the `baseline`",
-            lambda most: f"at most {many(most, 'flaky case')}",
-            is_whole=True,
+            "at most {}",
+            counts="flaky case",
             reads=Earlier.HISTORY,
         ),
     ] = None
@@ -225,7 +227,7 @@ class Rule(FrozenStruct):
         }
 
     def selects(
-        self, assertion: Held, provider: str, description: str, metadata: JsonObject
+        self, assertion: AssertionTraits, provider: str, description: str, metadata: JsonObject
     ) -> bool:
         """Whether it looks at this assertion, for an answer by this target to the case with this name and metadata."""
         if assertion.weight == 0 or (self.blocking and not assertion.blocking):

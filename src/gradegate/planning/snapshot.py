@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from pydantic.alias_generators import to_camel
+
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
 from gradegate.config.load import Located
-from gradegate.core.assertion import Held
+from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
 from gradegate.core.provider_spec import NOWHERE, Code
 from gradegate.errors import Origin
@@ -37,7 +39,7 @@ class ModelTerms(Likened):
     origin: Origin = NOWHERE
 
 
-class GradeTerms(Held, Likened):
+class GradeTerms(AssertionTraits, Likened):
     """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
 
     beside = ("mode", "origin")
@@ -50,6 +52,7 @@ class GradeTerms(Held, Likened):
     weight: float
     blocking: bool
     most: bool = False  # its limit is one from above
+    others: tuple[tuple[str, bytes], ...] = ()  # digests of other fields, by their keys
     models: tuple[tuple[str, ModelTerms], ...] = ()
     reask: str = ""  # how its failures are asked again, where the assertion says so itself
     mode: str = "off"  # the same, whoever says so
@@ -229,9 +232,12 @@ class _Reader:
         return GradeTerms(
             type=held.type,
             value=b"" if held.value is None else digest(held.value),
-            options=digest([held.options, held.transforms]),
+            options=digest(held.options),
             rubric=digest(held.rubric) if held.rubric else b"",
             metric=asserted.metric,
+            others=tuple(
+                (to_camel(name), digest(value)) for name, value in binding.other_fields.items()
+            ),
             limit=held.limit,
             weight=held.weight,
             blocking=asserted.blocking,

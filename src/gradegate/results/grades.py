@@ -2,17 +2,15 @@
 
 import enum
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from msgspec import Meta
 
-from gradegate.core.assertion import Held
+from gradegate.core.assertion import Assertion, PublishedAssertion
 from gradegate.core.policy import Scale
-from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.errors import Origin
 from gradegate.results.history import PastVotes
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import FrozenStruct, JsonObject, names
 
 Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]
 
@@ -65,24 +63,22 @@ class Verdict(FrozenStruct):
     )
 
 
-class Asserted(Held, FrozenStruct):
-    """What was asserted, as rules and reports need it: no model, no key. ``value`` is filled in."""
+class GradedAssertion(PublishedAssertion):
+    """What was asserted, with what templates stand for filled in."""
 
-    type: str
-    value: Any = None
-    weight: float = 1.0
-    metric: str = ""
-    blocking: bool = True
-    config: JsonObject = {}
-    model_slug: str = ""
     is_set: bool = False
-    origin: Origin = NOWHERE
     key: Annotated[
         bytes, Meta(description="What the grade is called among those of its answer, in every run.")
     ] = b""
     definition: Annotated[
         bytes, Meta(description="SHA-256 of what is asked for: equal where two runs ask the same.")
     ] = b""
+
+    @classmethod
+    def of(cls, assertion: Assertion, **filled: Any) -> Self:
+        """What is known of an assertion; ``filled`` replaces what its templates, or its members, decide."""
+        known = {name: getattr(assertion, name) for name in names(PublishedAssertion)}
+        return cls(**(known | filled))
 
 
 class Vote(WithOutcome, FrozenStruct):
@@ -103,7 +99,7 @@ class Counterpart(WithOutcome, FrozenStruct):
 class Grade(WithOutcome, FrozenStruct):
     """The final word on one assertion of one answer. An ERROR has no score."""
 
-    assertion: Asserted
+    assertion: GradedAssertion
     outcome: Outcome
     score: float | None = None
     threshold: float | None = None  # the one that was applied, None when there was none

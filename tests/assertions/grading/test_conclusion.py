@@ -10,7 +10,7 @@ from gradegate.assertions.grading.evaluator import Grader, Scoring
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.results.case_outcome import conclude_case, named_scores, strangeness
-from gradegate.results.grades import Asserted, Grade, Outcome, Verdict
+from gradegate.results.grades import Grade, GradedAssertion, Outcome, Verdict
 from support.each import each
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
@@ -28,7 +28,7 @@ def grader(**scoring):
 
 def concluded(verdict, kind="is-good", *, threshold=None, **scoring):
     """The grade of a verdict by a grader with this scoring; `kind` is the type of the assertion."""
-    bound = Bound(Asserted(kind), grader(**scoring), threshold)
+    bound = Bound(GradedAssertion(kind), grader(**scoring), threshold)
     return conclude(bound, verdict, NO_USAGE)
 
 
@@ -157,7 +157,7 @@ def test_a_bare_score_without_any_threshold_is_no_verdict():
     ],
 )
 def test_an_error_knows_what_trouble_is_behind_it(trouble, setup, undone, unheard, withheld):
-    bound = Bound(Asserted("is-good"), grader(default=0.5), 0.7)
+    bound = Bound(GradedAssertion("is-good"), grader(default=0.5), 0.7)
     for grade in (error(bound, ProviderError("down", trouble), NO_USAGE), *missing(bound, "down", trouble)):
         assert (grade.outcome, grade.score, grade.threshold) == (ERROR, None, 0.7)
         assert (grade.setup, grade.undone, grade.unheard, grade.withheld) == (setup, undone, unheard, withheld)
@@ -174,7 +174,7 @@ def test_an_error_knows_what_trouble_is_behind_it(trouble, setup, undone, unhear
     ],
 )
 def test_only_a_defect_is_named_by_its_kind(cause, reason, evidence):
-    grade = error(Bound(Asserted("is-good"), grader()), cause, NO_USAGE)
+    grade = error(Bound(GradedAssertion("is-good"), grader()), cause, NO_USAGE)
     assert (grade.reason, grade.evidence, grade.withheld) == (reason, evidence, isinstance(cause, ProviderError))
 
 
@@ -182,7 +182,7 @@ def test_only_a_defect_is_named_by_its_kind(cause, reason, evidence):
 
 
 def grade(outcome, score=None, *, weight=1.0, blocking=True, kind="is-good", **more):
-    return Grade(Asserted(kind, weight=weight, blocking=blocking), outcome, score, **more)
+    return Grade(GradedAssertion(kind, weight=weight, blocking=blocking), outcome, score, **more)
 
 
 GOOD, BAD, LOST = grade(PASS, 1.0), grade(FAIL, 0.0), grade(ERROR)
@@ -255,7 +255,7 @@ def test_a_case_gives_a_reason_where_its_threshold_failed_it(grades, threshold, 
 
 def concluded_set(kind, members, threshold=None):
     bounds = tuple(Bound(member.assertion, grader()) for member in members)
-    return conclude_set(BoundSet(Asserted(kind, is_set=True), bounds, threshold), members)
+    return conclude_set(BoundSet(GradedAssertion(kind, is_set=True), bounds, threshold), members)
 
 
 @each(
@@ -318,7 +318,7 @@ def test_a_set_is_in_the_trouble_of_the_errors_that_count(members, undone, unhea
 
 
 def named(kind, score, *, metric="", weight=1.0, is_set=False, scores=None, outcome=PASS, **more):
-    asserted = Asserted(kind, weight=weight, metric=metric, is_set=is_set)
+    asserted = GradedAssertion(kind, weight=weight, metric=metric, is_set=is_set)
     return Grade(asserted, outcome, score, evidence={} if scores is None else {"named_scores": scores}, **more)
 
 

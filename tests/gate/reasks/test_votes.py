@@ -11,7 +11,7 @@ from gradegate.gate.reasks.ballot import concluded, doubts, is_contradicted, noi
 from gradegate.gate.reasks.stopping import Prior, Standing, standing
 from gradegate.gate.statistics import Lead
 from gradegate.results.accounts import ReaskReport
-from gradegate.results.grades import Asserted, Grade, Outcome, Vote
+from gradegate.results.grades import Grade, GradedAssertion, Outcome, Vote
 from gradegate.structs import replace
 from support.each import each
 
@@ -28,7 +28,7 @@ def outcomes(replies):
 def grades(replies):
     scores = {"P": 0.9, "F": 0.2, "E": None}
     return [
-        Grade(Asserted("llm-rubric"), OUTCOMES[reply], scores[reply], 0.5, f"{reply}{number}", usage=Usage(calls=1))
+        Grade(GradedAssertion("llm-rubric"), OUTCOMES[reply], scores[reply], 0.5, f"{reply}{number}", usage=Usage(calls=1))
         for number, reply in enumerate(replies)
     ]
 
@@ -151,7 +151,7 @@ def test_an_undecided_grade_is_one_of_setup_if_any_ask_was():
 
 @each(("before", "now", "expected"), [(False, False, False), (True, False, True), (False, True, True)])
 def test_what_was_undone_stays_undone(before, now, expected):
-    assert undecided(Grade(Asserted("contains"), Outcome.FAIL, undone=before), "why", now).undone is expected
+    assert undecided(Grade(GradedAssertion("contains"), Outcome.FAIL, undone=before), "why", now).undone is expected
 
 
 @each(
@@ -167,7 +167,7 @@ def test_what_was_undone_stays_undone(before, now, expected):
 )
 def test_a_grader_contradicts_itself_with_at_most_one_error(outcome, votes, undone, expected):
     asked = tuple(Vote(it) for it in outcomes(votes))
-    assert is_contradicted(Grade(Asserted("llm-rubric"), OUTCOMES[outcome], votes=asked, undone=undone)) is expected
+    assert is_contradicted(Grade(GradedAssertion("llm-rubric"), OUTCOMES[outcome], votes=asked, undone=undone)) is expected
 
 
 def test_a_history_is_named_where_it_leaves_a_grade_undecided():
@@ -185,7 +185,9 @@ def test_more_are_overturned_than_noise_explains_below_one_percent(overturned, g
 
 def asked_again(*words):
     """Grades with their votes, which differ only in their outcomes."""
-    return [Grade(Asserted("llm-rubric"), Outcome.FAIL, votes=tuple(Vote(it, 0.2, "same") for it in outcomes(word))) for word in words]
+    return [
+        Grade(GradedAssertion("llm-rubric"), Outcome.FAIL, votes=tuple(Vote(it, 0.2, "same") for it in outcomes(word))) for word in words
+    ]
 
 
 @each(

@@ -11,7 +11,7 @@ from gradegate.gate.reasks import needs
 from gradegate.gate.reasks.needs import Opened, Tally, missed, settled, width
 from gradegate.gate.rules import apply
 from gradegate.results.baseline import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
-from gradegate.results.grades import Asserted, Counterpart, Grade, Outcome, Vote
+from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome, Vote
 from gradegate.results.rows import Row
 from gradegate.structs import replace
 from support.each import each
@@ -42,7 +42,7 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 
 
 def row(*outcomes, threshold=None, case=None):
-    grades = tuple(Grade(Asserted("llm-rubric"), it, None if it is ERROR else float(it is PASS)) for it in outcomes)
+    grades = tuple(Grade(GradedAssertion("llm-rubric"), it, None if it is ERROR else float(it is PASS)) for it in outcomes)
     whole = case or next((it for it in (FAIL, ERROR) if it in outcomes), PASS)
     return Row("s", "", "", "", "", {}, whole, "text", grades=grades, threshold=threshold)
 

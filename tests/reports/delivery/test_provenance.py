@@ -19,7 +19,7 @@ from gradegate.reports.delivery.redact import conceal, concealed_mistakes
 from gradegate.reports.format.charts import BAR, MetricScores, metric_scores, shares
 from gradegate.reports.view.run_summary import provenance
 from gradegate.results.accounts import AskedModel, Made
-from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.grades import Grade, GradedAssertion, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import redactor
@@ -77,7 +77,7 @@ SECRET = 'sk-"canary"/äö+& 1'
 
 def test_a_run_is_concealed_in_depth_and_not_copied_without_need():
     def row(text):
-        grade = Grade(Asserted("contains"), Outcome.FAIL, 0.0, reason=text, evidence={"list": [{"k": text}]})
+        grade = Grade(GradedAssertion("contains"), Outcome.FAIL, 0.0, reason=text, evidence={"list": [{"k": text}]})
         documents = Seq(1, [Verbatim(text), Verbatim("clean")])
         return Row("s", "d", "p", "l", text, {"v": text, "context": documents}, Outcome.FAIL, output=text, grades=(grade,))
 

@@ -14,7 +14,7 @@ from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.rerun import command
 from gradegate.reports.view import wording
 from gradegate.results.accounts import AskedModel, Made
-from gradegate.results.grades import Asserted, Outcome
+from gradegate.results.grades import GradedAssertion, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.structs import replace
@@ -79,7 +79,7 @@ def test_scores_stand_beside_their_threshold(score: float | None, threshold: flo
 
 @each(("kind", "value", "words"), table(__file__, "expectations_are_text"))
 def test_expectations_are_text(kind: str, value: Any, words: str) -> None:
-    assert wording.expected(Asserted(kind, value)) == words
+    assert wording.expected(GradedAssertion(kind, value)) == words
 
 
 @each(
@@ -135,7 +135,7 @@ def test_an_assertion_without_a_place_points_to_its_case() -> None:
         "failed (advisory)",
     ]
     assert wording.titled(FACTS, several=True) == f"facts ({CONFIG})"
-    assert wording.called(Asserted("llm-rubric", metric="tone")) == "llm-rubric (tone)"
+    assert wording.called(GradedAssertion("llm-rubric", metric="tone")) == "llm-rubric (tone)"
 
 
 def test_a_limit_from_above_is_not_shown_as_a_threshold_of_the_score():

@@ -22,7 +22,7 @@ from gradegate.core.policy import Note
 from gradegate.errors import Origin
 from gradegate.gate.calibration import Calibration, Judged
 from gradegate.results.accounts import AskedModel, KeyUse
-from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.grades import Grade, GradedAssertion, Outcome
 from gradegate.results.run_result import RunResult
 from gradegate.runner.calibration.calibrate import as_json, console, exit_code
 from gradegate.runner.calibration.labels import parse
@@ -221,7 +221,7 @@ TEXTS = st.lists(st.sampled_from(samples.NASTY) | st.text(st.characters(), max_s
 
 
 def judged(text, outcome, passes=False):
-    asserted = Asserted("llm-rubric", metric=text, origin=Origin(text, 3))
+    asserted = GradedAssertion("llm-rubric", metric=text, origin=Origin(text, 3))
     grade = Grade(asserted, outcome, 0.5, reason=text)
     row = replace(samples.passing(), description=text, output=text, prompt=text, vars={"q": text}, grades=(grade,))
     return Judged(passes, Origin(text or "l", 7), (row, row))
@@ -249,7 +249,7 @@ def graded(passes, outcomes, *, kind="llm-rubric", metric="", reasons=True, **mo
     rows = []
     for number, word in enumerate(outcomes):
         reason = f"ask {number}" if reasons else "same"
-        grade = Grade(Asserted(kind, metric=metric), *words[word], reason=reason, **more)
+        grade = Grade(GradedAssertion(kind, metric=metric), *words[word], reason=reason, **more)
         rows.append(replace(samples.passing(), grades=(grade,)))
     return Judged(passes, Origin("l.jsonl", 1), tuple(rows))
 

@@ -8,8 +8,8 @@ from gradegate.assertions.grading.evaluator import Grader
 from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric
 from gradegate.core.provider_spec import Code
 from gradegate.providers.api.provider import Provider
-from gradegate.results.grades import Asserted
-from gradegate.structs import FrozenStruct
+from gradegate.results.grades import GradedAssertion
+from gradegate.structs import FrozenStruct, JsonObject
 
 
 class Again(FrozenStruct):
@@ -25,7 +25,7 @@ NEVER_AGAIN = Again()
 class Bound(FrozenStruct):
     """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
 
-    asserted: Asserted
+    asserted: GradedAssertion
     grader: Grader
     threshold: float | None = None
     models: Mapping[str, Provider] = {}
@@ -33,6 +33,7 @@ class Bound(FrozenStruct):
     again: Again = NEVER_AGAIN
     transform: Code = ""  # of the answer, before it is graded
     grader_retries: int = 1  # how often an unreadable reply is asked for again
+    other_fields: JsonObject = {}  # of the assertion, see ``Assertion.other_fields``
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -53,9 +54,10 @@ class Bound(FrozenStruct):
 class BoundSet(FrozenStruct):
     """An assert-set: several assertions that count as one."""
 
-    asserted: Asserted
+    asserted: GradedAssertion
     bounds: tuple[Bound, ...]
     threshold: float | None = None
+    other_fields: JsonObject = {}
 
     @property
     def compares(self) -> bool:

@@ -131,6 +131,8 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
     for name, what in _OTHERS.items():
         if getattr(old, name) != getattr(new, name):
             yield CHANGED, what.format(new=new.metric, old=old.metric)
+    if keys := differing_keys(dict(old.others), dict(new.others)):
+        yield CHANGED, f"has a different {keys}"
 
 
 def milder(old: str, new: str) -> bool:

@@ -28,7 +28,7 @@ from gradegate.planning.checks import scripts
 from gradegate.providers.api.options import TEST_PARAMETERS
 from gradegate.providers.api.provider import split_id
 from gradegate.registry import suggest
-from gradegate.results.grades import Asserted
+from gradegate.results.grades import GradedAssertion
 from gradegate.sandbox.repository_code import INSTEAD, check
 from gradegate.structs import FrozenStruct, JsonObject, names, replace
 from gradegate.templating.script import ScriptError, mentions, of_transform, shown
@@ -130,15 +130,10 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         mistakes or grader is None or models is None
     ):  # what is wrong with a model may be said already
         raise ConfigError(*dict.fromkeys(mistakes))
-    asserted = Asserted(
-        type=spec.type,
-        value=None if spec.value is None else shown(options["value"]),  # filled in
-        weight=spec.weight,
+    asserted = GradedAssertion.of(
+        spec,
+        value=None if spec.value is None else shown(options["value"]),
         metric=_metric(spec, subject.variables),
-        blocking=spec.blocking,
-        config=spec.config,
-        model_slug=spec.model_slug,
-        origin=spec.origin,
     )
     return Bound(
         asserted,
@@ -149,6 +144,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         binder.again(kind, spec),
         spec.transform,
         binder.grader_retries,
+        spec.other_fields,
     )
 
 
@@ -171,16 +167,14 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
     for member in spec.members:  # asked again as the set says, where it says nothing itself
         own = replace(member, reask=member.reask or spec.reask)
         members.append(_one(binder, own, subject))
-    asserted = Asserted(
-        type=spec.type,
-        weight=spec.weight,
+    asserted = GradedAssertion.of(
+        spec,
         metric=_metric(spec, subject.variables),
         # A set blocks as far as its members do: where none of them counts, nothing in it could block.
         blocking=spec.blocking and any(member.asserted.counts for member in members),
         is_set=True,
-        origin=spec.origin,
     )
-    return BoundSet(asserted, tuple(members), spec.threshold)
+    return BoundSet(asserted, tuple(members), spec.threshold, spec.other_fields)
 
 
 def check_share(name: str, limit: object, origin: Origin) -> None:

@@ -11,7 +11,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import as_share
 from gradegate.errors import Mistake
 from gradegate.planning.plan import Job, selected
-from gradegate.results.grades import Asserted
+from gradegate.results.grades import GradedAssertion
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import is_template
@@ -92,7 +92,7 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     rules = [rule for rule in suite.policy.rules if rule.judges]
     if any(rule.every_case for rule in rules):
         return
-    left: dict[int, Asserted] = {}
+    left: dict[int, GradedAssertion] = {}
     taken = set()
     for job in jobs:
         left |= {
@@ -108,7 +108,7 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
 
 def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     """What to write in place of patterns that match nothing, or why those that match something select nothing."""
-    grades: list[tuple[dict[str, Any], Asserted]] = [
+    grades: list[tuple[dict[str, Any], GradedAssertion]] = [
         (
             {
                 "assertion": it.type,

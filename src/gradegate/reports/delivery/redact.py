@@ -10,7 +10,7 @@ from gradegate.core.policy import Note, Policy, Rule
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.results.accounts import AskedModel, BaselineReport, DerivedMetric, KeyUse, Made
 from gradegate.results.gate_changes import GateChange, GateChanges
-from gradegate.results.grades import Asserted, Grade, Vote
+from gradegate.results.grades import Grade, GradedAssertion, Vote
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
 from gradegate.security.redaction import Hide, unchanged
@@ -23,7 +23,7 @@ _OF_RUN = (
     Row,
     Grade,
     Vote,
-    Asserted,
+    GradedAssertion,
     AskedModel,
     KeyUse,
     Made,

@@ -8,6 +8,7 @@ from gradegate.core.numbers import (
     figure,
     many,
     name_some,
+    percent,
     percents,
     scores,
     slower,
@@ -26,7 +27,7 @@ from gradegate.results.baseline import (
     standing,
 )
 from gradegate.results.gate_changes import GateChanges, done
-from gradegate.results.grades import ERROR, FAIL, PASS, Asserted, Grade
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, GradedAssertion
 from gradegate.results.rows import Row, case_name, shown
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
 from gradegate.structs import FrozenStruct
@@ -288,7 +289,7 @@ def notes(decision: Decision) -> tuple[Note, ...]:
     return tuple(dict.fromkeys(decision.run.notes))
 
 
-def called(assertion: Asserted) -> str:
+def called(assertion: GradedAssertion) -> str:
     """The type of an assertion, with its metric if it has one."""
     metric = one_line(assertion.metric, 60)
     return one_line(assertion.type, 60) + (f" ({metric})" if metric else "")
@@ -306,7 +307,7 @@ def scored(grade: Grade) -> str:
     return f"score {score}{of}, threshold {threshold}"
 
 
-def expected(assertion: Asserted) -> str:
+def expected(assertion: GradedAssertion) -> str:
     """What was asserted, as text; empty for assertions that take no value."""
     text = shown(assertion.value)
     return f"not: {text}" if text and assertion.type.startswith("not-") else text
@@ -388,15 +389,23 @@ def required(result: RuleResult) -> str:
     """What a rule asks for."""
     rule = result.rule
     parts = ["every case passes"] if rule.every_case else []
-    # With as many digits as tell the limit from what was measured
-    measured = {
-        "min_pass_rate": _rates(rule, result.pass_rate)[1],
-        "min_score": _scores(result)[1],
-    }
     for name, limit in LIMITS.items():
         value = getattr(rule, name)
-        if value is not None:
-            parts.append(limit.requires(measured.get(name, value)))
+        if value is None:
+            continue
+        if limit.counts and not value:
+            parts.append(f"no {limit.counts}")
+            continue
+        text = f"{value:g}"
+        if name == "min_pass_rate":  # with as many digits as tell it from what was measured
+            text = _rates(rule, result.pass_rate)[1]
+        elif name == "min_score":
+            text = _scores(result)[1]
+        elif limit.counts:
+            text = many(value, limit.counts)
+        elif limit.is_share:
+            text = percent(value)
+        parts.append(limit.requires.format(text))
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
 
