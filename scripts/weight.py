@@ -15,14 +15,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_798,
+    "cli": 16_890,
     "assertions": 41_330,
     "config": 29_250,
     "core": 10_680,
     "files": 13_800,
     "gate": 23_200,
     "github": 13_400,
-    "http": 11_390,
+    "http": 11_400,
     "planning": 33_800,
     "providers": 42_440,
     "recordings": 10_200,
@@ -30,7 +30,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "results": 9_480,
     "runner": 38_370,
     "sandbox": 11_700,
-    "security": 8_941,
+    "security": 8_960,
     "templating": 20_700,
     "root": 2_170,
 }
