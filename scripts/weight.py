@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "cli": 16_798,
-    "assertions": 41_307,
-    "config": 29_201,
+    "assertions": 41_130,
+    "config": 29_220,
     "core": 10_140,
     "files": 13_800,
     "gate": 23_200,
