@@ -235,7 +235,9 @@ def assertions() -> str:
             graders = [grader for grader in map(GRADERS.find, names) if grader]
             sentence = " ".join(page.read_text().split("\n\n")[1].split())
             list_of = lists[
-                "Model-graded" if any(grader.asks.models for grader in graders) else "Deterministic"
+                "Model-graded"
+                if any(grader.requires.models for grader in graders)
+                else "Deterministic"
             ]
             list_of.append(f"- [{', '.join(names)}]({page.name}): {sentence}\n")
     return (

@@ -16,6 +16,7 @@ from gradegate.core.policy import Limits
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.budget import Budget
 from gradegate.http.client import Client
+from gradegate.http.credentials import FixedKey
 from gradegate.http.pacing import Lane, Pace, Turn
 from gradegate.http.rate_limits import announced_pause, quota
 from support.each import each
@@ -265,7 +266,7 @@ def patient(**options) -> Client:
 
 
 def send(base: str, tool: Client, key: str = "first"):
-    return tool.send("POST", base, headers={}, body={"q": 1}, credential={"Authorization": f"Bearer {key}"})
+    return tool.send("POST", base, headers={}, body={"q": 1}, credential=FixedKey(key))
 
 
 def in_threads(count: int, work: Callable[[], object]) -> list[object]:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gradegate.errors import ProviderError, Trouble
+from gradegate.http.credentials import bearer
 from gradegate.http.tokens import Minted, Token, Tokens, life
 from gradegate.security.redaction import redactor, whole_tokens
 
@@ -117,12 +118,13 @@ def test_while_one_thread_renews_the_others_take_the_one_before(monkeypatch):
 def test_one_that_was_accepted_may_be_replaced_and_another_not():
     token = Minted(Mint(Token("first-token", LONG), Token("second-token", LONG)))
     assert token.take() == "first-token"
-    assert not token.refused("first-token")
-    token.accepted("first-token")
-    assert token.refused("first-token")
+    first, second = bearer("first-token"), bearer("second-token")
+    assert not token.may_renew(first)
+    token.accept(first)
+    assert token.may_renew(first)
     assert token.take() == "second-token"
-    assert token.refused("first-token")  # of another thread: the next one is there already
-    assert not token.refused("second-token")
+    assert token.may_renew(first)  # of another thread: the next one is there already
+    assert not token.may_renew(second)
 
 
 def test_an_account_has_one_token_whoever_asks():

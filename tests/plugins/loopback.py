@@ -1,7 +1,6 @@
 """Embeddings, classification and moderation of a model on loopback, in the plainest form that HTTP has."""
 
 from gradegate.core.usage import Usage
-from gradegate.http.client import Headers
 from gradegate.providers.api.json_http import post
 from gradegate.providers.api.provider import PROVIDERS, Provider
 
@@ -17,7 +16,7 @@ class Loopback(Provider):
         self._url = setting.spec.config["url"]
 
     def _post(self, what, body):
-        found, _ = post(self._client, f"{self._url}/{what}", Headers(), body)
+        found, _ = post(self._client, f"{self._url}/{what}", body)
         return found["result"], Usage(calls=1)
 
     def embed(self, texts):

@@ -11,7 +11,9 @@ from gradegate.config.context import known_vendors
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.errors import ConfigError, Origin, ProviderError
 from gradegate.http.client import Client
+from gradegate.http.credentials import FixedKey
 from gradegate.http.guard import Guard
+from gradegate.http.tokens import Minted, Token
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Environment
@@ -155,7 +157,7 @@ def test_below_the_address_of_the_environment_a_key_goes_into_the_requests_of_th
 
 def test_the_last_check_looks_at_method_and_path():
     client = Client(guard=Guard(Egress(KEYS, vendors=known_vendors)))
-    bearer = {"Authorization": f"Bearer {KEYS['OPENAI_API_KEY']}"}
+    bearer = FixedKey(KEYS["OPENAI_API_KEY"])
     for method, path in (
         ("GET", "/v1/chat/completions"),
         ("POST", "/v1/files"),
@@ -170,7 +172,7 @@ def test_a_signed_request_is_one_that_providers_make():
     client = Client(guard=Guard(Egress({}, vendors=known_vendors)))
     with pytest.raises(ProviderError, match="a token does not go into `POST /v1/organization/admin_api_keys`"):
         client.send(
-            "POST", "https://api.openai.com/v1/organization/admin_api_keys", headers={}, credential=lambda: {"Authorization": "Bearer t"}
+            "POST", "https://api.openai.com/v1/organization/admin_api_keys", headers={}, credential=Minted(lambda: Token("t", 3600))
         )
 
 

@@ -8,11 +8,10 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answe
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
-    WRITTEN_AS_SCORE,
-    Asks,
-    Grader,
     Judge,
+    ModelEvaluator,
     NoVerdict,
+    Requirements,
     Scoring,
     Transcript,
     Unreadable,
@@ -62,14 +61,14 @@ OF_USER = Form(
 
 
 @assertion("answer-relevance")
-class AnswerRelevance(Grader):
+class AnswerRelevance(ModelEvaluator):
     """The answer is about what was asked: questions generated from it resemble the query."""
 
     scoring = Scoring(0.5, share=False, tolerance=EPSILON)
-    asks = Asks(("text", "embedding"), questions=QUESTIONS)
-    written = WRITTEN_AS_SCORE
+    requires = Requirements(("text", "embedding"))
 
-    language: str = ""
+    def count_questions(self, exchanges: int) -> int:
+        return QUESTIONS
 
     def needs(self, variables: Variables) -> str:
         """A ``query`` that is there must hold something; without one the prompt is taken."""

@@ -5,11 +5,10 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/classifier/, ``src
 """
 
 from gradegate.assertions.grading.evaluator import (
-    WRITTEN_AS_SCORE,
-    Asks,
-    Grader,
+    Evaluator,
     Judge,
     NoVerdict,
+    Requirements,
     Scoring,
     Transcript,
     Verdict,
@@ -21,12 +20,11 @@ _ROUNDED = 1e-6  # by how much a sum of single precision may miss 1
 
 
 @assertion("classifier")
-class Classifier(Grader):
+class Classifier(Evaluator):
     """A classification model gives the answer a label with at least so much confidence."""
 
     scoring = Scoring(1.0)
-    asks = Asks(("classification",))
-    written = WRITTEN_AS_SCORE
+    requires = Requirements(("classification",))
 
     value: str | None = None
     """The label whose confidence is the score; without a label, the highest confidence of all labels."""

@@ -6,9 +6,8 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model
 """
 
 from gradegate.assertions.grading.evaluator import (
-    ASKS_TEXT,
-    Grader,
     Judge,
+    ModelEvaluator,
     Transcript,
     Verdict,
     assertion,
@@ -20,14 +19,11 @@ FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
 
 
 @assertion("model-graded-closedqa")
-class ClosedQa(Grader):
+class ClosedQa(ModelEvaluator):
     """A model checks whether the answer meets one criterion, yes or no."""
-
-    asks = ASKS_TEXT
 
     value: str
     """The criterion, in plain words."""
-    language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         judgement = judge.ask(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import field_validator
 
 from gradegate.assertions.grading.evaluator import (
-    Grader,
+    Evaluator,
     Judge,
     NoVerdict,
     Transcript,
@@ -24,7 +24,7 @@ MOST_WORK = 1_000_000_000  # characters of the answer by texts: about a second
 
 
 @options
-class _Folding(Grader):
+class _Folding(Evaluator):
     folded: ClassVar[bool] = False  # without regard to case
 
     def fold(self, text: str) -> str:

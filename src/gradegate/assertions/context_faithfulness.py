@@ -14,7 +14,7 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.assertions.metrics import context
-from gradegate.assertions.metrics.context import ContextGrader
+from gradegate.assertions.metrics.context import ContextEvaluator
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.errors import Unreadable
 from gradegate.structs import replace
@@ -50,10 +50,10 @@ def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
 
 
 @assertion("context-faithfulness")
-class ContextFaithfulness(ContextGrader):
+class ContextFaithfulness(ContextEvaluator):
     """The context supports what the answer says."""
 
-    asks = replace(ContextGrader.asks, steps=("statements", "verdicts"))
+    requires = replace(ContextEvaluator.requires, questions=("statements", "verdicts"))
 
     no_claims: NoClaims = "error"
 

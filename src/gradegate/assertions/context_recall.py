@@ -12,7 +12,7 @@ from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import marked_lines
 from gradegate.assertions.metrics import context
-from gradegate.assertions.metrics.context import ContextGrader, Quotations, units
+from gradegate.assertions.metrics.context import ContextEvaluator, Quotations, units
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import many
 from gradegate.structs import replace
@@ -43,7 +43,7 @@ def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[verdict_form
 
 
 @assertion("context-recall")
-class ContextRecall(ContextGrader):
+class ContextRecall(ContextEvaluator):
     """The context holds what an expected answer says."""
 
     value: str

@@ -14,7 +14,7 @@ from gradegate.assertions.judge.last_line import quoted_lines
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics import context
-from gradegate.assertions.metrics.context import ContextGrader, Quotations
+from gradegate.assertions.metrics.context import ContextEvaluator, Quotations
 from gradegate.structs import replace
 
 NOTHING = "Insufficient Information"
@@ -25,7 +25,7 @@ def _some_of(texts: Sequence[str]) -> Object:
 
 
 @assertion("context-relevance")
-class ContextRelevance(ContextGrader):
+class ContextRelevance(ContextEvaluator):
     """The context is about the query, and about little else."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

@@ -24,7 +24,7 @@ _VERDICT = verdict_forms.single()
 class ConversationCompleteness(CountingMetric):
     """The user got from the conversation what he or she wanted."""
 
-    asks = replace(CountingMetric.asks, steps=("intentions", "verdicts", "reason"))
+    requires = replace(CountingMetric.requires, questions=("intentions", "verdicts", "reason"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         conversation = shown("conversation", numbered(transcript))

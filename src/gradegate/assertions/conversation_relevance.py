@@ -8,9 +8,8 @@ https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conve
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
-    ASKS_TEXT,
-    Grader,
     Judge,
+    ModelEvaluator,
     NoVerdict,
     Scoring,
     Transcript,
@@ -26,14 +25,12 @@ FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
 
 
 @assertion("conversation-relevance")
-class ConversationRelevance(Grader):
+class ConversationRelevance(ModelEvaluator):
     """Every answer in a conversation fits the messages before it."""
 
     scoring = Scoring(0.5)
-    asks = ASKS_TEXT
 
     windowSize: WindowSize = 5  # noqa: N815  # the key in the config
-    language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         # As in promptfoo: what `_conversation` holds is the conversation, and an answer that it lacks is none of it.

@@ -23,7 +23,7 @@ _KNOWN = ("scenario", "expected_outcome", "chatbot_role")
 class ConversationalGEval(Metric):
     """A model judges a whole conversation step by step, on criteria in plain words."""
 
-    asks = replace(Metric.asks, steps=("steps", "evaluate", "reason"))
+    requires = replace(Metric.requires, questions=("steps", "evaluate", "reason"))
 
     value: str = ""
     """The criteria, in plain words."""

@@ -14,10 +14,10 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
-    Grader,
     Judge,
+    ModelEvaluator,
     NoVerdict,
+    Requirements,
     Scoring,
     Transcript,
     Unreadable,
@@ -102,11 +102,11 @@ def score(standings: Sequence[Standing], idk_penalty_weight: Fraction) -> Fracti
 
 
 @assertion("factfulness")
-class Factfulness(Grader):
+class Factfulness(ModelEvaluator):
     """The claims of the answer are true, by the votes of independent runs of a grading model."""
 
     scoring = Scoring(0.7, scale=100)
-    asks = Asks(("text",), steps=("claims", "verdicts", "grounded"))
+    requires = Requirements(("text",), ("claims", "verdicts", "grounded"))
 
     value: str | None = None
     """The source; without it the variable `input` or `context`."""
@@ -117,7 +117,6 @@ class Factfulness(Grader):
     no_claims: NoClaims = "error"
     # Of the runs: at 0 they would all say the same
     temperature: Annotated[Number, Field(strict=True, ge=0)] = 1.0
-    language: str = ""
 
     def needs(self, variables: Variables) -> str:
         if self._source(variables):

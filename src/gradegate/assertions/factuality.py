@@ -9,9 +9,8 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from gradegate.assertions.grading.evaluator import (
-    ASKS_TEXT,
-    Grader,
     Judge,
+    ModelEvaluator,
     Scoring,
     Transcript,
     Verdict,
@@ -41,16 +40,14 @@ class Scores:
 
 
 @assertion("factuality", "model-graded-factuality")
-class Factuality(Grader):
+class Factuality(ModelEvaluator):
     """A model compares the facts of the answer with a reference answer (categories A to E)."""
 
-    scoring = Scoring(above_zero=True, share=False)
-    asks = ASKS_TEXT
+    scoring = Scoring(share=False)
 
     value: str
     """The reference answer."""
     factuality: Scores = Scores()
-    language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         judgement = judge.ask(

@@ -5,16 +5,17 @@ Score: the model's mark from 0 to 10, over 10; of several criteria the mean. The
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/g-eval/, ``src/matchers/llmGrading.ts``.
 """
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
-    Grader,
     Judge,
+    ModelEvaluator,
     NoVerdict,
+    Requirements,
     Scoring,
     Transcript,
     Verdict,
@@ -31,17 +32,21 @@ SCORE = verdict_forms.score(BEST, LastLine("score", ("score", "grade", "rating")
 
 
 @assertion("g-eval")
-class GEval(Grader):
+class GEval(ModelEvaluator):
     """A model scores the answer by steps that it works out from your criteria."""
 
     scoring = Scoring(0.7)
-    asks = Asks(("text",), steps=("steps", "evaluate"), skips_shared_prompt=True)
+    requires = Requirements(("text",), ("steps", "evaluate"))
 
     value: Criterion | Annotated[list[Criterion], Field(min_length=1)] | None = None
     """The criteria in plain words; of a list, the mean counts."""
     evaluation_steps: list[Criterion] = Field(default_factory=list)
     """The steps by which the answer is scored; without them, a model works them out from the criteria, once in a run."""
-    language: str = ""
+
+    @classmethod
+    def skips_prompt(cls, written: Any) -> bool:
+        """One prompt for all is not meant for its two questions."""
+        return not isinstance(written, Mapping)
 
     def needs(self, variables: Variables) -> str:
         """Criteria or steps; steps belong to one criterion."""
@@ -51,7 +56,7 @@ class GEval(Grader):
             return "there are several criteria, and `evaluation_steps` can be for one only"
         return ""
 
-    def questions(self, exchanges: int) -> int:
+    def count_questions(self, exchanges: int) -> int:
         """One score for each criterion; the steps are asked for once in a run."""
         return max(1, len(self._criteria))
 

@@ -10,7 +10,7 @@ AgentGoalAccuracyWithReference (https://docs.ragas.io/en/stable/concepts/metrics
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     Measured,
@@ -42,15 +42,15 @@ class _Task(NamedTuple):
 class GoalAccuracy(Metric):
     """The agent reached what it was asked for, by a good way."""
 
-    asks = replace(Metric.asks, steps=("goal", "way", "reason"), each=("goal", "way"))
+    requires = replace(Metric.requires, questions=(Each("goal"), Each("way"), "reason"))
 
     value: str = ""
     """The wanted outcome; without it, the goal is what the user asks for in each exchange."""
     way: bool = True
 
-    def questions(self, exchanges: int) -> int:
+    def count_questions(self, exchanges: int) -> int:
         tasks = 1 if self.value.strip() else exchanges
-        return Metric.questions(self, tasks) - (0 if self.way else tasks)
+        return Metric.count_questions(self, tasks) - (0 if self.way else tasks)
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         complete = exchanges_of(replace(transcript, turns=with_calls(transcript)))

@@ -4,7 +4,13 @@ Score: the share of the texts that the answer does not contradict. Source: https
 ``deepeval/metrics/hallucination/``, with the sense that it has from version 4.2: higher is better.
 """
 
-from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
+from gradegate.assertions.grading.evaluator import (
+    BY_ANSWER,
+    Judge,
+    NoVerdict,
+    Transcript,
+    assertion,
+)
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import Measured, Metric, share_of_yes, texts_of
 from gradegate.core.conversation import Variables
@@ -15,13 +21,15 @@ from gradegate.structs import replace
 class Hallucination(Metric):
     """The answer contradicts none of the texts in ``context`` (higher is better, as in DeepEval from 4.2)."""
 
-    asks = replace(Metric.asks, sees=False, own_context=True)
+    requires = replace(Metric.requires, images=False)
 
     value: str | list[str] = ""
     """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
     def needs(self, variables: Variables) -> str:
-        if self.value or variables.get("context"):
+        # What the answer says that it was given is no text to check it against.
+        context = variables.get("context")
+        if self.value or (context and context != BY_ANSWER):
             return ""
         return "there is no context; give it as `value` or a variable"
 

@@ -13,12 +13,11 @@ from pydantic import field_validator
 
 from gradegate.assertions.grading import code_result
 from gradegate.assertions.grading.evaluator import (
-    Grader,
+    Evaluator,
     Judge,
     NoVerdict,
     Transcript,
     Verdict,
-    Written,
     assertion,
 )
 from gradegate.structs import JsonObject, replace
@@ -26,11 +25,10 @@ from gradegate.templating.script import Fault, ScriptError, Vain, mentions, of_a
 
 
 @assertion("javascript")
-class JavaScript(Grader):
+class JavaScript(Evaluator):
     """JavaScript of the config decides: a boolean, a number, or `{pass, score, reason}`."""
 
     scoring = code_result.SCORING
-    written = Written(own_config=True)
 
     value: Any
     """A snippet: an expression or the body of a function, or `file://check.js`."""

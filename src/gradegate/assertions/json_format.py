@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import field_validator
 
 from gradegate.assertions.grading.evaluator import (
-    Grader,
+    Evaluator,
     Judge,
     NoVerdict,
     Transcript,
@@ -27,7 +27,7 @@ MOST = 1000  # objects of one answer that are checked
 
 
 @options
-class _WithSchema(Grader):
+class _WithSchema(Evaluator):
     value: Any = None
     """A JSON Schema: a mapping, YAML or JSON text, or `file://schema.json`."""
 

@@ -4,7 +4,7 @@ Score: the share of the assistant's messages that forget nothing, among those wi
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
 
-from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
@@ -27,8 +27,8 @@ _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and
 class KnowledgeRetention(CountingMetric):
     """The assistant never forgets what the user has told it in the conversation."""
 
-    asks = replace(
-        CountingMetric.asks, steps=("facts", "verdicts", "reason"), each=("facts", "verdicts")
+    requires = replace(
+        CountingMetric.requires, questions=(Each("facts"), Each("verdicts"), "reason")
     )
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:

@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import (
-    WRITTEN_AS_SCORE,
-    Grader,
+    Evaluator,
     Judge,
     NoVerdict,
     Scoring,
@@ -24,9 +23,8 @@ from gradegate.core.numbers import reached
 
 
 @options
-class _Limited(Grader):
-    scoring = Scoring(decides=True, most=True, share=False)
-    written = WRITTEN_AS_SCORE
+class _Limited(Evaluator):
+    scoring = Scoring(decides=True, at_most=True, share=False)
 
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import (
-    WRITTEN_AS_SCORE,
-    Grader,
+    Evaluator,
     Judge,
     NoVerdict,
+    Requirements,
     Scoring,
     Transcript,
     Verdict,
@@ -35,7 +35,7 @@ def _count(value: Any) -> Any:
 
 
 @assertion("word-count")
-class WordCount(Grader):
+class WordCount(Evaluator):
     """The answer has so many words."""
 
     value: Annotated[Bounds, BeforeValidator(_count)]
@@ -48,11 +48,10 @@ class WordCount(Grader):
 
 
 @assertion("levenshtein")
-class Levenshtein(Grader):
+class Levenshtein(Evaluator):
     """The answer becomes a text by at most so many insertions, deletions and replacements of a character."""
 
-    scoring = Scoring(decides=True, most=True, share=False)
-    written = WRITTEN_AS_SCORE
+    scoring = Scoring(decides=True, at_most=True, share=False)
 
     value: str
     """The text that the answer is compared with."""
@@ -92,10 +91,10 @@ def _distance(first: str, second: str, most: int) -> int:
 
 
 @assertion("finish-reason")
-class FinishReason(Grader):
+class FinishReason(Evaluator):
     """The answer ended for this reason: stop, length, tool_calls."""
 
-    reads_answer = False
+    requires = Requirements(tools=True)
 
     value: str
     """The reason: stop, length, tool_calls or content_filter."""

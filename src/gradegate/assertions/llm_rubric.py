@@ -10,14 +10,12 @@ from functools import partial
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import (
-    ASKS_TEXT,
-    Grader,
     Judge,
+    ModelEvaluator,
     Scoring,
     Transcript,
     Unreadable,
     Verdict,
-    Written,
     assertion,
 )
 from gradegate.assertions.judge import form
@@ -49,18 +47,15 @@ _SCHEMA_WITH_SCALE = _schema(_BOOLEAN, {**_NUMBER, "minimum": 0, "maximum": 1})
 
 
 @assertion("llm-rubric")
-class LlmRubric(Grader):
+class LlmRubric(ModelEvaluator):
     """A model grades the answer against a rubric that you write in plain words."""
 
     scoring = Scoring(share=False)  # a rubric may count points
-    asks = ASKS_TEXT
-    written = Written(value_or_prompt=True, keeps_blanks=True)
 
     value: Any = ""
     """The rubric, in plain words."""
     # Compared by the gate; here it makes a score without ``pass`` readable
     threshold: float | None = None
-    language: str = ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Score as the grader gives it, else 1 or 0; not clamped."""

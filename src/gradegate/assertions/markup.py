@@ -12,7 +12,7 @@ from xml.parsers import expat
 from pydantic import BeforeValidator
 
 from gradegate.assertions.grading.evaluator import (
-    Grader,
+    Evaluator,
     Judge,
     NoVerdict,
     Transcript,
@@ -94,7 +94,7 @@ class _Reader:
 
 
 @options
-class _OfXml(Grader):
+class _OfXml(Evaluator):
     value: _Elements | None = None
     """Names of elements that must be there: a list, or a text with commas."""
 
@@ -166,7 +166,7 @@ _CLOSING = r"</[a-zA-Z][a-zA-Z0-9-]*\s*>"
 
 
 @assertion("contains-html")
-class ContainsHtml(Grader):
+class ContainsHtml(Evaluator):
     """The answer holds HTML."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

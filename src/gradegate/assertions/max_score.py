@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from gradegate.assertions.grading.evaluator import (
+    Evaluator,
     Grade,
-    Grader,
     Judge,
     NoVerdict,
     Transcript,
@@ -55,10 +55,8 @@ class Method:
 
 
 @assertion("max-score")
-class MaxScore(Grader):
+class MaxScore(Evaluator):
     """The output with the best scores in the test's other assertions passes, the others fail."""
-
-    reads_answer = False
 
     compares = "scores"
 

@@ -9,9 +9,9 @@ from typing import Annotated
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
-    Grader,
+    Evaluator,
     Judge,
+    Requirements,
     Transcript,
     Verdict,
     assertion,
@@ -20,10 +20,10 @@ from gradegate.assertions.grading.evaluator import (
 
 
 @assertion("moderation")
-class Moderation(Grader):
+class Moderation(Evaluator):
     """A moderation model flags nothing in the answer, or nothing in the categories that you name."""
 
-    asks = Asks(("moderation",))
+    requires = Requirements(("moderation",))
 
     value: Annotated[list[str], Field(min_length=1)] | None = None
     """The categories that must not be flagged, as a list; without it, no category may be flagged."""

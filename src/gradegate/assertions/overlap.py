@@ -14,8 +14,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import (
-    WRITTEN_AS_SCORE,
-    Grader,
+    Evaluator,
     Judge,
     Scoring,
     Transcript,
@@ -118,7 +117,7 @@ def tokens(text: str) -> list[str]:
 
 
 @options
-class _Overlap(Grader):
+class _Overlap(Evaluator):
     scoring = Scoring(0.5)
     measure: ClassVar[Callable[[str, Sequence[str]], float]]
 
@@ -145,11 +144,10 @@ class Gleu(_Overlap):
 
 
 @assertion("rouge-n")
-class RougeN(Grader):
+class RougeN(Evaluator):
     """The answer and a reference have tokens in common (ROUGE-1, F1)."""
 
     scoring = Scoring(0.75)
-    written = WRITTEN_AS_SCORE
 
     value: str
     """The reference."""

@@ -10,12 +10,11 @@ from pydantic import Field, field_validator
 
 from gradegate.assertions.grading.code_result import SCORING, broken, script_verdict, situation
 from gradegate.assertions.grading.evaluator import (
-    Grader,
+    Evaluator,
     Judge,
     NoVerdict,
     Transcript,
     Verdict,
-    Written,
     assertion,
 )
 from gradegate.sandbox import repository_code
@@ -26,11 +25,11 @@ ROLE = "gate"  # no process serves both what answers and what judges
 
 
 @assertion("python")
-class Python(Grader):
+class Python(Evaluator):
     """Python decides: an expression, the body of a function, or a file with get_assert (needs --allow-exec)."""
 
     scoring = SCORING
-    written = Written(runs_code=True, own_config=True)
+    runs_code = True
 
     value: Any
     """An expression, the body of a function, or `file://check.py`; runs only with --allow-exec."""

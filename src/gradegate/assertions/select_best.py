@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
-    ASKS_TEXT,
     Grade,
-    Grader,
     Judge,
+    ModelEvaluator,
     NoVerdict,
     Transcript,
     Unreadable,
@@ -30,15 +29,13 @@ LABELS = ("answer", "output", "index", "choice")
 
 
 @assertion("select-best")
-class SelectBest(Grader):
+class SelectBest(ModelEvaluator):
     """A model picks the best of all outputs of a test; that one passes, the others fail."""
 
-    asks = ASKS_TEXT
     compares = "outputs"
 
     value: str
     """The criteria by which the best is picked, in plain words."""
-    language: str = ""
 
     def compare(
         self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge

@@ -10,13 +10,12 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
-    Grader,
+    Evaluator,
     Judge,
+    Requirements,
     Scoring,
     Transcript,
     Verdict,
-    Written,
     assertion,
 )
 from gradegate.assertions.metrics import vectors
@@ -29,13 +28,12 @@ DEFAULT = 0.75
 
 
 @assertion("similar", "similar:cosine")
-class Similar(Grader):
+class Similar(Evaluator):
     """The answer means much the same as a text, or as one of several (cosine of embeddings)."""
 
     # A distance is compared the other way round, and `not-` allows equality.
     scoring = Scoring(DEFAULT, decides=True, share=False, tolerance=EPSILON)
-    asks = Asks(("embedding",), compares=True)
-    written = Written(csv_threshold=0.8)
+    requires = Requirements(("similarity",))
     measure: ClassVar[Callable[[Sequence[float], Sequence[float]], float]] = vectors.cosine
 
     value: str | Annotated[list[str], Field(min_length=1)]
@@ -57,7 +55,7 @@ class Similar(Grader):
         nearest = max(compared, key=lambda item: self._score(item[0]))
         chosen = next((item for item in compared if self._near(item[0], limit)), nearest)
         # At least as far as the limit: a measure that is equal to it is both near and far.
-        pair = (nearest[0], limit) if self.scoring.most else (limit, nearest[0])
+        pair = (nearest[0], limit) if self.scoring.at_most else (limit, nearest[0])
         reverse = self._verdict(nearest, not reached(*pair, self.scoring.tolerance), len(values))
         return self._verdict(chosen, self._near(chosen[0], limit), len(values), reverse)
 
@@ -66,17 +64,19 @@ class Similar(Grader):
     ) -> Verdict:
         measured, text = comparison
         which = f" of {count} texts, {excerpt(text, 80)!r}" if count > 1 else ""
-        name = f"{type(self).measure.__name__} {'distance' if self.scoring.most else 'similarity'}"
+        name = (
+            f"{type(self).measure.__name__} {'distance' if self.scoring.at_most else 'similarity'}"
+        )
         evidence = {"compared with": text, name: measured}
         return Verdict(
             self._score(measured), near, f"{name} {measured:.4g}{which}", evidence, reverse=reverse
         )
 
     def _score(self, measured: float) -> float:
-        return 1 / (1 + measured) if self.scoring.most else measured
+        return 1 / (1 + measured) if self.scoring.at_most else measured
 
     def _near(self, measured: float, limit: float) -> bool:
-        pair = (limit, measured) if self.scoring.most else (measured, limit)
+        pair = (limit, measured) if self.scoring.at_most else (measured, limit)
         return reached(*pair, self.scoring.tolerance)
 
 
@@ -84,7 +84,7 @@ class Similar(Grader):
 class SimilarDot(Similar):
     """The answer means much the same as a text (dot product of embeddings)."""
 
-    asks = Asks(("embedding",))
+    requires = Requirements(("embedding",))
     measure = vectors.dot
 
 
@@ -92,7 +92,7 @@ class SimilarDot(Similar):
 class SimilarEuclidean(Similar):
     """The answer means much the same as a text (distance of embeddings, at most the threshold)."""
 
-    asks = Asks(("embedding",))
-    scoring = replace(Similar.scoring, most=True)
+    requires = Requirements(("embedding",))
+    scoring = replace(Similar.scoring, at_most=True)
 
     measure = vectors.euclidean

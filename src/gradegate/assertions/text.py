@@ -5,17 +5,16 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/d
 """
 
 import json
-from typing import Any
 
 from pydantic import field_validator
 
 from gradegate.assertions.grading.evaluator import (
-    Grader,
+    AnyValue,
+    Evaluator,
     Judge,
     NoVerdict,
     Transcript,
     Verdict,
-    Written,
     assertion,
     pass_or_fail,
 )
@@ -24,12 +23,10 @@ from gradegate.templating.template import show
 
 
 @assertion("equals")
-class Equals(Grader):
+class Equals(Evaluator):
     """The answer is exactly this text, or JSON equal to this value."""
 
-    written = Written(empty_value=True)
-
-    value: Any
+    value: AnyValue
     """The text, or a JSON value that the answer must equal as JSON."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
@@ -51,7 +48,7 @@ class Equals(Grader):
 
 
 @assertion("starts-with")
-class StartsWith(Grader):
+class StartsWith(Evaluator):
     """The answer starts with a text."""
 
     value: str
@@ -72,7 +69,7 @@ class StartsWith(Grader):
 
 
 @assertion("regex")
-class Regex(Grader):
+class Regex(Evaluator):
     """A regular expression matches somewhere in the answer."""
 
     value: str

@@ -14,18 +14,22 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
-    Grader,
     Judge,
     NoVerdict,
     Scoring,
     Transcript,
     Verdict,
-    Written,
     assertion,
     pass_or_fail,
 )
-from gradegate.assertions.metrics.tool_calls import UNKNOWN, arguments, calls, named, tool
+from gradegate.assertions.metrics.tool_calls import (
+    UNKNOWN,
+    CallsEvaluator,
+    arguments,
+    calls,
+    named,
+    tool,
+)
 from gradegate.core.field_types import FilledText, parted, stripped
 from gradegate.files import documents
 from gradegate.providers.api.content import declared
@@ -36,12 +40,8 @@ MOST = 20  # faults and names of tools that a reason says
 
 
 @assertion("is-valid-openai-tools-call", "is-valid-openai-function-call", "is-valid-function-call")
-class IsValidToolCall(Grader):
+class IsValidToolCall(CallsEvaluator):
     """The answer calls tools that the target was given, with arguments that conform to their JSON Schemas."""
-
-    reads_answer = False
-
-    asks = Asks(tools=True)
 
     tools: Any = None  # in place of the target's own, which a recorded answer does not have
 
@@ -102,10 +102,8 @@ _Names = Annotated[
 
 
 @assertion("tool-call-f1")
-class ToolCallF1(Grader):
+class ToolCallF1(CallsEvaluator):
     """The tools that the answer calls are the expected ones: the F1 of their names, whatever the order."""
-
-    reads_answer = False
 
     scoring = Scoring(1.0)
 
@@ -167,13 +165,10 @@ def _named_in(value: JsonObject) -> Iterator[str]:
 
 
 @assertion("tool-correctness")
-class ToolCorrectness(Grader):
+class ToolCorrectness(CallsEvaluator):
     """The answer called the expected tools: the share of them that it called."""
 
-    reads_answer = False
-
     scoring = Scoring(0.5)
-    written = Written(lifted=True)
 
     value: _Names
     """Names of the expected tools: a list, or a text with commas."""

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
+from gradegate.assertions.grading.evaluator import Each, Judge, NoVerdict, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
@@ -50,10 +50,8 @@ _Topics = Annotated[list[FilledText], BeforeValidator(stripped), BeforeValidator
 class TopicAdherence(CountingMetric):
     """The agent answers what belongs to its topics, and declines everything else."""
 
-    asks = replace(
-        CountingMetric.asks,
-        steps=("questions", "verdicts", "reason"),
-        each=("questions", "verdicts"),
+    requires = replace(
+        CountingMetric.requires, questions=(Each("questions"), Each("verdicts"), "reason")
     )
 
     value: _Topics = Field(default_factory=list)

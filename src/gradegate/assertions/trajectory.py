@@ -18,7 +18,6 @@ from pydantic import (
 )
 
 from gradegate.assertions.grading.evaluator import (
-    Grader,
     Judge,
     NoVerdict,
     Transcript,
@@ -26,7 +25,7 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
     pass_or_fail,
 )
-from gradegate.assertions.metrics.tool_calls import KINDS, Step, matches, steps
+from gradegate.assertions.metrics.tool_calls import KINDS, CallsEvaluator, Step, matches, steps
 from gradegate.core.field_types import Bounds, Count, FilledText, beyond, listed
 from gradegate.structs import JsonObject, replace
 
@@ -97,10 +96,8 @@ def _verdict(passed: bool, reason: str, called: Sequence[Step]) -> Verdict:
 
 
 @assertion("trajectory:tool-used")
-class ToolUsed(Grader):
+class ToolUsed(CallsEvaluator):
     """The answer called each of these tools, or one tool so many times."""
-
-    reads_answer = False
 
     value: _Used
     """Tools that must be called: a name, a list, or one with a count as `{name: TOOL, min: N, max: N}`."""
@@ -142,10 +139,8 @@ class _Sequence(BaseModel):
 
 
 @assertion("trajectory:tool-sequence")
-class ToolSequence(Grader):
+class ToolSequence(CallsEvaluator):
     """The answer called these tools in this order; with ``mode: exact``, these and no others."""
-
-    reads_answer = False
 
     value: Annotated[
         _Sequence,
@@ -244,10 +239,8 @@ def _holds(actual: Any, expected: Any) -> bool:
 
 
 @assertion("trajectory:tool-args-match")
-class ToolArgsMatch(Grader):
+class ToolArgsMatch(CallsEvaluator):
     """The answer called a tool with these arguments."""
-
-    reads_answer = False
 
     value: _Arguments
     """The tool and its arguments: `{name: TOOL, args: {...}, mode: partial or exact}`."""
@@ -274,10 +267,8 @@ class _Steps(Bounds):
 
 
 @assertion("trajectory:step-count")
-class StepCount(Grader):
+class StepCount(CallsEvaluator):
     """The answer took so many steps: calls of tools, or of commands."""
-
-    reads_answer = False
 
     value: _Steps
     """How many steps: `{type: tool or command, name: TOOL, min: N, max: N}`."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from gradegate.assertions.grading.evaluator import Judge, NoVerdict, Transcript, assertion
+from gradegate.assertions.grading.evaluator import Each, Judge, NoVerdict, Transcript, assertion
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.claims import (
     ClaimSource,
@@ -56,7 +56,10 @@ class _Failure(NamedTuple):
 class TurnFaithfulness(FaithfulnessMetric):
     """The claims of an assistant hold, throughout a conversation, against the documents retrieved for it."""
 
-    asks = replace(FaithfulnessMetric.asks, each=("truths", "claims", "verdicts"))
+    requires = replace(
+        FaithfulnessMetric.requires,
+        questions=(*map(Each, ("truths", "claims", "verdicts")), "reason"),
+    )
 
     window_size: WindowSize = 10
     overlap: Literal["deepeval", "last"] = "deepeval"

@@ -4,7 +4,7 @@ Score: the share of the windows whose last answer fits. Source: https://deepeval
 ``deepeval/metrics/turn_relevancy/``.
 """
 
-from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
+from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     Measured,
@@ -25,7 +25,7 @@ _FORM = verdict_forms.single()
 class TurnRelevancy(Metric):
     """Every answer in a conversation fits what was said before it."""
 
-    asks = replace(Metric.asks, each=("verdicts",))
+    requires = replace(Metric.requires, questions=(Each("verdicts"), "reason"))
 
     window_size: WindowSize = 10
 

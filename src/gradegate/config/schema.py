@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from gradegate.assertions.grading.evaluator import GRADERS, Grader
+from gradegate.assertions.grading.evaluator import GRADERS, Evaluator
 from gradegate.config import keys
 from gradegate.config.unknown_keys import DOCUMENTS
 from gradegate.core.assertion import ASSERT_SET
@@ -170,7 +170,7 @@ def _or_nothing(value: Schema) -> Schema:
 
 def _typed(schema: Schema) -> Schema:
     """What each type says of ``value``, ``threshold`` and ``config``; gives the definitions that this takes."""
-    kinds: dict[type[Grader], list[str]] = {}
+    kinds: dict[type[Evaluator], list[str]] = {}
     for name, kind in GRADERS:
         kinds.setdefault(kind, []).append(name)
     firsts = {
@@ -226,7 +226,7 @@ def _case(names: Sequence[str], then: Schema) -> Schema:
     return {"if": types, "then": then}
 
 
-def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
+def _of_kind(kind: type[Evaluator], sentence: str) -> tuple[Schema, Schema]:
     """The schema of an assertion of one grader, and the definitions that it takes."""
     whole = TypeAdapter(kind).json_schema(ref_template=f"#/$defs/{kind.__name__}.{{model}}")
     defs = {
@@ -249,7 +249,7 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
     # A share where its score is one.
     ends = {"minimum": 0, "maximum": 1} if kind.scoring.share else {}
     then["properties"]["threshold"] = ends | ({} if default is None else {"default": default})
-    if not kind.written.own_config:
+    if "config" not in options:
         known = {
             name: {**({"description": told[name]} if name in told else {}), "anyOf": [it, ANYTHING]}
             for name, it in options.items()
@@ -260,7 +260,7 @@ def _of_kind(kind: type[Grader], sentence: str) -> tuple[Schema, Schema]:
             known["context_transform"] = {
                 "description": _sentences()["AssertionKeys"]["contextTransform"]
             }
-        if kind.written.lifted:
+        if "strict_mode" in options:
             known |= {
                 "threshold": {"description": "as DeepEval has it"},
                 "model": {"description": "the model that grades, as DeepEval has it"},
@@ -288,7 +288,7 @@ def _keys_in(value: Schema, defs: Mapping[str, Schema]) -> Schema:
     return found
 
 
-def _fields(kind: type[Grader]) -> Sequence[dataclasses.Field[Any]]:
+def _fields(kind: type[Evaluator]) -> Sequence[dataclasses.Field[Any]]:
     return dataclasses.fields(kind)  # type: ignore[arg-type]  # every grader is one
 
 
@@ -297,7 +297,7 @@ def _sentences() -> Mapping[str, Mapping[str, str]]:
     return table("config", "sentences.yaml")  # type: ignore[no-any-return]
 
 
-def sentences_of(kind: type[Grader]) -> Mapping[str, str]:
+def sentences_of(kind: type[Evaluator]) -> Mapping[str, str]:
     """What a grader says of its options: the texts that stand below them in its class and its bases."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import GRADERS, Written, of_two
+from gradegate.assertions.grading.evaluator import GRADERS, of_two
 from gradegate.config import code as scripts
 from gradegate.config import goldens
 from gradegate.config.code import is_script
@@ -36,6 +36,13 @@ _LIMIT = re.compile(r"__config:(__expected\d*):threshold")
 _NAMES = "__expected __prefix __suffix __description __providerOutput __threshold __metric".split()
 _SPECIAL = re.compile("|".join(_NAMES) + r"|__expected\d+|__metadata:.+|__config:.+")
 _ASSERTED = re.compile(r"_*(?:expected|assert|asserts|assertion|assertions)\d*", re.IGNORECASE)
+# What cells that name no threshold mean, as promptfoo has it
+_SCORE_THRESHOLD = 0.75
+_SIMILARITY_THRESHOLD = 0.8
+_SCORES = frozenset(
+    "answer-relevance classifier context-faithfulness context-recall context-relevance cost latency levenshtein rouge-n".split()
+)
+_RUBRIC = "llm-rubric"  # its text is not stripped, as promptfoo has it
 _SNIPPET = re.compile(r"(?:javascript|fn|eval):(.*)", re.DOTALL)
 
 
@@ -159,7 +166,7 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
             f"`{excerpt(stripped, 40)}` runs code, which gradegate does not run", origin, cure
         )
     if stripped.startswith("grade:"):
-        return {"type": "llm-rubric", "value": stripped.removeprefix("grade:")}
+        return {"type": _RUBRIC, "value": stripped.removeprefix("grade:")}
     kind, typed = _kind(stripped)
     if typed:
         return _typed(kind, typed[1], typed[2], origin)
@@ -178,16 +185,18 @@ def _kind(text: str) -> tuple[str, re.Match[str] | None]:
 
 
 def _typed(kind: str, threshold: str | None, value: str, origin: Origin) -> dict[str, Any]:
-    """``TYPE(THRESHOLD):VALUE`` as an assertion; the grader of the type says how such a cell is read."""
+    """``TYPE(THRESHOLD):VALUE`` as an assertion."""
     grader = GRADERS.find(kind.removeprefix("not-"))
-    written = grader.written if grader is not None else Written()
     assertion: dict[str, Any] = {"type": kind}
+    name = kind.removeprefix("not-")
     if value.strip() or grader is None or grader.needs_value():
-        assertion["value"] = value if written.keeps_blanks else value.strip()
+        assertion["value"] = value if name == _RUBRIC else value.strip()
     if threshold is not None:
         assertion["threshold"] = _number(threshold, origin)
-    elif written.csv_threshold is not None:
-        assertion["threshold"] = written.csv_threshold
+    elif name in _SCORES:
+        assertion["threshold"] = _SCORE_THRESHOLD
+    elif name.partition(":")[0] == "similar":
+        assertion["threshold"] = _SIMILARITY_THRESHOLD
     return assertion
 
 

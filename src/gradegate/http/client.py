@@ -24,12 +24,13 @@ from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY
 from gradegate.http.budget import Budget, Deadlines, stopped
+from gradegate.http.credentials import NO_CREDENTIAL, NOTHING, Credential
 from gradegate.http.exchange import Ask, Response
 from gradegate.http.guard import Guard
 from gradegate.http.pacing import FIRST_PAUSE, Lane, Pace, Turn
 from gradegate.http.rate_limits import announced_pause, quota
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
-from gradegate.http.tokens import Minted, Tokens
+from gradegate.http.tokens import Tokens
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
 
@@ -38,17 +39,15 @@ if TYPE_CHECKING:
 
 SIGN_IN_SECONDS = 10.0
 SIGN_IN_RETRIES = 2
-# The headers that are a provider's credential field, or what makes them for a request that is sent.
-Credential = Mapping[str, str] | Callable[[], Mapping[str, str]]
 # Where to look for what a response has only begun; empty for one that has ended
 Waits = Callable[[Response], str]
 LONGEST_LOOK = 4.0  # seconds between two looks
-NOTHING: Mapping[str, str] = {}
 RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
 # These 429s are about money, not speed: asking again cannot help.
 HOPELESS = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 )
+UNAUTHORIZED = 401
 PASSING = frozenset(
     {Trouble.UNREACHABLE, Trouble.INCOMPLETE}
 )  # without a response; asking again may help
@@ -128,13 +127,13 @@ class Client:
         *,
         headers: Mapping[str, str],
         body: JsonObject | None = None,
-        credential: Mapping[str, str] = NOTHING,
+        credential: Credential = NO_CREDENTIAL,
         secret: Mapping[str, str] = NOTHING,
     ) -> Response:
         """One request for a token. It is no question: on no account, in no cache, and over connections of its own.
 
-        ``credential`` are its headers and ``secret`` its members that hold one, and nothing else may. A body is a form where
-        ``headers`` say so. Raises ProviderError when there is no answer within a few seconds.
+        ``secret`` are members of its body: these and the fields of ``credential`` hold one, and nothing else may. A body is a form
+        where ``headers`` say so. Raises ProviderError when there is no answer within a few seconds.
         """
         form = "form" in headers.get("Content-Type", "")
         self.guard.check(method, url, headers, _written(body, form))
@@ -145,7 +144,8 @@ class Client:
             aside = self._aside
         if self._deadlines.stopped:
             aside.stop()
-        ask = Ask(method, url, _host(url), {**headers, **credential}, content)
+        fields = credential.fields(method, url, content or b"")
+        ask = Ask(method, url, _host(url), {**headers, **fields}, content)
         answer = aside._send(ask, "", SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
         if answer.is_success:
             self.live_models.add(ask.host)
@@ -174,34 +174,41 @@ class Client:
         headers: Mapping[str, str],
         body: Any = None,
         timeout: float | None = None,
-        credential: Credential = NOTHING,
+        credential: Credential = NO_CREDENTIAL,
         most: int = MAX_BODY,
         waits: Waits | None = None,
     ) -> Response:
         """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer of at most ``most`` bytes.
 
-        ``credential`` joins under ``headers``, and is made only for a request that is sent. ``waits`` says of a response where to look
-        for what it has only begun, at the same host; the response is the one that has ended.
+        The fields of ``credential`` join under ``headers``. A token that ended in the middle of a run is renewed once. ``waits`` says
+        of a response where to look for what it has only begun, at the same host; the response is the one that has ended.
         """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self.guard.check(method, url, headers, content)
         own = {name.lower(): text for name, text in headers.items()}
-        # A token is minted for a request that is sent; another credential says whose replies of the cache may be believed.
-        field = {} if callable(credential) else _under(own, credential)
-        ask = Ask(method, url, _host(url), {**field, **headers}, content, most)
+        make_fields = partial(credential.fields, method, url, content or b"")
+        # Fixed fields say whose replies of the cache may be believed; others are made only for a request that is sent.
+        fixed_fields = _under(own, make_fields()) if credential.is_fixed else {}
+        ask = Ask(method, url, _host(url), {**fixed_fields, **headers}, content, most)
         question = CURRENT_CALL.get()
         known = question.known(ask) if question else None
         if known is not None:  # whether a run is stopped or its budget used up: this costs nothing
             return known
-        if callable(credential):
+        if not credential.is_fixed:
             self.guard.check_signed(method, url, headers)
-            field = _under(own, credential())
-        self.guard.check_field(method, url, headers, field)
-        ask = replace(ask, headers={**field, **headers})
-        seconds = timeout or self.timeout
         # What is minted or signed for each request tells no keys apart.
-        key = () if callable(credential) else (*field.values(), own.get("authorization"))
-        response = self._send(ask, key, seconds, question.model if question else None)
+        key = (*fixed_fields.values(), own.get("authorization")) if credential.is_fixed else ()
+        seconds = timeout or self.timeout
+        for _ in range(2):
+            fields = make_fields()
+            added_fields = _under(own, fields)
+            self.guard.check_field(method, url, headers, added_fields)
+            ask = replace(ask, headers={**added_fields, **headers})
+            response = self._send(ask, key, seconds, question.model if question else None)
+            if response.status != UNAUTHORIZED or not credential.may_renew(fields):
+                break
+        if response.is_success:
+            credential.accept(fields)
         asked = f"{question.model[0]} at {ask.host}" if question else ask.host
         if response.is_success:
             self.live_models.add(asked)
@@ -421,47 +428,3 @@ def _host(url: str) -> str:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError as e:
         raise ProviderError(f"the provider cannot be called: {e}", Trouble.SETUP) from e
-
-
-@dataclass(frozen=True, slots=True)
-class Headers:
-    """``credential`` is the field with the provider's key; else ``token``, minted at the first request, is its bearer.
-
-    ``plain`` ones win over both.
-    """
-
-    plain: Mapping[str, str] = field(default_factory=dict)
-    credential: Mapping[str, str] = field(default_factory=dict, repr=False)
-    token: Minted | None = None
-
-    def over(self, more: Mapping[str, str]) -> Headers:
-        """With more plain ones, which win."""
-        return replace(self, plain={**self.plain, **more})
-
-
-def bearer(key: str | None) -> Mapping[str, str]:
-    """The field of a key that is a bearer token; none without a key."""
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-def send(
-    client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
-) -> Response:
-    """The response to a POST, without a body to a GET. A token that ended in the middle of a run is replaced once. Raises ProviderError."""
-    token = headers.token
-    method = "GET" if body is None else "POST"
-    ask = partial(client.send, method, url, headers=headers.plain, body=body, waits=waits)
-    if token is None:
-        return ask(credential=headers.credential)
-    taken = []
-
-    def sign() -> Mapping[str, str]:
-        taken.append(token.take())
-        return bearer(taken[-1])
-
-    answer = ask(credential=sign)
-    if taken and answer.status == 401 and token.refused(taken[-1]):
-        answer = ask(credential=sign)
-    if taken and answer.is_success:
-        token.accepted(taken[-1])
-    return answer

@@ -3,10 +3,11 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from gradegate.errors import ProviderError, Trouble
+from gradegate.http.credentials import Credential, bearer
 from gradegate.security.redaction import remember
 
 RENEWED = 2 / 3  # of a token's life, after which another is minted
@@ -26,7 +27,7 @@ class Token:
 Mint = Callable[[], Token]
 
 
-class Minted:
+class Minted(Credential):
     """The token of one account. Any number of threads take it; one of them mints, the others wait or take the one before."""
 
     def __init__(self, mint: Mint) -> None:
@@ -34,10 +35,29 @@ class Minted:
         self._minting = threading.Lock()
         # A token with the times of the monotonic clock at which it is renewed and at which it ends: no clock that is set wrong matters.
         self._held: tuple[str, float, float] | None = None
-        self._accepted = ""  # the last token that was answered
+        self._accepted: Mapping[str, str] = {}  # fields of the last token that was answered
         self._failure: ProviderError | None = None
         self._failed = -math.inf  # when
         self._failures = 0  # in a row
+
+    def fields(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+        """The token as a bearer token. Raises ProviderError where none can be minted."""
+        return bearer(self.take())
+
+    def accept(self, fields: Mapping[str, str]) -> None:
+        """The vendor has answered to the token in these fields."""
+        self._accepted = fields
+
+    def may_renew(self, fields: Mapping[str, str]) -> bool:
+        """Whether another token may be taken in place of a refused one: it was accepted before, or is not the last.
+
+        One that was refused from the start is not too old: another would be refused as well.
+        """
+        if self._held is not None and bearer(self._held[0]) == fields:
+            if self._accepted != fields:
+                return False
+            self._held = None
+        return True
 
     def take(self) -> str:
         """A token that has not ended. Raises ProviderError where none can be minted."""
@@ -58,21 +78,6 @@ class Minted:
                 return text
         finally:
             self._minting.release()
-
-    def accepted(self, text: str) -> None:
-        """The vendor has answered to a token."""
-        self._accepted = text
-
-    def refused(self, text: str) -> bool:
-        """Whether another token may be taken in place of one that was refused: it was accepted before, or is not the last.
-
-        One that was refused from the start is not too old: another would be refused as well.
-        """
-        if self._held is not None and self._held[0] == text:
-            if self._accepted != text:
-                return False
-            self._held = None
-        return True
 
     def _minted(self, now: float) -> str:
         failure = self._failure

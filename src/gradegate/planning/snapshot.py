@@ -241,7 +241,7 @@ class _Reader:
             limit=held.limit,
             weight=held.weight,
             blocking=asserted.blocking,
-            most=bound is not None and bound.grader.scoring.most,
+            most=bound is not None and bound.grader.scoring.at_most,
             models=tuple((need, self._grading(model)) for need, model in models),
             reask=again.mode if again.own else "",
             mode=again.mode,
@@ -289,8 +289,8 @@ def _seen(job: Job) -> bytes:
     judging = []
     for bound in job.bounds:
         judging.append((bound.transform, False))
-        if bound.grader.written.own_config:  # code, which is told the situation
-            judging.append((getattr(bound.grader, "value", ""), bound.grader.written.runs_code))
+        if hasattr(bound.grader, "config"):  # code, which is told the situation
+            judging.append((getattr(bound.grader, "value", ""), bound.grader.runs_code))
     found = ["target", job.target.name] if _any(judging, "provider") else []
     found += ["prompt", job.text] if _any([*judging, *shaping], "prompt") else []
     found += ["label", job.prompt.label] if _any(shaping, "prompt") else []

@@ -6,12 +6,13 @@ https://platform.claude.com/docs/en/manage-claude/wif-reference (the exchange) a
 exchanges and calls have to name).
 """
 
-from gradegate.http.client import Headers
+from collections.abc import Mapping
+
 from gradegate.providers.api.anthropic_messages import OPTIONS, SAMPLING, Messages
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import Federation
-from gradegate.providers.api.json_http import base_url, need_model, own_headers, post
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.json_http import base_url, need_model
+from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -64,17 +65,15 @@ class Anthropic(ChatModel):
             or "https://api.anthropic.com"
         )
         url = base_url(setting, base).removesuffix("/v1") + "/v1/messages"
-        key = secret(setting, *_KEYS)
-        token = None if key else FEDERATION.token(setting, url, _KEYS, needed=True)
+        credential = FEDERATION.credential(setting, url, _KEYS, header="x-api-key")
         beta = config.get("beta") or ()
-        flags = [*([beta] if isinstance(beta, str) else map(str, beta)), *([] if key else [TOKENS])]
-        plain = {"anthropic-beta": ",".join(flags)} if flags else {}
-        headers = Headers(plain, {"x-api-key": key} if key else {}, token)
-        super().__init__(setting, Messages(model, config), url, headers, model, {"model": model})
+        flags = [beta] if isinstance(beta, str) else list(map(str, beta))
+        if not credential.is_fixed:
+            flags.append(TOKENS)
+        headers = {"anthropic-beta": ",".join(flags)} if flags else {}
+        shape = Messages(model, config)
+        super().__init__(setting, shape, url, credential, model, headers, {"model": model})
 
-    def _post(self, body: JsonObject) -> tuple[JsonObject, float]:
+    def _headers_for(self, body: JsonObject) -> Mapping[str, str]:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
-        own = own_headers(self._config)
-        return post(
-            self._client, self.url, self._headers.over({"anthropic-version": version, **own}), body
-        )
+        return {"anthropic-version": version, **self._headers}

@@ -7,12 +7,12 @@ OpenAI's own below ``/openai/v1`` and takes the deployment as model. A blocked p
 https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, third case, as ``azure-identity`` 1.27 does it.
 """
 
-from gradegate.http.client import Headers
+from gradegate.http.credentials import Credential
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import Federation
-from gradegate.providers.api.json_http import ACCESS, PART, Model, base_url, must_be, own_headers
+from gradegate.providers.api.json_http import ACCESS, PART, Model, base_url, must_be
 from gradegate.providers.api.openai_chat import SENT, Completions, reasons
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -87,7 +87,7 @@ class AzureChat(_Deployment, ChatModel):
             setting,
             shape,
             _url(setting, deployment, "chat/completions"),
-            _headers(setting),
+            _credential(setting),
             deployment,
         )
 
@@ -103,7 +103,7 @@ class AzureEmbeddings(_Deployment, Embeddings):
     def __init__(self, setting: Setting) -> None:
         deployment = _deployment(setting)
         super().__init__(
-            setting, _url(setting, deployment, "embeddings"), _headers(setting), deployment
+            setting, _url(setting, deployment, "embeddings"), _credential(setting), deployment
         )
 
 
@@ -117,10 +117,8 @@ def _deployment(setting: Setting) -> str:
     return name
 
 
-def _headers(setting: Setting) -> Headers:
-    key = secret(setting, *_KEYS)
-    token = None if key else FEDERATION.token(setting, _base(setting), _KEYS, needed=True)
-    return Headers(own_headers(setting.config), {"api-key": key} if key else {}, token)
+def _credential(setting: Setting) -> Credential:
+    return FEDERATION.credential(setting, _base(setting), _KEYS, header="api-key")
 
 
 def _url(setting: Setting, deployment: str, task: str) -> str:

@@ -6,18 +6,17 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.md. Ids, options a
 ``bedrock:converse:MODEL`` in this one.
 """
 
-import json
 import re
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
-from gradegate.http.client import Headers, bearer
+from gradegate.http.credentials import NOTHING, Credential, FixedKey
 from gradegate.http.tokens import Token
-from gradegate.providers.api.aws_signing import SECONDS, Credentials, signed_headers, signed_key
+from gradegate.providers.api.aws_signing import SECONDS, Credentials, SignedRequests, signed_key
 from gradegate.providers.api.bedrock_converse import OPTIONS, Converse
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, REGION, ChatModel
@@ -28,8 +27,6 @@ from gradegate.providers.api.json_http import (
     must_be,
     need_model,
     one_text,
-    own_headers,
-    refusal,
 )
 from gradegate.providers.api.prices import price
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
@@ -91,7 +88,7 @@ class Bedrock(ChatModel):
         base = base_url(setting, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
         super().__init__(
-            setting, Converse(model, config), url, _headers(setting, url, region), model
+            setting, Converse(model, config), url, _credential(setting, url, region), model
         )
 
     def _priced_as(self, response: JsonObject) -> str:
@@ -126,7 +123,7 @@ class KnowledgeBase(Model):
 
     def __init__(self, setting: Setting) -> None:
         config = setting.config
-        self._region = _region(setting)
+        region = _region(setting)
         if not config.get("knowledgeBaseId"):
             raise setting.mistake(
                 f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask",
@@ -139,10 +136,13 @@ class KnowledgeBase(Model):
                 "write bedrock:kb:MODEL, or `modelArn` in its config",
             )
         whole = model.startswith("arn:") or model.partition(".")[0] in _PLACES
-        self._arn = model if whole else f"arn:aws:bedrock:{self._region}::foundation-model/{model}"
-        self._credentials = _given(setting) or _credentials(setting)
-        url = f"https://bedrock-agent-runtime.{self._region}.amazonaws.com/retrieveAndGenerate"
-        super().__init__(setting, url, Headers(), model)
+        self._arn = model if whole else f"arn:aws:bedrock:{region}::foundation-model/{model}"
+        url = f"https://bedrock-agent-runtime.{region}.amazonaws.com/retrieveAndGenerate"
+        signing = SignedRequests(_given(setting) or _credentials(setting), region)
+        super().__init__(setting, url, signing, model)
+
+    def _headers_for(self, body: JsonObject) -> Mapping[str, str]:
+        return NOTHING  # a config sets none
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -169,24 +169,13 @@ class KnowledgeBase(Model):
                 "vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}
             }
         about = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
-        content = json.dumps(
+        response, seconds = self._post(
             {"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": about}
-        ).encode()
-        sign = partial(signed_headers, self._credentials, self._region, self.url, content)
-        answer = self._client.send(
-            "POST",
-            self.url,
-            headers={"Content-Type": "application/json"},
-            body=content,
-            credential=sign,
         )
-        if not answer.is_success:
-            raise refusal(answer)
-        response = members(answer.json())
-        usage = Usage(1, unpriced=1, seconds=answer.seconds)
         text = members(response.get("output")).get("text")
         if not isinstance(text, str):
-            raise ProviderError(f"{answer.host} answered without a text")
+            raise ProviderError(f"{self.host} answered without a text")
+        usage = Usage(1, unpriced=1, seconds=seconds)
         stopped = response.get("guardrailAction") == "INTERVENED"
         return Reply(
             text,
@@ -205,13 +194,12 @@ def _region(setting: Setting) -> str:
     return region
 
 
-def _headers(setting: Setting, url: str, region: str) -> Headers:
+def _credential(setting: Setting, url: str, region: str) -> Credential:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
-    own = own_headers(setting.config)
     credentials = _given(setting)
     key = None if credentials else secret(setting, _KEY)
     if key:
-        return Headers(own, bearer(key))
+        return FixedKey(key)
     signing = credentials or _credentials(setting, _KEY)
     if not Vendor(forms=VENDOR.forms).serves(url):
         raise strayed(
@@ -220,11 +208,8 @@ def _headers(setting: Setting, url: str, region: str) -> Headers:
             url,
             f"set {_KEY}, or `apiKey` in its config",
         )
-    return Headers(
-        own,
-        token=setting.client.tokens.of(
-            (region, signing), lambda: Token(signed_key(signing, region), SECONDS)
-        ),
+    return setting.client.tokens.of(
+        (region, signing), lambda: Token(signed_key(signing, region), SECONDS)
     )
 
 

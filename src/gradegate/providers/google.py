@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.http.client import Headers
+from gradegate.http.credentials import Credential
 from gradegate.providers.api.chat_api import members, picked
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.gemini import OPTIONS, Gemini
@@ -18,7 +18,6 @@ from gradegate.providers.api.json_http import (
     must_be,
     need_key,
     need_model,
-    own_headers,
     rows,
 )
 from gradegate.providers.api.prices import PRICES
@@ -86,7 +85,7 @@ class GoogleEmbeddings(Embeddings):
         return vectors, members(response.get("usageMetadata")).get("promptTokenCount")
 
 
-def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
+def _place(setting: Setting, model: str, task: str) -> tuple[str, Credential]:
     """The address with the version of the API, and the key. Raises ConfigError."""
     config = setting.config
     env = setting.env
@@ -98,4 +97,4 @@ def _place(setting: Setting, model: str, task: str) -> tuple[str, Headers]:
     must_be("version", version, r"v\d\w{0,20}", setting, "write v1 or v1beta")
     root = base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{version}"
     url = f"{root}/models/{quote(model, safe='')}:{task}"
-    return url, Headers(own_headers(config), {"x-goog-api-key": need_key(setting, *_KEYS)})
+    return url, need_key(setting, *_KEYS, header="x-goog-api-key")

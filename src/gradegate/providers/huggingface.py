@@ -12,20 +12,19 @@ from typing import Any, ClassVar
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.client import Headers, bearer
+from gradegate.http.credentials import FixedKey
 from gradegate.providers.api.chat_api import members, picked
 from gradegate.providers.api.json_http import (
+    Model,
     base_url,
     labels,
     need_key,
     need_model,
     one_text,
-    own_headers,
-    post_any,
     rows,
     vector,
 )
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, secret
+from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -46,28 +45,26 @@ _TEXT = tuple(
 )
 
 
-class _Model(Provider):
+class _Model(Model):
     """A model for one ``task``, at the router or at an endpoint of one's own."""
 
     vendor = _VENDOR
+    rates = None  # it answers no tokens
     task: ClassVar[str]
     below: ClassVar[str] = ""  # of the router: what follows the model
 
     def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
-        self._client = setting.client
-        self._config = setting.config
         model = need_model(setting, f"huggingface:{self.task}:MODEL")
-        endpoint = self._config.get("apiEndpoint")
+        endpoint = setting.config.get("apiEndpoint")
         # An endpoint of one's own may do without
-        key = secret(setting, *_KEYS) if endpoint else need_key(setting, *_KEYS)
-        self.url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
-        self._headers = Headers(own_headers(self._config), bearer(key))
+        key = FixedKey(secret(setting, *_KEYS)) if endpoint else need_key(setting, *_KEYS)
+        url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
+        super().__init__(setting, url, key, model)
 
     def _asked(self, body: JsonObject) -> tuple[Any, Usage]:
         """What is answered, and its usage: the answer names no tokens and no price."""
         passed = self._config.get("passthrough") or {}
-        answer, seconds = post_any(self._client, self.url, self._headers, {**body, **passed})
+        answer, seconds = self._post_any({**body, **passed})
         return answer, Usage(1, unpriced=1, seconds=seconds)
 
 

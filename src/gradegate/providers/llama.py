@@ -7,9 +7,9 @@ are those of promptfoo (https://www.promptfoo.dev/docs/providers/llama.cpp/).
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
-from gradegate.http.client import Headers, bearer
+from gradegate.http.credentials import FixedKey
 from gradegate.providers.api.chat_api import is_count, picked
-from gradegate.providers.api.json_http import Model, base_url, count, one_text, own_headers
+from gradegate.providers.api.json_http import Model, base_url, count, one_text
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
 
@@ -39,7 +39,7 @@ class Llama(Model):
         super().__init__(
             setting,
             f"{base}/completion",
-            Headers(own_headers(config), bearer(secret(setting))),
+            FixedKey(secret(setting)),
             setting.model,
         )
 

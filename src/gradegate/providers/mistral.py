@@ -6,9 +6,9 @@ type ``thinking``.
 """
 
 from gradegate.core.conversation import Request
-from gradegate.http.client import Headers, bearer
+from gradegate.http.credentials import Credential
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
-from gradegate.providers.api.json_http import ACCESS, need_key, need_model, own_headers, place
+from gradegate.providers.api.json_http import ACCESS, need_key, need_model, place
 from gradegate.providers.api.openai_chat import Completions
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
@@ -66,8 +66,6 @@ class MistralEmbeddings(Embeddings):
         super().__init__(setting, *_place(setting, "embeddings"), model)
 
 
-def _place(setting: Setting, task: str) -> tuple[str, Headers]:
+def _place(setting: Setting, task: str) -> tuple[str, Credential]:
     url = place(setting, "MISTRAL_API_HOST", ("MISTRAL_API_BASE_URL",), "https://api.mistral.ai/v1")
-    return f"{url}/{task}", Headers(
-        own_headers(setting.config), bearer(need_key(setting, "MISTRAL_API_KEY"))
-    )
+    return f"{url}/{task}", need_key(setting, "MISTRAL_API_KEY")

@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.core.conversation import Image, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.client import Headers, bearer
+from gradegate.http.credentials import Credential, FixedKey
 from gradegate.providers.api.chat_api import (
     Form,
     ModelOutput,
@@ -23,7 +23,7 @@ from gradegate.providers.api.chat_api import (
 )
 from gradegate.providers.api.chat_model import ChatModel, Embeddings
 from gradegate.providers.api.content import Parts, Taken, ToolCall, ToolResult
-from gradegate.providers.api.json_http import base_url, count, need_model, own_headers, rows
+from gradegate.providers.api.json_http import base_url, count, need_model, rows
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
@@ -155,14 +155,14 @@ class OllamaEmbeddings(Embeddings):
         return Usage(1, count(tokens), seconds=seconds)
 
 
-def _place(setting: Setting, task: str) -> tuple[str, Headers]:
+def _place(setting: Setting, task: str) -> tuple[str, Credential]:
     config = setting.config
     base = base_url(
         setting,
         config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL") or "http://localhost:11434",
     )
     key = secret(setting, "OLLAMA_API_KEY")  # a server of one's own asks for none
-    return f"{base}/api/{task}", Headers(own_headers(config), bearer(key))
+    return f"{base}/api/{task}", FixedKey(key)
 
 
 def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:

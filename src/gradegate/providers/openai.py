@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
-from gradegate.http.client import Headers, bearer
+from gradegate.http.credentials import Credential
 from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
-from gradegate.providers.api.json_http import Model, need_model, own_headers, place
+from gradegate.providers.api.json_http import Model, need_model, place
 from gradegate.providers.api.openai_chat import RESPONSES_SENT, SENT, Completions, Responses
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
 
 _KEYS = ("OPENAI_API_KEY",)
@@ -70,6 +70,7 @@ class OpenAiChat(ChatModel):
             Completions(model, setting.config),
             *_place(setting, "chat/completions"),
             model,
+            _headers(setting),
         )
 
 
@@ -93,7 +94,11 @@ class OpenAiResponses(ChatModel):
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:responses:MODEL")
         super().__init__(
-            setting, Responses(model, setting.config), *_place(setting, "responses"), model
+            setting,
+            Responses(model, setting.config),
+            *_place(setting, "responses"),
+            model,
+            _headers(setting),
         )
 
 
@@ -107,7 +112,7 @@ class OpenAiEmbeddings(Embeddings):
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:embeddings:MODEL")
-        super().__init__(setting, *_place(setting, "embeddings"), model)
+        super().__init__(setting, *_place(setting, "embeddings"), model, _headers(setting))
 
 
 @PROVIDERS.register("openai:moderation")
@@ -122,7 +127,7 @@ class OpenAiModeration(Model):
 
     def __init__(self, setting: Setting) -> None:
         model = setting.model or str(setting.config.get("model") or "omni-moderation-latest")
-        super().__init__(setting, *_place(setting, "moderations"), model)
+        super().__init__(setting, *_place(setting, "moderations"), model, _headers(setting))
 
     def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
@@ -145,16 +150,14 @@ class OpenAiModeration(Model):
         return flags, Usage(1, seconds=seconds)
 
 
-def _place(setting: Setting, task: str) -> tuple[str, Headers]:
-    """The address of a task; the key, the organization and own headers. Raises ConfigError when OpenAI itself would get no key."""
+def _place(setting: Setting, task: str) -> tuple[str, Credential]:
+    """The address of a task, and the key. Raises ConfigError when OpenAI itself would get no key."""
     url = place(setting, _HOST, _BASES, "https://api.openai.com/v1")
-    config = setting.config
-    key = secret(setting, *_KEYS)
-    token = (
-        None
-        if key
-        else FEDERATION.token(setting, url, _KEYS, needed="://api.openai.com/" in f"{url}/")
-    )
-    organization = config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
-    plain = {"OpenAI-Organization": str(organization)} if organization else {}
-    return f"{url}/{task}", Headers({**plain, **own_headers(config)}, bearer(key), token)
+    needed = "://api.openai.com/" in f"{url}/"
+    return f"{url}/{task}", FEDERATION.credential(setting, url, _KEYS, needed=needed)
+
+
+def _headers(setting: Setting) -> Mapping[str, str]:
+    """The organization, where one is named."""
+    organization = setting.config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
+    return {"OpenAI-Organization": str(organization)} if organization else {}

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
-from gradegate.http.client import Headers, bearer
 from gradegate.http.exchange import Response
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.json_http import (
@@ -22,7 +21,6 @@ from gradegate.providers.api.json_http import (
     need_key,
     need_model,
     one_text,
-    own_headers,
 )
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
@@ -69,10 +67,7 @@ class Replicate(Model):
             if self._version
             else f"{self._base}/models/{name}/predictions"
         )
-        headers = Headers(
-            {"Prefer": "wait=60", **own_headers(config)}, bearer(need_key(setting, *_KEYS))
-        )
-        super().__init__(setting, url, headers, name)
+        super().__init__(setting, url, need_key(setting, *_KEYS), name, {"Prefer": "wait=60"})
 
     def complete(self, request: Request) -> Reply:
         """A system's message and a user's go where the model has a place for each; other messages are one text. Raises ProviderError."""

@@ -10,12 +10,12 @@ import re
 from urllib.parse import quote
 
 from gradegate.core.conversation import Request
-from gradegate.http.client import Headers, bearer
+from gradegate.http.credentials import FixedKey
 from gradegate.providers.api import anthropic_messages, gemini
 from gradegate.providers.api.chat_api import members
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import ACCESS_TOKENS, FILE, access_token, strayed
-from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model, own_headers
+from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
@@ -88,14 +88,9 @@ class Vertex(ChatModel):
             else _url(setting, model, claude=claude)
         )
         # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
-        own = own_headers(config)
-        token = None if key else access_token(setting)
-        if token and not isinstance(token, str) and not VENDOR.serves(url):
+        credential = FixedKey(key, "x-goog-api-key") if key else access_token(setting)
+        if not credential.is_fixed and not VENDOR.serves(url):
             raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
-        field = (
-            {"x-goog-api-key": key} if key else bearer(token if isinstance(token, str) else None)
-        )
-        headers = Headers(own, field, None if isinstance(token, str) else token)
         version = (
             config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
         )
@@ -111,7 +106,7 @@ class Vertex(ChatModel):
             else {}
         )
         shape = VertexMessages(model, config) if claude else gemini.Gemini(config)
-        super().__init__(setting, shape, url, headers, model, beside)
+        super().__init__(setting, shape, url, credential, model, beside=beside)
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model.partition("@")[0]

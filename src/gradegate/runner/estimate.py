@@ -174,7 +174,7 @@ def _grading(
     calls, cost = 0, 0.0
     for kind, model in bound.models.items():
         number = (
-            (bound.grader.questions(exchanges) if kind == "text" else 1)
+            (bound.grader.count_questions(exchanges) if kind == "text" else 1)
             if model.url or model.code
             else 0
         )

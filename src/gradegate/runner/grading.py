@@ -113,7 +113,7 @@ def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
         return error(
             bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE
         )
-    if bound.grader.reads_answer and (nothing := empty_answer(transcript)):
+    if not bound.grader.requires.tools and (nothing := empty_answer(transcript)):
         return error(bound, f"the answer is {nothing}", NO_USAGE)
     account = Account()
 

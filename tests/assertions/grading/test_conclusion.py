@@ -6,7 +6,7 @@ import pytest
 
 from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.assertions.grading.conclusion import conclude, conclude_set, error, missing
-from gradegate.assertions.grading.evaluator import Grader, Scoring
+from gradegate.assertions.grading.evaluator import Evaluator, Scoring
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.results.case_outcome import conclude_case, named_scores, strangeness
@@ -19,7 +19,7 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 def grader(**scoring):
     """A grader with this scoring, which is never asked."""
 
-    class Scored(Grader):
+    class Scored(Evaluator):
         pass
 
     Scored.scoring = Scoring(**scoring)
@@ -46,12 +46,12 @@ def concluded(verdict, kind="is-good", *, threshold=None, **scoring):
         ("is-good", 0.0, 0, {}, PASS),
         ("is-good", 0.4, 0.5, {"tolerance": 0.1}, PASS),
         ("is-good", 0.39, 0.5, {"tolerance": 0.1}, FAIL),
-        ("is-good", 0.0, None, {"above_zero": True}, FAIL),
-        ("is-good", 0.0001, None, {"above_zero": True}, PASS),
-        ("is-good", -0.0001, None, {"above_zero": True}, FAIL),
-        ("not-is-good", 0.0, None, {"above_zero": True}, PASS),
-        ("is-good", 0.0, 0.0, {"above_zero": True}, PASS),
-        ("is-good", 0.3, 0.5, {"above_zero": True}, FAIL),
+        ("is-good", 0.0, None, {"share": False}, FAIL),
+        ("is-good", 0.0001, None, {"share": False}, PASS),
+        ("is-good", -0.0001, None, {"share": False}, FAIL),
+        ("not-is-good", 0.0, None, {"share": False}, PASS),
+        ("is-good", 0.0, 0.0, {"share": False}, PASS),
+        ("is-good", 0.3, 0.5, {"share": False}, FAIL),
     ],
 )
 def test_a_score_equal_to_the_threshold_passes(kind, score, threshold, scoring, outcome):
@@ -84,8 +84,8 @@ def test_the_threshold_of_the_config_wins_over_the_default(threshold, scoring, a
         (False, 0.4, 0.5, {}, FAIL, "why"),
         (False, 0.9, None, {}, FAIL, "why"),
         (True, 0.0, None, {}, PASS, "why"),
-        (True, 0.0, None, {"above_zero": True}, PASS, "why"),
-        (False, 1.0, None, {"above_zero": True}, FAIL, "why"),
+        (True, 0.0, None, {"share": False}, PASS, "why"),
+        (False, 1.0, None, {"share": False}, FAIL, "why"),
         (True, 0.4, 0.5, {"decides": True}, PASS, "why"),
         (False, 0.9, 0.5, {"decides": True}, FAIL, "why"),
         (None, 0.4, 0.5, {"decides": True}, FAIL, "why"),

@@ -3,51 +3,49 @@
 from dataclasses import field
 from typing import ClassVar
 
-from gradegate.assertions.grading.evaluator import Asks, Grader, Verdict, of_two, options, verdicts_on
+from gradegate.assertions.grading.evaluator import Each, Evaluator, Requirements, Scoring, Verdict, of_two, options, verdicts_on
+from gradegate.structs import names
 from support.each import each
 
 
-def asking(**asks):
-    class Asking(Grader):
-        pass
+def evaluator(*questions):
+    class Asking(Evaluator):
+        requires = Requirements(("text",), questions)
 
-    Asking.asks = Asks(**asks)
     return Asking()
 
 
 @each(
-    "asks, exchanges, questions",
-    [
-        ({}, 3, 1),
-        ({"questions": 2}, 3, 2),
-        ({"steps": ("a", "b"), "questions": 5}, 3, 2),
-        ({"steps": ("a", "b"), "each": ("b",)}, 3, 4),
-        ({"steps": ("a", "b"), "each": ("a", "b")}, 1, 2),
-        ({"steps": ("a", "b"), "each": ("a", "b")}, 3, 6),
-    ],
+    "questions, exchanges, count",
+    [((), 3, 1), (("a", "b"), 3, 2), (("a", Each("b")), 3, 4), ((Each("a"), Each("b")), 1, 2), ((Each("a"), Each("b")), 3, 6)],
 )
-def test_a_step_is_asked_once_or_for_each_exchange(asks, exchanges, questions):
-    assert asking(**asks).questions(exchanges) == questions
+def test_a_question_is_asked_once_or_for_each_exchange(questions, exchanges, count):
+    assert evaluator(*questions).count_questions(exchanges) == count
+
+
+def test_the_contract_has_twelve_switches():
+    on_class = {name for name in vars(Evaluator)["__annotations__"] if name not in ("requires", "scoring")}
+    assert len({*names(Requirements), *names(Scoring), *on_class}) == 12
 
 
 @options
-class WithoutValue(Grader):
-    scoring: ClassVar = Grader.scoring
+class WithoutValue(Evaluator):
+    scoring: ClassVar = Evaluator.scoring
     share: float = 0.5
 
 
 @options
-class WithValue(Grader):
+class WithValue(Evaluator):
     value: str
 
 
 @options
-class WithDefault(Grader):
+class WithDefault(Evaluator):
     value: str = "x"
 
 
 @options
-class WithMadeDefault(Grader):
+class WithMadeDefault(Evaluator):
     value: list[str] = field(default_factory=list)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradegate.assertions.grading.evaluator import Grader
+from gradegate.assertions.grading.evaluator import Evaluator
 from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric
 from gradegate.core.provider_spec import Code
 from gradegate.providers.api.provider import Provider
@@ -26,7 +26,7 @@ class Bound(FrozenStruct):
     """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
 
     asserted: GradedAssertion
-    grader: Grader
+    grader: Evaluator
     threshold: float | None = None
     models: Mapping[str, Provider] = {}
     rubric: Rubric = NO_RUBRIC

@@ -19,7 +19,7 @@ from gradegate.core.conversation import IS_DATA, RAW
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
-SCORING = Scoring(above_zero=True, share=False)  # a number passes above 0, or from the threshold
+SCORING = Scoring(share=False)  # a number passes above 0, or from the threshold
 WANTED = "a boolean, a number, or `{pass, score, reason}`"
 MAX_COMPONENTS = 100  # that reports show
 _LONGEST = 2000  # characters of a reason

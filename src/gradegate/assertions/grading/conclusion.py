@@ -43,7 +43,7 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
         usage,
         scale=scoring.scale,
         unread=verdict.unread,
-        most=scoring.most,
+        most=scoring.at_most,
         turns=()
         if negated or passed
         else verdict.turns,  # with ``not-``, what lowered the score is what was asked for
@@ -56,7 +56,7 @@ def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
         return verdict.passed is not False and reached(verdict.score, limit, scoring.tolerance)
     if verdict.passed is not None:
         return verdict.passed
-    if not scoring.above_zero:
+    if scoring.share:
         raise NoVerdict("the grader gave a score, but the assertion has no threshold")
     return verdict.score > 0
 

@@ -37,7 +37,9 @@ class HeldClaims(NamedTuple):
 class FaithfulnessMetric(CountingMetric):
     """Base of the metrics that hold claims against documents. Each of its questions raises NoVerdict."""
 
-    asks = replace(CountingMetric.asks, steps=("truths", "claims", "verdicts", "reason"))
+    requires = replace(
+        CountingMetric.requires, questions=("truths", "claims", "verdicts", "reason")
+    )
 
     truths_extraction_limit: Annotated[Whole, Field(ge=1)] | None = None
     penalize_ambiguous_claims: bool = False

@@ -3,15 +3,13 @@
 import bisect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from gradegate.assertions.grading.evaluator import (
-    ASKS_TEXT,
-    WRITTEN_AS_SCORE,
-    Grader,
+    ModelEvaluator,
     NoVerdict,
     Scoring,
     Transcript,
@@ -155,16 +153,12 @@ class Context(FrozenStruct):
 
 
 @options
-class ContextGrader(Grader):
+class ContextEvaluator(ModelEvaluator):
     """Base of the graders that hold something against the context."""
 
     scoring = Scoring(0.5)
-    asks = ASKS_TEXT
-    written = WRITTEN_AS_SCORE
 
-    _: KW_ONLY
     context_transform: ContextTransformOption | None = None
-    language: str = ""
 
     def needs(self, variables: Variables) -> str:
         """The query and the context."""

@@ -9,15 +9,14 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import (
-    Asks,
-    Grader,
     Judge,
+    ModelEvaluator,
     NoVerdict,
+    Requirements,
     Scoring,
     Transcript,
     Unreadable,
     Verdict,
-    Written,
     options,
 )
 from gradegate.assertions.judge import form
@@ -54,7 +53,7 @@ class Measured(Struct, frozen=True):
 
 
 @options
-class Metric(Grader):
+class Metric(ModelEvaluator):
     """Base of the family; the options and their defaults are those of DeepEval 4.3 (docs.confident-ai.com).
 
     ``strict_mode`` makes the score 1 for perfection and 0 otherwise. ``include_reason: llm`` spends a call on a reason
@@ -63,22 +62,19 @@ class Metric(Grader):
     """
 
     scoring = Scoring(0.5)
-    asks = Asks(("text",), steps=("verdicts", "reason"), sees=True)
-    written = Written(lifted=True)
+    requires = Requirements(("text",), ("verdicts", "reason"), images=True)
 
     threshold: Number | None = None  # compared by the gate
     include_reason: bool | Literal["llm"] = True
     strict_mode: bool = False
     async_mode: bool = True
     verbose_mode: bool = False
-    language: str = ""
     context_transform: ContextTransformOption | None = None
 
-    def questions(self, exchanges: int) -> int:
-        """As every grader's; a reason is asked for only where a model is to word it."""
-        return Grader.questions(self, exchanges) - (
-            "reason" in self.asks.steps and self.include_reason != "llm"
-        )
+    def count_questions(self, exchanges: int) -> int:
+        """As of every evaluator; the last question, for a reason, is asked only where a model is to word it."""
+        count = ModelEvaluator.count_questions(self, exchanges)
+        return count if self.include_reason == "llm" else count - 1
 
     @property
     def no_units(self) -> NoClaims:

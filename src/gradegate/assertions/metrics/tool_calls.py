@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gradegate.core.conversation import Transcript, Turn
-from gradegate.errors import NoVerdict
+from gradegate.assertions.grading.evaluator import Evaluator, NoVerdict, Requirements, Transcript
+from gradegate.core.conversation import Turn
 from gradegate.files.documents import TwiceError, at_line, fault, unique
 from gradegate.files.yaml_reader import MAX_DEPTH
 from gradegate.providers.api.content import CALLS, UNTOLD, uniform, written
@@ -27,6 +27,12 @@ _SHELLS = ("exec_command", "local_shell", "shell")
 _LINES = {"cmd": " ", "command": " ", "commands": "; "}
 UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or an empty list if no tool was called"
 ENDED = "the answer ended to call a tool, but contains no call"
+
+
+class CallsEvaluator(Evaluator):
+    """Base of the evaluators that look at the calls of an answer, whatever else it says."""
+
+    requires = Requirements(tools=True)
 
 
 class Step(FrozenStruct):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.assertions.grading.evaluator import GRADERS, Grader
+from gradegate.assertions.grading.evaluator import BY_ANSWER, GRADERS, MAY_BE_EMPTY, Evaluator
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
 from gradegate.assertions.judge.prose import stripped
@@ -40,7 +40,7 @@ _NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transf
 _options_of = cache(names)
 
 
-def option_names(kind: type[Grader]) -> tuple[str, ...]:
+def option_names(kind: type[Evaluator]) -> tuple[str, ...]:
     """The options of a grader."""
     return _options_of(kind)  # type: ignore[arg-type]  # a class can be hashed
 
@@ -102,10 +102,13 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         raise ConfigError.at(
             f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`"
         )
-    if kind.written.runs_code:
+    names = option_names(kind)
+    if kind.runs_code:
         check(f"`{spec.type}`", spec.origin, INSTEAD)
-    spec = _valued(_lifted(spec) if kind.written.lifted else spec, kind, binder.idle)
-    if kind.asks.tools:
+    if "strict_mode" in names:
+        spec = _lifted(spec)
+    spec = _valued(spec, kind, binder.idle)
+    if "tools" in names:
         config = toolfiles.of_assertion(spec.config, binder.workspace, binder.folder, spec.origin)
         spec = replace(spec, config=config)
     mistakes: list[Mistake] = []
@@ -189,7 +192,9 @@ def check_share(name: str, limit: object, origin: Origin) -> None:
 # --- a grader and its options ---------------------------------------------------------------------------------
 
 
-def _grader(kind: type[Grader], options: JsonObject, spec: Assertion, subject: Subject) -> Grader:
+def _grader(
+    kind: type[Evaluator], options: JsonObject, spec: Assertion, subject: Subject
+) -> Evaluator:
     try:
         grader = kind(**options)
     except ValidationError as e:
@@ -201,9 +206,7 @@ def _grader(kind: type[Grader], options: JsonObject, spec: Assertion, subject: S
         raise ConfigError(
             *(_option_mistake(name, detail, spec) for name, detail in by_option.items())
         ) from e
-    brought = (
-        {} if kind.asks.own_context else dict.fromkeys(subject.brought, "brought by the answer")
-    )
+    brought = dict.fromkeys(subject.brought, BY_ANSWER)
     if lacking := grader.needs({**brought, **subject.variables}):
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
     if lacking := grader.needs_turns(subject.turns, subject.variables):
@@ -212,15 +215,16 @@ def _grader(kind: type[Grader], options: JsonObject, spec: Assertion, subject: S
     return grader
 
 
-def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
+def _options(kind: type[Evaluator], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
     names = option_names(kind)
     settings = subject.options.settings.items()
     yield from ((name, value) for name, value in settings if name in names and is_shared(name))
-    if kind.written.own_config:
+    is_given_all = "config" in names
+    if is_given_all:
         yield "config", spec.config
         if mentions(spec.value or "", "test"):
             yield "test", subject.about
-    for name, value in spec.config.items() if not kind.written.own_config else ():
+    for name, value in spec.config.items() if not is_given_all else ():
         if name not in names or name in ("value", "threshold"):
             near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
             raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)
@@ -235,11 +239,17 @@ def _options(kind: type[Grader], spec: Assertion, subject: Subject) -> Iterator[
         yield "threshold", spec.threshold
     if spec.value is not None:
         yield "value", _value(kind, names, spec, subject)
-    elif kind.written.value_or_prompt and not (spec.rubric_prompt or subject.options.rubric_prompt):
+    elif (
+        "text" in kind.requires.models
+        and not kind.requires.questions
+        and "value" in names
+        and not kind.needs_value()
+        and not (spec.rubric_prompt or subject.options.rubric_prompt)
+    ):  # one question about nothing
         raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
 
 
-def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
+def _valued(spec: Assertion, kind: type[Evaluator], idle: list[Idle]) -> Assertion:
     """The assertion without a ``value`` that means nothing; a number or a share may be meant for the threshold."""
     value = spec.value
     if value is None or "value" in option_names(kind):
@@ -252,7 +262,7 @@ def _valued(spec: Assertion, kind: type[Grader], idle: list[Idle]) -> Assertion:
     return replace(spec, value=None)
 
 
-def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: Subject) -> Any:
+def _value(kind: type[Evaluator], names: Sequence[str], spec: Assertion, subject: Subject) -> Any:
     if "value" not in names:
         limit = number(str(spec.value)) if spec.threshold is None else None
         cure = (
@@ -272,7 +282,8 @@ def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: S
             raise ConfigError.at(what, spec.origin, "correct the template") from e
     parts = value if isinstance(value, list) and value else [value]
     empty = any(not stripped(part) if isinstance(part, str) else part in ([], {}) for part in parts)
-    if empty and (spec.value != "" or not kind.written.empty_value):
+    may_be_empty = MAY_BE_EMPTY in kind.__pydantic_fields__["value"].metadata  # type: ignore[attr-defined]  # of pydantic
+    if empty and (spec.value != "" or not may_be_empty):
         what = f"the `value` of `{spec.type}` is empty" + (
             " once it is filled in" if value != spec.value else ""
         )
@@ -280,17 +291,13 @@ def _value(kind: type[Grader], names: Sequence[str], spec: Assertion, subject: S
     return value
 
 
-def _rubric(kind: type[Grader], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
+def _rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
     written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
-    shared = (
-        spec.rubric_prompt is None
-        and kind.asks.skips_shared_prompt
-        and not isinstance(written, Mapping)
-    )
-    if "text" not in kind.asks.models or shared:
+    is_shared_prompt = spec.rubric_prompt is None
+    if "text" not in kind.requires.models or (is_shared_prompt and kind.skips_prompt(written)):
         return rubric.NO_RUBRIC
     try:
-        return rubric.parse(written, kind.asks.steps)
+        return rubric.parse(written, kind.requires.questions)
     except ValueError as e:
         raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
 

@@ -6,10 +6,10 @@ from hashlib import sha256
 from typing import Any
 
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Again
-from gradegate.assertions.grading.evaluator import Grader
+from gradegate.assertions.grading.evaluator import Evaluator
 from gradegate.config.providers import shown
 from gradegate.core.assertion import Assertion
-from gradegate.core.provider_spec import NOTHING, UNREAD, Graders, ProviderSpec
+from gradegate.core.provider_spec import UNREAD, Graders, ProviderSpec
 from gradegate.core.suite import CaseOptions, Idle, Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.paths import runs_code
@@ -146,11 +146,9 @@ class Binder(FrozenStruct):
         )
 
     def models(
-        self, kind: type[Grader], spec: Assertion, options: CaseOptions
+        self, kind: type[Evaluator], spec: Assertion, options: CaseOptions
     ) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
-        if not kind.asks.models:
-            return NOTHING
         given = self.suite.given
         text = given.get("text") or given.get("*")
         if (
@@ -158,19 +156,21 @@ class Binder(FrozenStruct):
         ):  # an assertion that names a model gets that model of the command line's provider
             given = {**given, "text": serving(text, spec.model_slug)}
         near, far = (spec.graders, options.graders), (given, self.suite.graders)
-        models = {need: self._model(need, spec, near, far) for need in kind.asks.models}
-        for model in models.values():
+        models = {}
+        for need in kind.requires.models:
+            served = "embedding" if need == "similarity" else need
+            model = self._model(served, spec, near, far)
             model.judges = True
-            if model.vectors or kind.asks.compares:
-                continue
-            what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
-            raise ConfigError.at(what, spec.origin, "name an embedding model")
+            if need == "embedding" and not model.vectors:
+                what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
+                raise ConfigError.at(what, spec.origin, "name an embedding model")
+            models[served] = model
         return models
 
-    def again(self, kind: type[Grader], spec: Assertion) -> Again:
+    def again(self, kind: type[Evaluator], spec: Assertion) -> Again:
         """How a failure of an assertion of that kind is asked again."""
         mode = spec.reask or self.suite.policy.reask
-        if kind.compares or (mode == "grader" and "text" not in kind.asks.models):
+        if kind.compares or (mode == "grader" and "text" not in kind.requires.models):
             return NEVER_AGAIN
         return Again(mode, bool(spec.reask))
 

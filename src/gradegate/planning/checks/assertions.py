@@ -87,7 +87,7 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
 def _per_cent(bound: Bound, limit: float | None) -> float | None:
     """The share that a threshold may be meant for, of an assertion whose scores may be more than 1; None for any other."""
     scoring = bound.grader.scoring
-    meant = None if limit is None or scoring.share or scoring.most else as_share(limit)
+    meant = None if limit is None or scoring.share or scoring.at_most else as_share(limit)
     return (
         meant if meant and meant >= _TENTH else None
     )  # of a few points there may be more than one

@@ -60,10 +60,12 @@ def _asked(job: Job) -> Iterator[Provider]:
 
 def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterator[Mistake]:
     """The mistake of judging calls by tools that a target does not have, or by a schema that is none."""
-    judging = [bound for binding in bindings for bound in binding.bounds if bound.grader.asks.tools]
+    judging = [
+        bound for binding in bindings for bound in binding.bounds if hasattr(bound.grader, "tools")
+    ]
     for target in targets if judging else ():
         for bound in judging:
-            own = getattr(bound.grader, "tools", None)
+            own = bound.grader.tools  # type: ignore[attr-defined]  # as was just seen
             known = target.tools if own is None else declared({"tools": own})
             if not known and own is None and target.lacking:
                 yield from target.lacking
@@ -96,7 +98,7 @@ def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
         model = bound.models.get("text")
         if model is None:
             continue
-        shown = bound.rubric.images or (bound.grader.asks.sees and has_images(case))
+        shown = bound.rubric.images or (bound.grader.requires.images and has_images(case))
         if shown and not model.sees:
             what = f"`{bound.asserted.type}` shows images to `{model.name}`, which does not accept images"
             yield Mistake(what, bound.asserted.origin, "use a grader that accepts images")

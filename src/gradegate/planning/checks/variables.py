@@ -100,7 +100,7 @@ class Names(Struct):
             if texts := [text for text in _texts(assertion.value) if is_template(text)]:
                 grader = GRADERS.find(assertion.type.removeprefix("not-"))
                 # What is compared has no comments.
-                compared = grader is None or "text" not in grader.asks.models
+                compared = grader is None or "text" not in grader.requires.models
                 what = f"the value of `{assertion.type}`"
                 self._fill(what, origin, texts, values, compared=compared)
             what = f"the `rubricPrompt` of `{assertion.type}`"

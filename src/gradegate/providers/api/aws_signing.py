@@ -9,10 +9,12 @@ such key are served too.
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
+
+from gradegate.http.credentials import Credential
 
 SECONDS = 3600  # that a key lives, or the credentials where they end before; the service allows twelve hours
 _HOST = "bedrock.amazonaws.com"
@@ -49,32 +51,30 @@ def signed_key(
     return "bedrock-api-key-" + base64.b64encode(url.encode()).decode()
 
 
-def signed_headers(
-    credentials: Credentials, region: str, url: str, content: bytes, at: datetime | None = None
-) -> dict[str, str]:
-    """The headers that sign a POST of a content to an address without a query, now or at another time (UTC)."""
-    time = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
-    place = urlsplit(url)
-    scope = (time[:8], region, _SERVICE, "aws4_request")
-    own = {
-        "X-Amz-Date": time,
-        **({"X-Amz-Security-Token": credentials.session} if credentials.session else {}),
-    }
-    signed = {"host": place.netloc, **{name.lower(): text for name, text in own.items()}}
-    request = (
-        "POST",
-        place.path or "/",
-        "",
-        *(f"{name}:{text}" for name, text in signed.items()),
-        "",
-        ";".join(signed),
-    )
-    signature = _signature(credentials, scope, time, request, content)
-    account = "/".join((credentials.access_key, *scope))
-    return {
-        **own,
-        "Authorization": f"{_ALGORITHM} Credential={account}, SignedHeaders={';'.join(signed)}, Signature={signature}",
-    }
+@dataclass(frozen=True, slots=True)
+class SignedRequests(Credential):
+    """Signs each request to an address without a query, with its body."""
+
+    credentials: Credentials
+    region: str
+    service: str = _SERVICE
+
+    def fields(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+        """The headers that sign a request now."""
+        time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        place = urlsplit(url)
+        scope = (time[:8], self.region, self.service, "aws4_request")
+        own = {"X-Amz-Date": time}
+        if self.credentials.session:
+            own["X-Amz-Security-Token"] = self.credentials.session
+        signed = {"host": place.netloc, **{name.lower(): text for name, text in own.items()}}
+        names = ";".join(signed)
+        lines = [f"{name}:{text}" for name, text in signed.items()]
+        request = (method, place.path or "/", "", *lines, "", names)
+        signature = _signature(self.credentials, scope, time, request, body)
+        account = "/".join((self.credentials.access_key, *scope))
+        signed_as = f"Credential={account}, SignedHeaders={names}, Signature={signature}"
+        return {**own, "Authorization": f"{_ALGORITHM} {signed_as}"}
 
 
 def _signature(

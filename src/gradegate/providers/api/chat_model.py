@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.client import Headers, bearer
+from gradegate.http.credentials import NOTHING, Credential, FixedKey
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_api import TOOL, NoOutput, Shape, members, objects, picked
 from gradegate.providers.api.content import CALLS, UNTOLD, uniform
@@ -21,7 +21,6 @@ from gradegate.providers.api.json_http import (
     must_be,
     need_key,
     need_model,
-    own_headers,
     rows,
     token_usage,
     vector,
@@ -57,7 +56,7 @@ _EMBEDDING = ("embedding", "embeddings")
 
 
 class ChatModel(Model):
-    """Asked at ``url`` with ``headers``. ``beside`` joins every body, such as a model that the shape does not name."""
+    """Asked at ``url``. ``beside`` joins every body, such as a model that the shape does not name."""
 
     sees = True
 
@@ -66,11 +65,12 @@ class ChatModel(Model):
         setting: Setting,
         shape: Shape,
         url: str,
-        headers: Headers,
+        credential: Credential,
         model: str,
+        headers: Mapping[str, str] = NOTHING,
         beside: JsonObject | None = None,
     ) -> None:
-        super().__init__(setting, url, headers, model)
+        super().__init__(setting, url, credential, model, headers)
         self._shape = shape
         self._beside = beside or {}
         shape.own = OWN.owns(url)
@@ -153,7 +153,7 @@ class ChatModel(Model):
 
 
 class Embeddings(Model):
-    """An embedding model that is asked at ``url`` with ``headers``; one request for all texts."""
+    """An embedding model that is asked at ``url``; one request for all texts."""
 
     kinds = ("embedding",)
     sent: ClassVar[Sequence[str]] = ("dimensions", "user")
@@ -296,16 +296,14 @@ class Service(FrozenStruct):
             url = url.replace(f"{{{option}}}", value.rstrip("/"))
         return base_url(setting, url).removesuffix("/chat/completions")
 
-    def headers(self, setting: Setting, url: str) -> Headers:
-        """The key and the config's own headers. Raises ConfigError where a key is missing."""
+    def credential(self, setting: Setting, url: str) -> Credential:
+        """Raises ConfigError where a key is missing."""
         needed = not self.keyless and setting.config.get("apiKeyRequired") is not False
-        key = secret(setting, *self.keys)
-        token = None
-        if not key and self.federation:
-            token = self.federation.token(setting, url, self.keys, needed=needed)
-        elif needed:
-            key = need_key(setting, *self.keys)
-        return Headers(own_headers(setting.config), bearer(key), token)
+        if self.federation:
+            return self.federation.credential(setting, url, self.keys, needed=needed)
+        if needed:
+            return need_key(setting, *self.keys)
+        return FixedKey(secret(setting, *self.keys))
 
     def config(self, written: JsonObject) -> JsonObject:
         """The options as OpenAI's API names them."""
@@ -324,7 +322,7 @@ class CompatibleChat(ChatModel):
         more = options.free(config, service.options) if service.open else ()
         shape = Completions(model, config, (*SENT, *service.extra, *more))
         super().__init__(
-            setting, shape, f"{url}/chat/completions", service.headers(setting, url), model
+            setting, shape, f"{url}/chat/completions", service.credential(setting, url), model
         )
         self._tells_cost = service.tells_cost
 
@@ -357,7 +355,7 @@ class CompatibleEmbeddings(Embeddings):
         prefix = _prefix(setting) + (":embedding" if service.chats else "")
         model = need_model(setting, f"{prefix}:MODEL")
         url = service.url(setting)
-        super().__init__(setting, f"{url}/embeddings", service.headers(setting, url), model)
+        super().__init__(setting, f"{url}/embeddings", service.credential(setting, url), model)
 
 
 def _prefix(setting: Setting) -> str:

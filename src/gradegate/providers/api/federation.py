@@ -16,10 +16,11 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from gradegate.errors import ConfigError, ProviderError, Trouble
-from gradegate.http.client import Client, bearer
+from gradegate.http.client import Client
+from gradegate.http.credentials import NO_CREDENTIAL, Credential, FixedKey
 from gradegate.http.exchange import Response
-from gradegate.http.tokens import Minted, Token, life
-from gradegate.providers.api.provider import Setting
+from gradegate.http.tokens import Token, life
+from gradegate.providers.api.provider import Setting, secret
 from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import host_at
 from gradegate.security.redaction import excerpt, redactor, remember
@@ -60,10 +61,21 @@ class Federation(FrozenStruct):
     headers: Mapping[str, str] = {}
     form: bool = False  # it is sent as a form, not as JSON
 
-    def token(
-        self, setting: Setting, url: str, keys: Sequence[str], *, needed: bool
-    ) -> Minted | None:
-        """The token for calls to an address, asked for at the first; None if none is set up or ``needed``. ``keys``: of static keys."""
+    def credential(
+        self,
+        setting: Setting,
+        url: str,
+        keys: Sequence[str],
+        *,
+        header: str = "Authorization",
+        needed: bool = True,
+    ) -> Credential:
+        """The fixed key of the config or of the variables ``keys``, which goes into a header, else a token for calls to an address.
+
+        The token is minted at the first call. Where neither is set up, nor ``needed``, nobody signs in. Raises ConfigError.
+        """
+        if key := secret(setting, *keys):
+            return FixedKey(key, header)
         env = setting.env
         values = {
             name: env.workflow(name).strip()
@@ -72,7 +84,7 @@ class Federation(FrozenStruct):
         named = any(values[name] for name in self.ids.values())
         own = self.own.serves(url)
         if not needed and not (named and own):
-            return None
+            return NO_CREDENTIAL
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         if not named:
             cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/sign-in.md)"
@@ -142,9 +154,8 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     ask = env.workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
     what = "no identity token from GitHub"
-    answer = asked(
-        client, "GET", url, what, headers={}, credential={"Authorization": f"bearer {ask}"}
-    )
+    key = FixedKey(f"bearer {ask}", "authorization")  # as GitHub documents it
+    answer = asked(client, "GET", url, what, headers={}, credential=key)
     token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one")
@@ -291,7 +302,7 @@ class ExternalAccount(FrozenStruct):
             what,
             headers={},
             body=body,
-            credential=bearer(federated.text),
+            credential=FixedKey(federated.text),
         )
         content = read(answer, what, cure, (*secrets, federated.text))
         # The token of a service account in OAuth's words. Its end is a time of day: what is left is told by the answer's own clock.
@@ -314,11 +325,11 @@ class ExternalAccount(FrozenStruct):
         )
 
 
-def access_token(setting: Setting) -> Minted | str:
+def access_token(setting: Setting) -> Credential:
     """The token that the workflow gives, or the one that its file leads to. Raises ConfigError."""
     workflow_token = next(filter(None, (setting.key(name).strip() for name in ACCESS_TOKENS)), "")
     if workflow_token:
-        return workflow_token
+        return FixedKey(workflow_token)
     path = setting.env.workflow(FILE).strip()
     if not path:
         raise setting.keyless(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,7 +10,8 @@ from gradegate.core.conversation import Request
 from gradegate.core.numbers import many
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.client import RETRIED, Client, Headers, Waits, send
+from gradegate.http.client import RETRIED, Client, Waits
+from gradegate.http.credentials import NO_CREDENTIAL, NOTHING, Credential, FixedKey
 from gradegate.http.exchange import Response
 from gradegate.providers.api.chat_api import is_count, members, objects
 from gradegate.providers.api.prices import is_number, rates
@@ -87,15 +88,15 @@ def must_be(kind: str, text: str, pattern: str, setting: Setting, cure: str) -> 
         raise setting.mistake(f"`{text}` is no {kind} for `{setting.spec.id}`", cure)
 
 
-def need_key(setting: Setting, *names: str) -> str:
-    """The provider's key. Raises ConfigError when there is none."""
+def need_key(setting: Setting, *names: str, header: str = "Authorization") -> FixedKey:
+    """The provider's key, which goes into a header. Raises ConfigError when there is none."""
     key = secret(setting, *names)
     if not key:
         variable = str(setting.config.get("apiKeyEnvar") or names[0])
         raise setting.keyless(
             "", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable
         )
-    return key
+    return FixedKey(key, header)
 
 
 def need_model(setting: Setting, example: str) -> str:
@@ -121,20 +122,18 @@ def one_text(request: Request) -> str:
 
 
 def post(
-    client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
-) -> tuple[JsonObject, float]:
-    """Send JSON, give the JSON object that came back and the seconds it took. Raises ProviderError."""
-    content, seconds = post_any(client, url, headers, body, waits)
-    if not isinstance(content, dict):
-        raise ProviderError(f"{host_of(url)} answered JSON that is not an object")
-    return content, seconds
-
-
-def post_any(
-    client: Client, url: str, headers: Headers, body: Any, waits: Waits | None = None
+    client: Client,
+    url: str,
+    body: Any,
+    *,
+    headers: Mapping[str, str] = NOTHING,
+    credential: Credential = NO_CREDENTIAL,
+    waits: Waits | None = None,
 ) -> tuple[Any, float]:
-    """As ``post``, for an API that answers with any JSON. Raises ProviderError."""
-    answer = send(client, url, headers, body, waits)
+    """Send JSON; give the JSON that came back and the seconds it took. Raises ProviderError."""
+    answer = client.send(
+        "POST", url, headers=headers, body=body, credential=credential, waits=waits
+    )
     if not answer.is_success:
         raise refusal(answer)
     content = answer.json()
@@ -241,14 +240,22 @@ def token_usage(
 
 
 class Model(Provider):
-    """A model that is asked at ``url`` with ``headers``."""
+    """A model that is asked at ``url``, with the headers of its API, over which those of the config win."""
 
-    def __init__(self, setting: Setting, url: str, headers: Headers, model: str) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        url: str,
+        credential: Credential,
+        model: str,
+        headers: Mapping[str, str] = NOTHING,
+    ) -> None:
         self.name = setting.spec.name
         self._client = setting.client
         self._config = setting.config
         self.url = url
-        self._headers = headers
+        self._credential = credential
+        self._headers = {**headers, **own_headers(setting.config)}
         self._model = model
 
     @property
@@ -260,9 +267,29 @@ class Model(Provider):
         """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
         return ""
 
+    def _headers_for(self, body: JsonObject) -> Mapping[str, str]:
+        """The headers of a request, which may depend on what it asks."""
+        return self._headers
+
     def _post(self, body: JsonObject) -> tuple[JsonObject, float]:
+        """Send JSON; give the JSON object that came back and the seconds it took. Raises ProviderError."""
+        content, seconds = self._post_any(body)
+        if not isinstance(content, dict):
+            raise ProviderError(f"{self.host} answered JSON that is not an object")
+        return content, seconds
+
+    def _post_any(self, body: JsonObject) -> tuple[Any, float]:
+        """As ``_post``, for an API that answers with any JSON."""
+        headers = self._headers_for(body)
         try:
-            return post(self._client, self.url, self._headers, body, self._waits)
+            return post(
+                self._client,
+                self.url,
+                body,
+                headers=headers,
+                credential=self._credential,
+                waits=self._waits,
+            )
         except ProviderError as e:
             if not self.chosen:
                 raise

@@ -1,0 +1,52 @@
+"""How a request is authenticated: fixed keys, minted tokens and signed requests look the same to the client."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+NOTHING: Mapping[str, str] = {}
+
+
+class Credential:
+    """What makes the credential field of requests: the headers that say who asks.
+
+    A subclass is frozen. The client asks it last, and only for a request that is sent.
+    """
+
+    # Whether every request has the same fields. Then they tell apart whose replies of the cache may be believed.
+    is_fixed: ClassVar[bool] = False
+
+    def fields(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+        """The headers that authenticate one request. Raises ProviderError."""
+        raise NotImplementedError
+
+    def accept(self, fields: Mapping[str, str]) -> None:
+        """The vendor answered a request with these fields."""
+
+    def may_renew(self, fields: Mapping[str, str]) -> bool:
+        """Whether new fields may be accepted in place of these, which the vendor refused."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class FixedKey(Credential):
+    """A key in one header: as a bearer token, where the vendor names no header of its own. Without a key it adds nothing."""
+
+    key: str | None = field(repr=False)
+    header: str = "Authorization"
+
+    is_fixed = True
+
+    def fields(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+        """The same for each request."""
+        if not self.key:
+            return NOTHING
+        return bearer(self.key) if self.header == "Authorization" else {self.header: self.key}
+
+
+NO_CREDENTIAL = FixedKey(None)
+
+
+def bearer(token: str) -> Mapping[str, str]:
+    """The header of a bearer token."""
+    return {"Authorization": f"Bearer {token}"}
