@@ -14,6 +14,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from gradegate.cli import main as cli
+from gradegate.config.context import build_context
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.runner.prepare import Prepared, prepare
@@ -63,7 +64,8 @@ def planned(folder: Path, config: Mapping[str, Any]) -> Prepared:
     environ: dict[str, str] = {}
     while True:
         try:
-            return prepare(Settings(cwd=folder, configs=("promptfooconfig.yaml",), environ=environ, allow_exec=True))
+            settings = Settings(cwd=folder, configs=("promptfooconfig.yaml",), allow_exec=True)
+            return prepare(build_context(settings, environ))
         except ConfigError as e:
             if not e.missing - environ.keys():
                 raise

@@ -44,7 +44,7 @@ def test_both_doors_read_the_same():
         option = by_name[name]
         words = [f"--{name}"] if value is True else [f"--{name}", text]
         args = cli._parser().parse_args(["run", *words])
-        read = [flags.settings(args, Path("/w"))]
+        read = [flags.context_of(args, Path("/w")).settings]
         if not option.no_input:
             read.append(from_inputs({f"INPUT_{name.upper()}": text}, Path("/w")).run)
         wrong += [(name, it) for it in (getattr(settings, option.field) for settings in read) if it != value]

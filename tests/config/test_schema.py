@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config import keys
 from gradegate.config import schema as made
+from gradegate.config.context import build_context
 from gradegate.core.policy import LIMITS, limit_key
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
@@ -48,7 +49,7 @@ def read(folder: Path, config: str, *name: str) -> tuple[bool, str]:
     environ: dict[str, str] = {"GRADEGATE_SCRATCH": "1"}
     while True:
         try:
-            found = prepare(Settings(cwd=folder, configs=(file,), environ=environ, allow_exec=True))
+            found = prepare(build_context(Settings(cwd=folder, configs=(file,), allow_exec=True), environ))
         except ConfigError as e:
             if not e.missing - environ.keys():
                 return False, str(e)

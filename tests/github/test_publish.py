@@ -54,10 +54,10 @@ class Stage:
         }
 
     def step(self, event: Event = EVENT, cwd: str = "", **more: Any) -> Step:
-        run = Settings(cwd=self.root / "workspace" / cwd, environ=self.environ)
+        run = Settings(cwd=self.root / "workspace" / cwd)
         settings = ActionSettings(run, **{"token": "ghs_actions", **more})
         github = replace(connect(self.environ, settings.token), pause=lambda seconds: None)
-        return Step(settings, event, github, self.said.append)
+        return Step(settings, event, self.environ, github, self.said.append)
 
     @property
     def log(self) -> str:

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.assertions.grading.bound import Bound
+from gradegate.config.context import Context
 from gradegate.config.load import load
 from gradegate.core.settings import Settings
 from gradegate.planning.identity import calls, conversation, digest, identity, plan_digest, request
-from gradegate.planning.planner import build_client, plan
+from gradegate.planning.planner import build_client, make_plan
 from gradegate.structs import replace
 from support.checkouts import edit_by, write
 from support.each import each, table
@@ -22,9 +23,9 @@ CONFIG = table(__file__, "CONFIG")
 
 def planned(tmp_path, config=CONFIG, **settings):
     write(tmp_path, {"promptfooconfig.yaml": config})
-    chosen = Settings(cwd=tmp_path, **settings)
-    suites = load(chosen)
-    return plan(suites, chosen, build_client(chosen, suites)).jobs
+    context = Context(Settings(cwd=tmp_path, **settings))
+    suites = load(context)
+    return make_plan(suites, context, build_client(suites, context)).jobs
 
 
 def changed(**test):
@@ -203,9 +204,9 @@ def test_only_an_answer_in_a_conversation_has_a_name_of_its_group(tmp_path):
 def digest_of(tmp_path, config=CONFIG):
     """The digest of a plan, of which nobody says which files it was read from."""
     write(tmp_path, {"promptfooconfig.yaml": config})
-    chosen = Settings(cwd=tmp_path)
-    suites = load(chosen)
-    return plan_digest(replace(plan(suites, chosen, build_client(chosen, suites)), digests={}))
+    context = Context(Settings(cwd=tmp_path))
+    suites = load(context)
+    return plan_digest(replace(make_plan(suites, context, build_client(suites, context)), digests={}))
 
 
 def test_a_digest_of_a_plan_is_the_same_for_the_same_plan(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from gradegate.cli import main as cli
 from gradegate.cli import parser as flags
+from gradegate.config.context import Context, build_context
 from gradegate.core.settings import Settings
 from gradegate.planning.command import options
 from gradegate.security.hosts import hosts
@@ -35,23 +36,23 @@ def test_every_option_is_one_of_the_command_line() -> None:
         allow_exec=True,
         exec_env=frozenset({"C"}),
     )
-    told = [*options(settings)]
+    told = [*options(Context(settings))]
     args = cli._parser().parse_args(["run", "a.yaml", *told])
-    again = flags.settings(args, Path.cwd())
+    again = flags.context_of(args, Path.cwd())
     for name in table(__file__, "every_option_is_one_of_the_command_line"):
-        assert getattr(again, name) == getattr(settings, name), name
-    assert (again.allow_exec, again.exec_env) == (False, frozenset())  # who runs it gives leave to run code
-    assert not again.bound
-    assert (again.filter_pattern, again.filter_first) == ("", None)  # the pattern is that of the case
+        assert getattr(again.settings, name) == getattr(settings, name), name
+    assert (again.settings.allow_exec, again.settings.exec_env) == (False, frozenset())  # who runs it gives leave to run code
+    assert not again.egress.bound
+    assert (again.settings.filter_pattern, again.settings.filter_first) == ("", None)  # the pattern is that of the case
 
 
 @each("written", [["gw.example.com", "app:8080", "https://x.example.com"], []])
 def test_keys_that_were_bound_to_hosts_are_bound_by_the_options(written: list[str]) -> None:
-    settings = Settings(allowed_hosts=hosts(written), environ={"GITHUB_ACTIONS": "true"})
-    args = cli._parser().parse_args(["run", "a.yaml", *options(settings)])
-    again = flags.settings(args, Path.cwd())
-    assert again.bound
-    assert again.allowed_hosts == hosts(written or ["nobody.invalid"])
+    context = build_context(Settings(allowed_hosts=hosts(written)), {"GITHUB_ACTIONS": "true"})
+    args = cli._parser().parse_args(["run", "a.yaml", *options(context)])
+    again = flags.context_of(args, Path.cwd())
+    assert again.egress.bound
+    assert again.settings.allowed_hosts == hosts(written or ["nobody.invalid"])
 
 
 @pytest.mark.parametrize("folder", ["", "evals"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.files.documents import at_line
 from gradegate.recordings.parsing.reader import read
@@ -46,7 +47,7 @@ def outcomes(ran):
 def one(tmp_path, row):
     """The answer that a row is read as."""
     (tmp_path / "a.jsonl").write_text(jsonl([row]))
-    recording = read(Settings(answers=("a.jsonl",), cwd=tmp_path))
+    recording = read(Context(Settings(answers=("a.jsonl",), cwd=tmp_path)))
     assert not recording.mistakes, recording.mistakes
     return recording.answers[0]
 

@@ -168,7 +168,7 @@ def test_hostile_mistakes_command_no_runner_and_start_no_second_comment(tmp_path
         summary = tmp_path / str(seed)
         error = mistakes(Hostile(seed))
         step = publish.Step(
-            ActionSettings(Settings(environ={"GITHUB_STEP_SUMMARY": str(summary)}), comment="off"), Event(), connect({}, ""), said.append
+            ActionSettings(Settings(), comment="off"), Event(), {"GITHUB_STEP_SUMMARY": str(summary)}, connect({}, ""), said.append
         )
         publish.publish_mistakes(step, error)
         found = commands("\n".join(said))

@@ -9,6 +9,7 @@ import pytest
 from dulwich.index import Index, IndexEntry
 
 from gradegate.cli import main as cli
+from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import default_branch_is_checked_out
@@ -21,6 +22,7 @@ from gradegate.results.results_file import read_baseline
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome
 from gradegate.runner.baseline_folder import folder_to_read
+from gradegate.security.environment import Environment
 from gradegate.structs import replace
 from support import samples
 from support.each import each, table
@@ -135,8 +137,8 @@ def repository(tmp_path):
 
 
 def read(head, baseline, base="", environ=None, *, on_default_branch=False):
-    settings = Settings(baseline=str(baseline), base_checkout=base, cwd=head, environ=environ or {}, on_default_branch=on_default_branch)
-    folder = folder_to_read(settings)
+    settings = Settings(baseline=str(baseline), base_checkout=base, cwd=head)
+    folder = folder_to_read(Context(settings, Environment(environ or {}), on_default_branch=on_default_branch))
     assert folder is not None
     found = read_baseline(folder / "results.json")
     return next(name for name, commit in COMMITS.items() if commit == found.commit)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.security.environment import Environment
+from gradegate.security.event import read_event
 from support.each import table
 from support.kept import PROPOSED, PULL, TRUSTED, config, event
 
@@ -46,15 +46,15 @@ def test_only_what_was_merged_is_the_default_branchs_own(tmp_path, name, ref, ow
     payload = tmp_path / "event.json"
     payload.write_text('{"repository": {"default_branch": "main"}}')
     environ = {"GITHUB_EVENT_NAME": name, "GITHUB_REF": ref, "GITHUB_EVENT_PATH": str(payload)}
-    assert Environment(environ).is_default_branch is own
+    assert read_event(environ).is_default_branch is own
 
 
 @pytest.mark.parametrize("payload", ["", "[]", "{", '{"repository": {"default_branch": ["main"]}}', "[" * 9999])
 def test_an_event_that_names_no_default_branch_has_none(tmp_path, payload):
     (tmp_path / "event.json").write_text(payload)
     environ = {"GITHUB_EVENT_NAME": "push", "GITHUB_REF": "refs/heads/None"}
-    assert not Environment({**environ, "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}).is_default_branch
-    assert not Environment(environ).is_default_branch
+    assert not read_event({**environ, "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}).is_default_branch
+    assert not read_event(environ).is_default_branch
 
 
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/trunk"])

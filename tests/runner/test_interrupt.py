@@ -164,7 +164,7 @@ def test_a_signal_while_reports_are_written_loses_none(gate, monkeypatch):
             raise signals.pop()
         return write(*arguments)
 
-    write = session.write
-    monkeypatch.setattr(session, "write", written)
+    write = session.write_reports
+    monkeypatch.setattr(session, "write_reports", written)
     ran = gate({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]})
     assert (signals, ran.results["outcome"]) == ([], "pass")

@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from gradegate.assertions.grading.conclusion import BoundSet
+from gradegate.config.context import Context
 from gradegate.core.conversation import Transcript, Turn
 from gradegate.core.settings import Settings
 from gradegate.core.usage import Took, Usage
@@ -28,7 +29,7 @@ def job(tmp_path_factory):
     grader = {"id": "openai:chat:fake", "config": {"apiKey": "k"}}
     test = {"description": "case", "vars": {"q": "why?"}, "assert": ASSERTIONS, "options": {"provider": grader}}
     (folder / "c.yaml").write_text(yaml.safe_dump({"prompts": ["{{q}}"], "providers": ["echo"], "tests": [test]}))
-    return prepare(Settings(configs=("c.yaml",), cwd=folder)).plan.jobs[0]
+    return prepare(Context(Settings(configs=("c.yaml",), cwd=folder))).plan.jobs[0]
 
 
 def grades(job, *outcomes):
@@ -159,7 +160,7 @@ def test_what_was_not_compared_is_undone_and_the_rest_stays(tmp_path):
     best = {"type": "select-best", "value": "the kindest"}
     test = {"vars": {"q": "why?"}, "assert": [ASSERTIONS[1], best], "options": {"provider": grader}}
     (tmp_path / "c.yaml").write_text(yaml.safe_dump({"prompts": ["{{q}}", "Please: {{q}}"], "providers": ["echo"], "tests": [test]}))
-    job = prepare(Settings(configs=("c.yaml",), cwd=tmp_path)).plan.jobs[0]
+    job = prepare(Context(Settings(configs=("c.yaml",), cwd=tmp_path))).plan.jobs[0]
     row = graded(job, 0, answer(), grades(job, PASS, PASS, PASS, PASS))
     left = uncompared(job, row, "not run")
     assert [(grade.outcome, grade.undone) for grade in left.grades] == [(PASS, False)] * 3 + [(ERROR, True)]

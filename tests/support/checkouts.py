@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from gradegate.config.context import build_context
 from gradegate.core.settings import Settings
 from gradegate.results.gate_changes import GateChange, GateChanges
 from gradegate.runner.prepare import prepare
@@ -30,8 +31,8 @@ def compared(base: Files, head: Files, root: Path | None = None, /, **options: A
             return compared(base, head, Path(folder), **options)
     write(root / "base", base)
     write(root / "head", head)
-    settings = Settings(base_checkout=str(root / "base"), cwd=root / "head", environ=ENVIRON)
-    return prepare(replace(settings, **options)).changes
+    settings = Settings(base_checkout=str(root / "base"), cwd=root / "head")
+    return prepare(build_context(replace(settings, **options), ENVIRON)).changes
 
 
 def write(folder: Path, files: Files) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from gradegate.core.conversation import Turn
 from gradegate.core.policy import Policy, Rule, Select
-from gradegate.core.settings import Settings
 from gradegate.errors import Origin
 from gradegate.gate.decision import decide
 from gradegate.github import action
@@ -137,13 +136,13 @@ def inconclusive() -> Decision:
 def not_run() -> Decision:
     """A fork's run, to which GitHub gives no key."""
     why = "the pull request comes from a fork: GitHub gives its workflow no secrets, and OPENAI_API_KEY is not set"
-    return unasked(GateOutcome.NOT_RUN, why, Settings(commit=COMMIT), notes=[action.TWO_STAGES])
+    return unasked(GateOutcome.NOT_RUN, why, COMMIT, notes=[action.TWO_STAGES])
 
 
 def untouched() -> Decision:
     """A run with `when: changed` of a pull request that changes a page of docs."""
     why = "no case depends on the 3 files that the pull request changes"
-    return unasked(GateOutcome.PASS, why, Settings(commit=COMMIT))
+    return unasked(GateOutcome.PASS, why, COMMIT)
 
 
 DECISIONS: Mapping[str, Callable[[], Decision]] = {

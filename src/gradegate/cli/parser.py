@@ -1,5 +1,7 @@
 """The options of the command line, with their values; also those of ``promptfoo eval`` that have no effect here."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import re
@@ -7,12 +9,15 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradegate.core.options import PLANNING, RUNNING, SWITCH, Option
 from gradegate.core.settings import OPTIONS, RUN_OPTIONS, Settings
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import table
+
+if TYPE_CHECKING:
+    from gradegate.config.context import Context
 
 _NAMES = frozenset(option.name for option in OPTIONS if option.flags)
 
@@ -86,11 +91,10 @@ def _read(option: Option, text: str) -> Any:
     return value
 
 
-def settings(args: argparse.Namespace, cwd: Path) -> Settings:
-    """What the options of a command come to; one that it does not have is as if nobody had given it. Raises ConfigError."""
-    from gradegate.files.git import commit_of, default_branch_is_checked_out
+def context_of(args: argparse.Namespace, cwd: Path) -> Context:
+    """What the options of a command come to, with where it runs. An option that it does not have was not given. Raises ConfigError."""
+    from gradegate.config.context import build_context
     from gradegate.security.env_files import with_files
-    from gradegate.security.environment import Environment
 
     given = {}
     mistakes: list[Mistake] = []
@@ -107,20 +111,9 @@ def settings(args: argparse.Namespace, cwd: Path) -> Settings:
         raise ConfigError(*mistakes)
     if given.get("no_cache"):
         given.pop("cache", None)
-    environ = with_files(os.environ, given.get("env_files", ()), cwd)
-    process = Environment(os.environ)
-    return Settings(
-        **given,
-        cwd=cwd,
-        commit=commit_of(cwd, process),
-        on_default_branch=(
-            process.is_default_branch
-            if process.on_github
-            else default_branch_is_checked_out(cwd, os.environ)
-        ),
-        in_ci=bool(os.environ.get("CI")),
-        environ=environ,
-    )
+    settings = Settings(**given, cwd=cwd, in_ci=bool(os.environ.get("CI")))
+    environ = with_files(os.environ, settings.env_files, cwd)
+    return build_context(settings, environ, os.environ)
 
 
 class _NoEffect(argparse.Action):

@@ -12,7 +12,7 @@ from pathlib import Path
 from gradegate.config import code as scripts
 from gradegate.config import overrides
 from gradegate.config import test_files as testfiles
-from gradegate.config.context import environment
+from gradegate.config.context import Context
 from gradegate.config.dialect import DIALECTS, Source
 from gradegate.config.keys import ConfigKeys, names_of
 from gradegate.core.settings import Settings
@@ -51,32 +51,31 @@ class Located(FrozenStruct):
     recorded: tuple[Case, ...] | None = None
 
 
-def load(settings: Settings) -> list[Located]:
+def load(context: Context) -> list[Located]:
     """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
     suites, mistakes = [], list[Mistake]()
-    strict = settings.environment.vouched_only
+    strict = context.environment.vouched_only
     # The folders in which configs are looked for, where none is named or a pattern is.
-    folders = [settings.cwd]
-    if settings.configs:
-        patterns = filter(glob.has_magic, settings.configs)
-        folders = [searched(settings.cwd / pattern) for pattern in patterns]
+    folders = [context.cwd]
+    if configs := context.settings.configs:
+        patterns = filter(glob.has_magic, configs)
+        folders = [searched(context.cwd / pattern) for pattern in patterns]
     for folder in folders if strict else ():
-        Vouched.around(folder / "*", settings.environment).all_of(folder, ())
-    for path in config_paths(settings):
+        Vouched.around(folder / "*", context.environment).all_of(folder, ())
+    for path in config_paths(context.settings):
         with gather_mistakes(mistakes):
-            vouched = Vouched.around(path, settings.environment) if strict else None
-            suites.append(read(path, settings, vouched))
+            vouched = Vouched.around(path, context.environment) if strict else None
+            suites.append(read(path, context, vouched))
     if mistakes:
         raise ConfigError(*dict.fromkeys(mistakes))
     return suites
 
 
-def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Located:
+def read(path: Path, context: Context, vouched: Vouched | None = None) -> Located:
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
-    workspace = replace(
-        Workspace.around(path, settings.cwd, settings.environment, vouched),
-        instead=settings.instead,
-    )
+    settings = context.settings
+    workspace = Workspace.around(path, settings.cwd, context.environment, vouched)
+    workspace = replace(workspace, instead=settings.instead)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     if path.suffix in testfiles.TABLES:
@@ -91,7 +90,7 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
                 path.absolute(),
                 content,
                 workspace,
-                environment(settings),
+                context.environment,
                 settings.variables,
                 settings.asks_targets,
                 not settings.listing,
@@ -118,23 +117,24 @@ def read(path: Path, settings: Settings, vouched: Vouched | None = None) -> Loca
     raise ConfigError.at(what, Origin(name), f"it reads: {formats}")
 
 
-def written_in(settings: Settings) -> Iterator[str]:
+def written_in(context: Context) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
-    for text in _contents(settings):
+    for text in _contents(context):
         yield from secrets_in(text)
 
 
-def shown_in(settings: Settings) -> Iterator[str]:
+def shown_in(context: Context) -> Iterator[str]:
     """The variables of the environment that the configs and the models of the command line name anywhere."""
-    for text in (*settings.graders.values(), *settings.providers, *_contents(settings)):
+    settings = context.settings
+    for text in (*settings.graders.values(), *settings.providers, *_contents(context)):
         yield from (first or second for first, second in _ENV.findall(text))
 
 
-def _contents(settings: Settings) -> Iterator[str]:
+def _contents(context: Context) -> Iterator[str]:
     with suppress(ConfigError):
-        for path in config_paths(settings):
+        for path in config_paths(context.settings):
             with suppress(ConfigError):
-                workspace = Workspace.around(path, settings.cwd, settings.environment)
+                workspace = Workspace.around(path, context.cwd, context.environment)
                 raw = workspace.read(str(path.absolute()), path.parent, Origin(path.name))
                 yield raw.decode("utf-8", "replace")
 

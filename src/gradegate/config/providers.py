@@ -15,7 +15,7 @@ from gradegate.core.suite import Idle
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.environment import HEADER, MODEL, TEXT, Environment, Use
+from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, Use
 from gradegate.security.secrets import is_model_name, is_runners
 from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import TemplateError, environment, render_env
@@ -188,16 +188,24 @@ def _with_options(provider_id: str, options: Sequence[str]) -> str:
 
 def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     """The provider with what its templates show of the environment; one that was filled in stays as it is. Raises ConfigError."""
-    overlay, drawn = literals(spec.env, env, spec.origin)
-    inner = env.over(overlay, {**drawn, **spec.drawn})
-    provider_id = str(_filled(spec.id, inner, spec.origin))
+    missing = [*spec.missing]
+    overlay, drawn = literals(spec.env, env, spec.origin, missing)
+    drawn = {**drawn, **spec.drawn}
+    inner = env.over(overlay, drawn)
+    provider_id = str(_filled(spec.id, inner, spec.origin, missing))
     sent = MODEL if is_model_name(provider_id) else TEXT
     uses = {Use(variable, "id", sent) for variable in sources(spec.id, inner, spec.origin)}
     for place, value in spec.config.items():
         uses |= _uses(place, value, inner, spec)
-    config = _filled(spec.config, inner, spec.origin)
-    reads, drawn = spec.reads | uses, {**drawn, **spec.drawn}
-    return replace(spec, id=provider_id, config=config, env=overlay, reads=reads, drawn=drawn)
+    return replace(
+        spec,
+        id=provider_id,
+        config=_filled(spec.config, inner, spec.origin, missing),
+        env=overlay,
+        reads=spec.reads | uses,
+        drawn=drawn,
+        missing=tuple(missing),
+    )
 
 
 def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[Use]:
@@ -212,36 +220,48 @@ def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[U
 
 
 def literals(
-    written: Mapping[str, str], env: Environment, origin: Origin
+    written: Mapping[str, str], env: Environment, origin: Origin, missing: list[Mistake]
 ) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
-    """The values of an ``env`` block, filled in, and the variables that each of them shows. Raises ConfigError."""
+    """The values of an ``env`` block, filled in, and the variables that each of them shows; the keys that it lacks are added to ``missing``.
+
+    Raises ConfigError.
+    """
     drawn = {name: names for name, text in written.items() if (names := sources(text, env, origin))}
-    return _filled(written, env, origin), drawn
+    return _filled(written, env, origin, missing), drawn
 
 
 def sources(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
     """The variables of the environment that the templates in a value give away. Raises ConfigError."""
-    try:
-        return frozenset().union(*map(env.sources, environment(value)[0]))
-    except TemplateError as e:
-        raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
+    names, unset = _names_in(value, env, origin)
+    return frozenset(unset).union(*map(env.sources, names))
 
 
-def _filled(value: Any, env: Environment, origin: Origin) -> Any:
-    """The value with what it shows of the environment. Raises ConfigError for what is not set or is the runner's own."""
+def _names_in(value: Any, env: Environment, origin: Origin) -> tuple[frozenset[str], list[str]]:
+    """The variables that the templates in a value show, and those that they need and nobody set. Raises ConfigError."""
     try:
         names, needed = environment(value)
-        for name in sorted(names):
-            if is_runners(name) and name not in env.literals:
-                what = f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads"
-                raise ConfigError.at(what, origin, "remove it")
-        for name in sorted(needed):
-            if not env.get(name):
-                cure = f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
-                raise ConfigError.at(f"`{{{{ env.{name} }}}}` is not set", origin, cure, name)
-        if not names:
-            return value
-        return render_env(value, {name: env.get(name) for name in names if env.get(name)})
+    except TemplateError as e:
+        raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
+    return names, sorted(name for name in needed if not env.get(name) and not is_runners(name))
+
+
+def _filled(value: Any, env: Environment, origin: Origin, missing: list[Mistake]) -> Any:
+    """The value with what it shows of the environment, and the stand-in for what is ``missing``. Raises ConfigError."""
+    names, unset = _names_in(value, env, origin)
+    for name in sorted(names):
+        if is_runners(name) and name not in env.literals:
+            what = f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads"
+            raise ConfigError.at(what, origin, "remove it")
+    for name in unset:
+        cure = (
+            f"set {name} in the workflow's `env:`, or write `{{{{ env.{name} | default('...') }}}}`"
+        )
+        missing.append(Mistake(f"`{{{{ env.{name} }}}}` is not set", origin, cure, name))
+    if not names:
+        return value
+    shown_names = {name: text for name in names if (text := env.get(name))}
+    try:
+        return render_env(value, {**dict.fromkeys(unset, STAND_IN), **shown_names})
     except TemplateError as e:
         raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
 

@@ -30,7 +30,7 @@ class Verbatim(str):
 class ProviderSpec(Likened):
     """A model as the config names it."""
 
-    beside = ("places", "written")
+    beside = ("places", "written", "missing")
     id: str
     label: str = ""
     config: JsonObject = {}
@@ -44,6 +44,7 @@ class ProviderSpec(Likened):
     places: Mapping[str, Origin] = {}  # of its options
     written: JsonObject = {}  # the options before a prompt or a test set others
     wrong: Mistake | None = None  # what is said where it is asked
+    missing: tuple[Mistake, ...] = ()  # the variables that its templates need and that are not set
 
     @property
     def name(self) -> str:

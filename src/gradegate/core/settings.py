@@ -26,7 +26,7 @@ from gradegate.core.options import (
 )
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.security.environment import Environment, open_variables
+from gradegate.security.environment import open_variables
 
 if TYPE_CHECKING:
     from gradegate.security.hosts import Host
@@ -288,10 +288,7 @@ class Settings:
     no_progress_bar: bool = option(False, "--no-progress-bar", SWITCH, help="shows no progress bar on a terminal", no_input=_LOG)
     # fmt: on
     # What is no option: what the doors know of the place where they are.
-    commit: str = ""  # what is checked out, where it is known
     in_ci: bool = False
-    on_default_branch: bool = False  # whether the default branch is what is run, and not a proposal
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
     inputs: bool = False  # whether options are inputs of the Action
     instead: Mapping[Path, bytes] = field(default_factory=dict, repr=False)  # what configs are going to hold, by their real paths
@@ -327,16 +324,6 @@ class Settings:
             self.providers,
         )
         return any(chosen) or self.filter_first is not None or self.again is not None
-
-    @property
-    def bound(self) -> bool:
-        """Whether keys are held to their hosts: always on GitHub, elsewhere when hosts are named."""
-        return self.environment.on_github or bool(self.allowed_hosts)
-
-    @property
-    def environment(self) -> Environment:
-        """The environment as configs may read it."""
-        return Environment(self.environ, self.allowed_env)
 
 
 # fmt: off

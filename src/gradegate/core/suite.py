@@ -101,6 +101,17 @@ class Suite(FrozenStruct):
         """The targets of the config, asked or not."""
         return (*self.targets, *self.others)
 
+    @property
+    def unread(self) -> list[Mistake]:
+        """What could not be read."""
+        return [mistake for mistake in self.mistakes if not mistake.missing]
+
+    @property
+    def missing(self) -> list[Mistake]:
+        """The variables that its templates need and that are not set."""
+        own = [mistake for mistake in self.mistakes if mistake.missing]
+        return own + [mistake for spec in self.specs() for mistake in spec.missing]
+
     def specs(self) -> Iterator[ProviderSpec]:
         """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
         yield from self.configured

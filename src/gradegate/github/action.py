@@ -4,7 +4,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from gradegate.errors import ConfigError, Mistake, NoPartsError
+from gradegate.config.context import Context, build_context
+from gradegate.errors import ConfigError, Mistake
 from gradegate.files.git import head_of, repository_of
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS
 from gradegate.github.approval import approval
@@ -22,11 +23,11 @@ from gradegate.reports.delivery.redact import at_door
 from gradegate.reports.format.escape import command, harmless, join_nonempty
 from gradegate.results.gate_changes import Approval
 from gradegate.results.run_result import GateOutcome
-from gradegate.runner.prepare import Prepared, prepare
+from gradegate.runner.prepare import Prepared
 from gradegate.runner.progress import progress
-from gradegate.runner.session import Delivered, deliver, deliver_without_keys
-from gradegate.runner.shards.merge import merged
+from gradegate.runner.session import RunHooks, reason_without_keys, run_gate
 from gradegate.runner.shards.shard import ShardReport, run_shard
+from gradegate.security.environment import Environment
 from gradegate.security.event import read_event
 from gradegate.security.secrets import is_runners
 from gradegate.structs import NamedTexts, replace
@@ -48,13 +49,13 @@ def main(environ: NamedTexts, cwd: Path) -> int:
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     with Ending(environ) as ending:
         settings = from_inputs(environ, cwd)
-        mistakes = (*settings.mistakes, *remove_earlier(settings.run))
+        mistakes = (*settings.mistakes, *remove_earlier(settings.run, Environment(environ)))
         event = read_event(environ)
-        settings = replace(settings, run=replace(settings.run, commit=event.head_sha))
         if settings.run.shard:  # only the merge comments
             settings = replace(settings, comment="off")
         github = connect(environ, settings.token)
-        step = Step(settings, with_pull_request(github, event), github, partial(print, flush=True))
+        event = with_pull_request(github, event)
+        step = Step(settings, event, environ, github, partial(print, flush=True))
         if event.name == "pull_request_target":
             warn(step, TARGET)
         try:
@@ -81,14 +82,15 @@ def _with_key_line(mistake: Mistake) -> Mistake:
 
 def _run_shard(step: Step) -> int:
     """Run a shard, which decides nothing, and say what it asked. Raises ConfigError."""
-    settings = step.settings.run
+    context = build_context(step.settings.run, step.environ, event=step.event)
     try:
-        shard = run_shard(settings, partial(progress, in_ci=settings.in_ci), partial(_spared, step))
+        shard = run_shard(context, _hooks(step, context))
     except ConfigError as e:
-        shard = ShardReport(
-            f"NOT RUN: {_withheld(step, e)}",
-            PASS if step.settings.on_missing_secrets == "neutral" else INCONCLUSIVE,
-        )
+        if not (step.event.outsider and e.missing):
+            raise
+        reason = reason_without_keys(step.event, e.missing)
+        is_neutral = step.settings.on_missing_secrets == "neutral"
+        shard = ShardReport(f"NOT RUN: {reason}", PASS if is_neutral else INCONCLUSIVE)
     if shard.problem:
         warn(step, shard.problem)
     step.tell(harmless(shard.text))
@@ -97,7 +99,10 @@ def _run_shard(step: Step) -> int:
 
 def _run(step: Step) -> int:
     with fetched(step) as own:
-        delivered = _delivered(own)
+        context = build_context(own.settings.run, step.environ, event=step.event)
+        # A plan that lacks keys says what else is wrong, and what the pull request does to its gate.
+        context = replace(context, keyless=bool(step.event.outsider))
+        delivered = run_gate(context, _hooks(step, context))
     decision = delivered.decision
     code = delivered.code(neutral=step.settings.on_missing_secrets == "neutral")
     if decision.run.interrupted:  # a cancelled job has seconds left
@@ -117,53 +122,26 @@ def _run(step: Step) -> int:
     return code
 
 
-def _delivered(step: Step) -> Delivered:
-    """The run, or why there is none. Raises ConfigError."""
-    settings = step.settings.run
-    where = replace(
-        links(step.event, step.environ), holds=holds(step), key=shown_gate(step.settings)
-    )
+def _hooks(step: Step, context: Context) -> RunHooks:
+    where = links(step.event, step.environ)
     # A step that uploads the HTML report puts it there. The page of a run has the artifacts of its last attempt.
-    where = replace(
-        where, page=f"{where.run.partition('/attempts/')[0]}#artifacts" if where.run else ""
-    )
-    names, spare, approve = (
+    page = f"{where.run.partition('/attempts/')[0]}#artifacts" if where.run else ""
+    gate = shown_gate(step.settings, step.environ)
+    return RunHooks(
+        partial(progress, in_ci=context.settings.in_ci),
         ("console", *PUBLISHED),
-        partial(_spared, step),
+        replace(where, holds=holds(step), key=gate, page=page),
+        partial(_spared, step, context),
         partial(_approval, step),
+        TWO_STAGES,
     )
-    shown = partial(progress, in_ci=settings.in_ci)
-    try:
-        if settings.merge:
-            return deliver(settings, names, where, shown, approve, spare, merged)
-        return deliver(settings, names, where, shown, approve, spare)
-    except ConfigError as e:
-        return deliver_without_keys(
-            settings, names, where, (_withheld(step, e), TWO_STAGES), approve, spare
-        )
 
 
-def _withheld(step: Step, error: ConfigError) -> str:
-    """Why an outsider's run has none of the variables that are missing, where they alone explain the error; else it is raised again."""
-    missing = error.missing
-    if isinstance(error, NoPartsError):  # the shards missed them, and left no part for this merge
-        try:
-            prepare(replace(step.settings.run, merge="", cache=""))
-        except ConfigError as e:
-            missing = e.missing
-    if not (step.event.outsider and missing):
-        raise error
-    names, verb = ", ".join(sorted(missing)), "is" if len(missing) == 1 else "are"
-    return f"the pull request comes from {step.event.outsider}: GitHub gives its workflow no secrets, and {names} {verb} not set"
-
-
-def _spared(step: Step, prepared: Prepared) -> str:
+def _spared(step: Step, context: Context, prepared: Prepared) -> str:
     """Why nothing needs to be run, where the workflow asks for that; an empty string where something does."""
     if step.settings.when != "changed":
         return ""
-    reason, otherwise = Filter(
-        step.github, step.event, step.settings.run, step.settings.paths
-    ).look(prepared)
+    reason, otherwise = Filter(step.github, context, step.settings.paths).look(prepared)
     if otherwise:
         step.tell(harmless(f"{otherwise}."))
     return reason

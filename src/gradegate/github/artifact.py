@@ -75,7 +75,7 @@ class ArtifactNames(FrozenStruct):
 def artifact_names(step: Step) -> ArtifactNames:
     """The names under which a gate leaves its artifact, and under which it may have left an earlier one."""
     former = name_of_job(step.environ, step.settings.comment_key)
-    key = key_of_gate(step.settings.run)
+    key = key_of_gate(step.settings.run, step.environ)
     return ArtifactNames(f"{former}-{key}", f"{former}-{key.partition('.')[0]}.", former)
 
 
@@ -117,7 +117,7 @@ def fetched(step: Step) -> Iterator[Step]:
         except (Never, ValidationError, LookupError, TypeError) as e:
             unreadable = "the reply of GitHub about the runs of the default branch cannot be read"
             why, passes = str(e) if isinstance(e, Never) else unreadable, True
-            if run.environment.is_default_branch:
+            if step.event.is_default_branch:
                 why += "; so this run keeps nothing for later runs"
         name = artifact_names(step).own
         if temporary and not passes:
@@ -150,7 +150,7 @@ class _Source(FrozenStruct):
     @classmethod
     def of(cls, step: Step) -> _Source:
         """Raises Never where the event or the runner does not say what that takes."""
-        repository, branch = step.event.repository, step.settings.run.environment.default_branch
+        repository, branch = step.event.repository, step.event.default_branch
         workflow = WORKFLOW.fullmatch(step.environ.get("GITHUB_WORKFLOW_REF", ""))
         if not workflow or workflow["repository"].lower() != repository.lower():
             raise Never("the workflow is not one of this repository")

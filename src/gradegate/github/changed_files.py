@@ -14,10 +14,10 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
+from gradegate.config.context import Context
 from gradegate.config.load import DEFAULT_CONFIGS
 from gradegate.core.numbers import many, name_some
 from gradegate.core.provider_spec import NOWHERE
-from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of, ways
 from gradegate.files.paths import runs_code
@@ -114,14 +114,13 @@ class Filter:
     """What the filter looks at. ``paths`` are patterns of further files that count, as the workflow gives them."""
 
     github: GitHub
-    event: Event
-    settings: Settings
+    context: Context
     paths: tuple[str, ...] = ()
 
     @cached_property
     def root(self) -> Path:
         """The work tree of the pull request. Raises CannotTellError."""
-        root = repository_of(self.settings.cwd.resolve())
+        root = repository_of(self.context.cwd.resolve())
         if root is None:
             raise CannotTellError("there is no git repository around the working directory")
         return root
@@ -130,18 +129,18 @@ class Filter:
         """Why nothing needs to be run, or an empty string; and what to say in the log where something does."""
         try:
             # Where a list of changed files says nothing about the run.
-            if self.event.name not in EVENTS or self.event.number is None:
+            if self.context.event.name not in EVENTS or self.context.event.number is None:
                 raise CannotTellError(
-                    f"the event {self.event.name} is not about the head of a pull request"
+                    f"the event {self.context.event.name} is not about the head of a pull request"
                 )
             if not self.github.token:
                 raise CannotTellError("the input `github-token` is empty")
             if head_of(self.root) not in {
-                self.settings.environ.get("GITHUB_SHA", ""),
-                self.event.head_sha,
+                self.context.environ.get("GITHUB_SHA", ""),
+                self.context.event.head_sha,
             } - {""}:
                 raise CannotTellError("the checkout is not at the commit of the event")
-            action = self.settings.environ.get("GITHUB_ACTION_PATH", "")
+            action = self.context.environ.get("GITHUB_ACTION_PATH", "")
             if action and Path(action).resolve().is_relative_to(self.root):
                 raise CannotTellError("the action itself comes from the pull request")
             if prepared.changes.found:
@@ -150,7 +149,7 @@ class Filter:
                 raise CannotTellError(f"{why}; name its files in the input `paths`")
             read = frozenset(self._reads(prepared))
             changed = changed_files(
-                self.github, self.event, self.settings.environ.get("GITHUB_BASE_REF", "")
+                self.github, self.context.event, self.context.environ.get("GITHUB_BASE_REF", "")
             )
             touched = sorted(self._touched(changed, read, prepared))
             if not touched:
@@ -182,14 +181,17 @@ class Filter:
     def _committed(self) -> Vouched:
         """The files of the commit that is checked out. Raises OSError and ValueError."""
         return Vouched(
-            self.root, folders_of(self.root)[1] / "objects", head_of(self.root), self.event.name
+            self.root,
+            folders_of(self.root)[1] / "objects",
+            head_of(self.root),
+            self.context.event.name,
         )
 
     def _unseen(self, prepared: Prepared) -> str:
         """What the run depends on beside the files that it reads; an empty string where there is nothing."""
-        if self.settings.answers:
+        if self.context.settings.answers:
             return "recorded answers are graded"
-        if self.settings.allow_exec:
+        if self.context.settings.allow_exec:
             return "code of the repository runs"
         for model in filter(_is_application, prepared.plan.models):
             return f"{one_line(model.name, 80)} is an application with files that are not known"
@@ -198,8 +200,8 @@ class Filter:
     def _reads(self, prepared: Prepared) -> Iterator[str]:
         """Every path from the root that the plan was read from or through. Raises CannotTellError."""
         vouched = self._committed()
-        own = self.settings.environ.get("RUNNER_TEMP", "")
-        for path in prepared.named:
+        own = self.context.environ.get("RUNNER_TEMP", "")
+        for path in prepared.inputs.named:
             if own and path.is_relative_to(own) and not path.is_relative_to(self.root):
                 continue  # of an earlier step, as a baseline is; no file of the repository
             if not path.resolve().is_relative_to(self.root):
@@ -223,10 +225,10 @@ class Filter:
 
     def _touched(self, changed: Changed, read: frozenset[str], prepared: Prepared) -> Iterator[str]:
         patterns = [_pattern(path) for path in self.paths]
-        own = (searched(self.settings.cwd / written) for written in self.settings.configs)
-        folders = [_below(folder, self.root) for folder in (*prepared.searched, *own)]
+        own = (searched(self.context.cwd / written) for written in self.context.settings.configs)
+        folders = [_below(folder, self.root) for folder in (*prepared.inputs.searched, *own)]
         defaults = {
-            _below(self.settings.cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS
+            _below(self.context.cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS
         }
         for path in changed.paths:
             if (

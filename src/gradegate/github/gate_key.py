@@ -19,21 +19,19 @@ WORKFLOW = re.compile(
 )
 
 
-def key_of_gate(settings: Settings) -> str:
+def key_of_gate(settings: Settings, environ: NamedTexts) -> str:
     """``JOB.CONFIGS``, a hash each: what they are made of may be long and hold any character.
 
     JOB stands for the workflow, the job and the values of its matrix; CONFIGS for the configs as the step names them.
     """
-    environ = settings.environ
     job = [workflow_file(environ), environ.get("GITHUB_JOB", ""), _matrix(environ)]
-    root = settings.environment.workspace or settings.cwd
+    root = environ.get("GITHUB_WORKSPACE") or settings.cwd
     configs = settings.configs or DEFAULT_CONFIGS[:1]
     return f"{_hashed(job)}.{_hashed(sorted(os.path.relpath(settings.cwd / name, root) for name in configs))}"
 
 
-def shown_gate(settings: ActionSettings) -> str:
+def shown_gate(settings: ActionSettings, environ: NamedTexts) -> str:
     """The gate as its comment names it: the input `comment-key`, else the job with its matrix, as GitHub shows it."""
-    environ = settings.run.environ
     values = ", ".join(
         json.loads(text) if text.startswith('"') else text for text in _matrix(environ).values()
     )

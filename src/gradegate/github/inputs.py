@@ -25,7 +25,6 @@ from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import encodable, table
 from gradegate.registry import suggest
 from gradegate.reports.format.escape import join_nonempty, one_line
-from gradegate.security.environment import Environment
 from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 
 # The runner takes two inputs for every container action, and warns of neither (actions/runner, ActionRunner).
@@ -67,8 +66,7 @@ def from_inputs(environ: NamedTexts, cwd: Path) -> ActionSettings:
         inputs.mistakes.append(_mistake("working-directory", folder, cure))
     if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
         del run["node"]
-    on_default_branch = Environment(environ).is_default_branch
-    run |= {"cwd": cwd / folder, "environ": environ, "on_default_branch": on_default_branch}
+    run["cwd"] = cwd / folder
     settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
     mistakes = [*inputs.mistakes, *inputs.unknown()]
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base-checkout` may be a slip of the workflow.

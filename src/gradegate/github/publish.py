@@ -42,13 +42,9 @@ class Step:
 
     settings: ActionSettings
     event: Event
+    environ: NamedTexts
     github: GitHub
     say: Callable[[str], object] = print
-
-    @property
-    def environ(self) -> NamedTexts:
-        """The environment of the step."""
-        return self.settings.run.environ
 
     @cached_property
     def hide(self) -> Hide:
@@ -118,7 +114,7 @@ def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
     ]
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    where = replace(links(step.event, step.environ), key=shown_gate(step.settings))
+    where = replace(links(step.event, step.environ), key=shown_gate(step.settings, step.environ))
     text = bare(MISTAKEN, f"No model was asked. {secrets}".rstrip(), lines, where)
     _summarise(step, text)
     findings = hashlib.sha256(
@@ -147,7 +143,7 @@ def _comment(step: Step, text: Escaped | None, failing: bool, findings: str) -> 
         warn(step, f"No comment was posted: {why}.")
         return ""
     named = step.settings.comment_key
-    key = named or key_of_gate(step.settings.run)
+    key = named or key_of_gate(step.settings.run, step.environ)
     outcome = upsert_comment(
         step.github,
         event,

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.security.egress import PRIVATE, Egress
+from gradegate.security.environment import STAND_IN
 from gradegate.security.hosts import Address, host_at
 from gradegate.security.redaction import Traces, whole_tokens
 from gradegate.structs import JsonObject
@@ -15,6 +16,9 @@ from gradegate.structs import JsonObject
 FRAMING = "transfer-encoding"
 # Characters of a credential that is looked for; a shorter one may be a word of any answer
 LEAST = 16
+
+KEYLESS = "the request was not sent, because its key is missing"
+_STAND_IN = Traces.whole([STAND_IN])
 
 
 def addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
@@ -41,6 +45,8 @@ class Guard:
         everything = "\n".join([url, *headers, *headers.values(), body])
         if whole_tokens().shows(everything):
             raise _withheld("a token of this job")
+        if _STAND_IN.shows(everything):
+            raise ProviderError(KEYLESS, Trouble.WITHHELD)
         if not self._all.shows(everything):
             return
         places = addresses(url, headers)
@@ -65,6 +71,8 @@ class Guard:
     ) -> None:
         """Raises ProviderError for a credential field with a credential that does not go to the host, or not in this request."""
         text = "\n".join(field.values())
+        if _STAND_IN.shows(text):
+            raise ProviderError(KEYLESS, Trouble.WITHHELD)
         for names, traces in self._sought if text and self._all.shows(text) else ():
             if not traces.shows(text):
                 continue

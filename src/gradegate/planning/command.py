@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterator, Sequence
 
+from gradegate.config.context import Context
 from gradegate.config.load import Located
-from gradegate.core.settings import RUN_OPTIONS, Settings
+from gradegate.core.settings import RUN_OPTIONS
 from gradegate.planning.filters import select_again
 from gradegate.planning.plan import Plan
 from gradegate.security.hosts import hosts
@@ -15,7 +16,7 @@ _NOBODYS = (
 )
 
 
-def told(plan: Plan, settings: Settings, suites: Sequence[Located]) -> Plan:
+def with_command(plan: Plan, context: Context, suites: Sequence[Located]) -> Plan:
     """The plan with the descriptions of its configs, and the arguments that ask the same in the same folder.
 
     The arguments hold what is asked and how it is graded; not the configs, and not what belongs to a place: reports,
@@ -28,20 +29,20 @@ def told(plan: Plan, settings: Settings, suites: Sequence[Located]) -> Plan:
         for located in suites
         if located.suite.description
     }
-    root, here = suites[0].workspace.root if suites else settings.cwd, settings.cwd.resolve()
+    root, here = suites[0].workspace.root if suites else context.cwd, context.cwd.resolve()
     # The working directory, relative to the root of the repository; empty at the root, and where it is outside.
     folder = os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""
-    plan = replace(plan, titles=titles, options=tuple(options(settings)), folder=folder)
-    return select_again(plan, settings.again) if settings.again else plan
+    plan = replace(plan, titles=titles, options=tuple(options(context)), folder=folder)
+    again = context.settings.again
+    return select_again(plan, again) if again else plan
 
 
-def options(settings: Settings) -> Iterator[str]:
+def options(context: Context) -> Iterator[str]:
     """The arguments that ask the same."""
-    bound = (
-        replace(settings, allowed_hosts=settings.allowed_hosts or hosts([_NOBODYS]))
-        if settings.bound
-        else settings
-    )
+    settings = context.settings
+    if context.egress.bound:
+        allowed = settings.allowed_hosts or hosts([_NOBODYS])
+        settings = replace(settings, allowed_hosts=allowed)
     for option in RUN_OPTIONS:
         if option.told:
-            yield from option.words(getattr(bound, option.field))
+            yield from option.words(getattr(settings, option.field))

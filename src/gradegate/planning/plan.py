@@ -115,6 +115,9 @@ class Plan(FrozenStruct):
     notes: tuple[Note, ...] = ()
     models: tuple[AskedModel, ...] = ()
     keys: tuple[KeyUse, ...] = ()  # which variables of the environment go where
+    missing_keys: frozenset[str] = (
+        frozenset()
+    )  # those that are not set; who needs one is never asked
     about: Mapping[str, JsonObject] = {}  # what dialects keep for reports, by file
     digests: Mapping[str, str] = {}  # SHA-256 of each config, by file
     recorded: Mapping[str, str] = {}  # SHA-256 of each file with recorded answers

@@ -6,14 +6,14 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+from gradegate.config.context import Context
 from gradegate.config.load import Located
 from gradegate.core.policy import Note
-from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.client import Client
 from gradegate.planning.identity import UNNAMED, Call, calls, conversation
 from gradegate.planning.plan import Job, Plan
-from gradegate.planning.planner import plan
+from gradegate.planning.planner import make_plan
 from gradegate.recordings.parsing.fields import answering, called
 from gradegate.recordings.parsing.fields import calls as calls_of
 from gradegate.recordings.parsing.reader import read
@@ -34,18 +34,18 @@ AGAIN = Note(
 )
 
 
-def planned_with_answers(
-    suites: list[Located], settings: Settings, client: Client
+def plan_with_answers(
+    suites: list[Located], context: Context, client: Client
 ) -> tuple[Plan, frozenset[Path]]:
     """The plan, with the answers that were made elsewhere, and the files that hold these. Raises ConfigError with every mistake.
 
     Each call has an answer, or None, and no target of it is asked.
     """
-    if not settings.answers:
-        return plan(suites, settings, client), frozenset()
-    recording = read(settings)
+    if not context.settings.answers:
+        return make_plan(suites, context, client), frozenset()
+    recording = read(context)
     try:
-        made = plan(suites, settings, client)
+        made = make_plan(suites, context, client)
     except ConfigError as e:
         raise ConfigError(*e.mistakes, *recording.mistakes) from e
     join = _Join(list(calls(made.jobs)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gradegate.core.settings import Settings
+from gradegate.config.context import Context
 from gradegate.core.suite import Suite
 from gradegate.security.environment import MODEL
 from gradegate.security.secrets import secrets, written_secrets
@@ -27,7 +27,7 @@ class Secrets(FrozenStruct):
 
 
 def secrets_of(
-    settings: Settings, suites: Sequence[Suite] = (), named: Iterable[str] = ()
+    context: Context, suites: Sequence[Suite] = (), named: Iterable[str] = ()
 ) -> Secrets:
     """The secrets of the environment, and those of every model that any suite names.
 
@@ -42,10 +42,10 @@ def secrets_of(
             str(spec.config.get("apiKeyEnvar") or ""),
         )
     }
-    read |= {*named} | settings.exec_env
+    read |= {*named} | context.settings.exec_env
     read |= {name for suite in suites for names in suite.env.drawn.values() for name in names}
     named_in = ({"id": spec.id, "config": spec.config, "env": dict(spec.env)} for spec in specs)
     written = {value for content in named_in for value in written_secrets(content)}
     return Secrets(
-        secrets(settings.environ, read), frozenset(value for value in written if value.strip())
+        secrets(context.environ, read), frozenset(value for value in written if value.strip())
     )

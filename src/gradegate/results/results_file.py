@@ -20,7 +20,7 @@ from gradegate.results.baseline import Baseline, together
 from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.results.history import GradeRecord, HistoryLine, PastRun, Records
 from gradegate.results.rows import Row, runs_of
-from gradegate.results.run_result import Decision
+from gradegate.results.run_result import Decision, RunResult
 from gradegate.results.shape import Head, Results
 from gradegate.structs import NamedTexts, replace
 
@@ -42,6 +42,11 @@ def reread_file(path: Path) -> tuple[Decision, NamedTexts]:
         cure = "start `gradegate run` here first, or name the results.json of a run"
         raise ConfigError.at(f"`{path}` cannot be read: {e}", None, cure) from e
     return reread(content, str(path))
+
+
+def load_results(path: str | os.PathLike[str]) -> RunResult:
+    """The run that a results.json holds. Raises ConfigError when it is not one of this version."""
+    return reread_file(Path(path))[0].run
 
 
 def reread(content: bytes, name: str) -> tuple[Decision, NamedTexts]:

@@ -9,27 +9,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from gradegate.config.context import Context
 from gradegate.core.policy import Note
 from gradegate.core.settings import AUTO, Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import files_checked_out, repository_of
 from gradegate.files.plain_files import Place, replacing
-from gradegate.planning.base_checkout import root_of, top_of
 from gradegate.reports.delivery.deliver import places
 from gradegate.results.baseline import HISTORY, RESULTS
 
 _NAMES = (RESULTS, HISTORY)
 
 
-def folder_to_read(settings: Settings) -> Path | None:
+def folder_to_read(context: Context) -> Path | None:
     """The folder with the files of earlier runs; None where the Action found none. Raises ConfigError for one that is not believed."""
+    settings = context.settings
     if settings.seeks_baseline:
         if settings.baseline == AUTO and not settings.inputs:
             what = "`--baseline auto` is for the Action, which finds what the default branch left"
             raise ConfigError.at(what, None, "name a folder")
         return settings.found_baseline
     name = settings.baseline
-    written = Path(os.path.abspath(settings.cwd / name))  # noqa: PTH100  # links stay as they are
+    written = Path(os.path.abspath(context.cwd / name))  # noqa: PTH100  # links stay as they are
     try:
         resolved = written.resolve()
         is_file = resolved.is_file()
@@ -41,17 +42,17 @@ def folder_to_read(settings: Settings) -> Path | None:
     if is_file:
         cure = "name the folder that holds its `results.json` and `history.jsonl`"
         raise ConfigError.at(f"the baseline `{name}` is a file", None, cure)
-    root = root_of(settings) if settings.base_checkout else None
+    root = context.base_root() if settings.base_checkout else None
     if root and resolved.is_relative_to(root):
         return resolved
-    inside = _in_repository(settings, (written, resolved))
+    inside = _in_repository(context, (written, resolved))
     if inside is None:
         return resolved
-    if settings.on_default_branch and not _is_tracked(written):
+    if context.on_default_branch and not _is_tracked(written):
         return resolved
     if root is None:
-        raise _not_believed(settings, written)
-    top = top_of(settings)
+        raise _not_believed(context, written)
+    top = context.top
     tops = [folder for folder in (top, top.resolve()) if inside.is_relative_to(folder)]
     found = (root / inside.relative_to(tops[0])).resolve() if tops else root.parent
     if not found.is_relative_to(root):
@@ -59,10 +60,10 @@ def folder_to_read(settings: Settings) -> Path | None:
     return found
 
 
-def _in_repository(settings: Settings, folders: Iterable[Path]) -> Path | None:
+def _in_repository(context: Context, folders: Iterable[Path]) -> Path | None:
     """The first of the folders that lies in a repository. On GitHub a workspace is one, even where its git files are gone."""
-    workspace = settings.environment.workspace
-    bare = Path(workspace).resolve() if workspace and not repository_of(settings.cwd) else None
+    workspace = context.environment.workspace
+    bare = Path(workspace).resolve() if workspace and not repository_of(context.cwd) else None
     for folder in folders:
         if repository_of(folder) or (bare and folder.is_relative_to(bare)):
             return folder
@@ -81,9 +82,9 @@ def is_in_base(settings: Settings, folder: Path) -> bool:
     return folder.is_relative_to((settings.cwd / settings.base_checkout).resolve())
 
 
-def _not_believed(settings: Settings, written: Path) -> ConfigError:
-    name = settings.baseline
-    if settings.on_default_branch:
+def _not_believed(context: Context, written: Path) -> ConfigError:
+    name = context.settings.baseline
+    if context.on_default_branch:
         what = f"git tracks the baseline `{name}`, so a pull request could have written it"
         cure = f"`git rm -r --cached {name}`, and list it in .gitignore"
     else:
@@ -95,16 +96,17 @@ def _not_believed(settings: Settings, written: Path) -> ConfigError:
 # --- what a run leaves ------------------------------------------------------------------------------------------
 
 
-def replaces_baseline(settings: Settings) -> bool:
+def replaces_baseline(context: Context) -> bool:
     """Whether this run may leave its results and votes for later ones."""
-    return bool(places_to_write(settings))
+    return bool(places_to_write(context))
 
 
-def places_to_write(settings: Settings) -> Mapping[str, Place]:
+def places_to_write(context: Context) -> Mapping[str, Place]:
     """Where the files of a baseline are written, by their names; none where this run leaves nothing. Raises ConfigError."""
+    settings, environment = context.settings, context.environment
     if not settings.baseline or settings.shard or settings.is_partial:
         return {}
-    if not settings.on_default_branch:
+    if not context.on_default_branch:
         return {}
     if settings.seeks_baseline:
         kept = settings.kept_baseline
@@ -114,16 +116,16 @@ def places_to_write(settings: Settings) -> Mapping[str, Place]:
     folder = (settings.cwd / settings.baseline).resolve()
     if _is_tracked(settings.cwd / settings.baseline):
         return {}
-    temporary = Path(settings.environ.get("RUNNER_TEMP") or settings.cwd).resolve()
-    if settings.environment.on_github and folder.is_relative_to(temporary):
+    temporary = Path(context.environ.get("RUNNER_TEMP") or settings.cwd).resolve()
+    if environment.on_github and folder.is_relative_to(temporary):
         parts = folder.relative_to(temporary).parts
         return {name: Place(temporary, (*parts, name), shared=True) for name in _NAMES}
-    if not settings.environment.on_github and repository_of(folder) is None:
+    if not environment.on_github and repository_of(folder) is None:
         there = next(parent for parent in folder.parents if parent.is_dir())
         parts = folder.relative_to(there).parts
         return {name: Place(there, (*parts, name)) for name in _NAMES}
     written = {f"{settings.baseline}/{name}": name for name in _NAMES}
-    found = places(written, settings.cwd, settings.environment)
+    found = places(written, settings.cwd, environment)
     linked = next(
         (step for place in found.values() for step in place.steps if step.is_symlink()), None
     )
@@ -135,9 +137,10 @@ def places_to_write(settings: Settings) -> Mapping[str, Place]:
     return {name: found[path] for path, name in written.items()}
 
 
-def why_not_kept(settings: Settings) -> Iterator[Note]:
+def why_not_kept(context: Context) -> Iterator[Note]:
     """Why a run of the default branch leaves nothing, where somebody may expect that it does."""
-    if settings.baseline and settings.is_partial and settings.on_default_branch:
+    settings = context.settings
+    if settings.baseline and settings.is_partial and context.on_default_branch:
         yield Note("the options select tests or targets, so baseline and history stay as they are")
 
 

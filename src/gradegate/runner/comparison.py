@@ -1,13 +1,14 @@
 """What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
+from gradegate.config.context import Context
 from gradegate.config.load import Located, load, written_in
 from gradegate.core.policy import Note, Policy
-from gradegate.core.settings import LIVE, Settings
+from gradegate.core.settings import LIVE
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.git import head_of
 from gradegate.files.plain_files import UnusableError
@@ -17,14 +18,13 @@ from gradegate.planning.base_checkout import (
     NO_BASELINE,
     find_renames,
     read_configs_of_base,
-    root_of,
-    settings_of_base,
     with_base,
 )
 from gradegate.planning.checks.rules import without_baseline
+from gradegate.planning.command import with_command
 from gradegate.planning.counterparts import entry_of_row, pair
 from gradegate.planning.plan import Plan
-from gradegate.planning.planner import build_client, plan
+from gradegate.planning.planner import build_client, make_plan
 from gradegate.planning.secrets import secrets_of
 from gradegate.planning.snapshot import GateSnapshot, snapshots
 from gradegate.results.baseline import HISTORY, RESULTS, remarks
@@ -32,7 +32,12 @@ from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, G
 from gradegate.results.history import History
 from gradegate.results.results_file import read_baseline, read_history
 from gradegate.results.rows import case_name
-from gradegate.runner.baseline_folder import folder_to_read, is_in_base, replaces_baseline
+from gradegate.runner.baseline_folder import (
+    folder_to_read,
+    is_in_base,
+    replaces_baseline,
+    why_not_kept,
+)
 from gradegate.sandbox.evaluate import begin
 from gradegate.structs import FrozenStruct, replace
 
@@ -51,115 +56,136 @@ class Base(FrozenStruct):
     secrets: tuple[str, ...] = ()
 
 
-def plan_base(settings: Settings) -> Base:
-    """The base in the folder that the settings name, planned with the same settings."""
-    if not (settings.cwd / settings.base_checkout).is_dir():
-        what = f"the base checkout `{settings.base_checkout}` is not a folder"
+class Comparison(FrozenStruct):
+    """A plan with what it is compared with, and what the pull request does to its own gate."""
+
+    plan: Plan
+    changes: GateChanges = NO_CHANGES
+
+
+def plan_of_base(context: Context) -> Base | None:
+    """What the base checks, planned as the head is; None where there is no base checkout. Raises ConfigError."""
+    base_checkout, environment = context.settings.base_checkout, context.environment
+    if not base_checkout:
+        return None
+    if environment.vouched_only:
+        what = f"`base-checkout` is not read at {environment.event_shown}"
+        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
+        raise ConfigError.at(what, None, cure)
+    begin()
+    if not (context.cwd / base_checkout).is_dir():
+        what = f"the base checkout `{base_checkout}` is not a folder"
         return Base(problems=(Mistake(what, None, "check out the base commit there"),))
     try:
-        there = settings_of_base(settings)
+        there = context.for_base()
     except ConfigError as e:
         return Base(problems=e.mistakes)
-    found = read_configs_of_base(settings, there)
+    found = read_configs_of_base(context, there)
     suites, problems = found.suites, found.problems
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
     planned = []
     if suites:
         try:
-            made = plan(suites, there, build_client(there, suites))
+            plan = make_plan(suites, there, build_client(suites, there))
             # The answers are read here, so that nothing of the plan stays in memory.
             planned = [
-                replace(suite, answers=tuple(suite.answers)) for suite in snapshots(made, suites)
+                replace(suite, answers=tuple(suite.answers)) for suite in snapshots(plan, suites)
             ]
         except ConfigError as e:
             problems += e.mistakes
     return Base(tuple(planned), policies, found.absent, problems, secrets)
 
 
-def read_base(settings: Settings) -> Base | None:
-    """The plan of the base checkout; None where there is none. Raises ConfigError."""
-    if not settings.base_checkout:
-        return None
-    if settings.environment.vouched_only:
-        what = f"`base-checkout` is not read at {settings.environment.event_shown}"
-        cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
-        raise ConfigError.at(what, None, cure)
-    begin()
-    return plan_base(settings)
+def prepare_comparison(
+    plan: Plan, suites: Sequence[Located], base: Base | None, context: Context, client: Client
+) -> Comparison:
+    """Find what a plan is compared with, and compare its gate with that of the base. Raises ConfigError."""
+    _check_weakening(plan.policies, context)
+    changes = NO_CHANGES if base is None else _changes_of(base, plan, suites, context)
+    plan = _with_baseline(with_command(plan, context, suites), context, client)
+    notes = [*plan.notes]
+    for mistake in base.absent if base else ():
+        what = "the base has no such gate, so this one is new and is compared with nothing"
+        notes.append(Note(f"{what}: {mistake.what}"))
+    notes += why_not_kept(context)
+    return Comparison(replace(plan, notes=tuple(notes)), changes)
 
 
-def with_baseline(planned: Plan, settings: Settings, client: Client) -> Plan:
-    """The plan with what it is compared with: the results and votes of earlier runs, or the jobs of the base. Raises ConfigError."""
-    planned = replace(planned, on_default_branch=settings.on_default_branch)
+def _with_note(plan: Plan, text: str) -> Plan:
+    return replace(plan, notes=(*plan.notes, Note(text)))
+
+
+def _with_baseline(plan: Plan, context: Context, client: Client) -> Plan:
+    """The plan with the results and votes of earlier runs, or with the jobs of the base. Raises ConfigError."""
+    settings = context.settings
+    plan = replace(plan, on_default_branch=context.on_default_branch)
     if not settings.baseline:
-        beside = any(rule.beside_base for rule in planned.rules)
-        return replace(planned, notes=(*planned.notes, NO_BASELINE)) if beside else planned
-    missing = () if settings.again else without_baseline(planned.policies)
-    planned = replace(planned, notes=(*planned.notes, *missing))
+        beside = any(rule.beside_base for rule in plan.rules)
+        return replace(plan, notes=(*plan.notes, NO_BASELINE)) if beside else plan
+    if not settings.again:
+        plan = replace(plan, notes=(*plan.notes, *without_baseline(plan.policies)))
     if settings.unfound_baseline:
-        planned = replace(planned, notes=(*planned.notes, Note(settings.unfound_baseline)))
-    folder = folder_to_read(settings)
+        plan = _with_note(plan, settings.unfound_baseline)
+    folder = folder_to_read(context)
     if folder and not any((folder / name).exists() for name in (RESULTS, HISTORY)):
         where = " of the base checkout" if is_in_base(settings, folder) else ""
         what = f"there is nothing in the baseline `{settings.baseline}`{where} yet, so every failure counts as new"
-        planned = replace(planned, notes=(*planned.notes, Note(what)))
+        plan = _with_note(plan, what)
         folder = None
-    planned = _with_history(planned, settings, folder)
+    plan = _with_history(plan, context, folder)
     if settings.baseline == LIVE:
-        return with_base(planned, settings, client)
+        return with_base(plan, context, client)
     if folder is None:
-        return planned
+        return plan
     try:
         baseline = read_baseline(folder / RESULTS)
     except (UnusableError, OSError) as e:
         what = f"the baseline `{settings.baseline}/{RESULTS}` cannot be used, so every failure counts as new: {e}"
-        return replace(planned, notes=(*planned.notes, Note(what)))
-    try:
-        commit = head_of(root_of(settings)) if settings.base_checkout else ""
-    except ConfigError:  # said where the base is planned
-        commit = ""
-    renames = partial(find_renames, settings if commit else replace(settings, base_checkout=""))
-    paired, left, notes = pair(planned.jobs, baseline.answers, entry_of_row, renames)
+        return _with_note(plan, what)
+    commit = ""
+    with suppress(ConfigError):  # said where the base is planned
+        commit = head_of(context.base_root()) if settings.base_checkout else ""
+
+    def renames() -> Mapping[str, str]:
+        return find_renames(context) if commit else {}
+
+    paired, left, notes = pair(plan.jobs, baseline.answers, entry_of_row, renames)
     if not any(paired.values()):
         what = "the baseline has no case of this run, so every failure counts as new"
-        return replace(planned, notes=(*planned.notes, Note(what), *notes))
-    models = (model.name for model in planned.models)
+        return replace(plan, notes=(*plan.notes, Note(what), *notes))
+    models = (model.name for model in plan.models)
     notes += map(Note, remarks(baseline, datetime.now(UTC), commit, models))
-    names = map(case_name, left)
-    baseline = replace(baseline, paired=paired, removed=() if settings.again else tuple(names))
-    return replace(planned, baseline=baseline, notes=(*planned.notes, *notes))
+    removed = () if settings.again else tuple(map(case_name, left))
+    baseline = replace(baseline, paired=paired, removed=removed)
+    return replace(plan, baseline=baseline, notes=(*plan.notes, *notes))
 
 
-def _with_history(planned: Plan, settings: Settings, folder: Path | None) -> Plan:
+def _with_history(plan: Plan, context: Context, folder: Path | None) -> Plan:
     """The plan with the votes of earlier runs of its cases."""
     if folder is None:
-        kept = replaces_baseline(settings)
-        return replace(planned, history=History("")) if kept else planned
-    name = f"{settings.baseline}/{HISTORY}"
+        return replace(plan, history=History("")) if replaces_baseline(context) else plan
+    name = f"{context.settings.baseline}/{HISTORY}"
     try:
-        return replace(planned, history=History(name, read_history(folder / HISTORY)))
+        return replace(plan, history=History(name, read_history(folder / HISTORY)))
     except (UnusableError, OSError) as e:
         what = f"the history `{name}` cannot be used, so no case is decided with it: {e}"
-        return replace(planned, history=History(name), notes=(*planned.notes, Note(what)))
+        return _with_note(replace(plan, history=History(name)), what)
 
 
-def changes_of(
-    base: Base, planned: Plan, suites: Sequence[Located], settings: Settings
-) -> GateChanges:
+def _changes_of(base: Base, plan: Plan, suites: Sequence[Located], context: Context) -> GateChanges:
     """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
-    head = snapshots(planned, suites)
+    head = snapshots(plan, suites)
     here = {suite.file for suite in head}
-    renames = find_renames(settings) if any(it.file not in here for it in base.suites) else {}
+    renames = find_renames(context) if any(it.file not in here for it in base.suites) else {}
     found = compare(base.suites, head, base.problems, renames)
-    return GateChanges(
-        found, settings.weakening == "block" or blocks((*base.policies, *planned.policies))
-    )
+    is_blocking = blocks((*base.policies, *plan.policies))
+    return GateChanges(found, context.settings.weakening == "block" or is_blocking)
 
 
-def check_weakening(settings: Settings, policies: Iterable[Policy]) -> None:
+def _check_weakening(policies: Iterable[Policy], context: Context) -> None:
     """Raise ConfigError where a weaker gate is to block a pull request, and there is no base that could tell."""
-    if settings.environment.event != "pull_request" or settings.base_checkout:
+    if context.environment.event != "pull_request" or context.settings.base_checkout:
         return
     for policy in policies:
         if policy.weakening == "block":
@@ -168,27 +194,20 @@ def check_weakening(settings: Settings, policies: Iterable[Policy]) -> None:
             raise ConfigError.at(what, origin, "give a checkout of the base: docs/github-base.md")
 
 
-def unknown_changes(settings: Settings) -> GateChanges:
+def unknown_changes(context: Context) -> GateChanges:
     """What is known of the gate where the plan cannot be made: not that it is as strict as the base's. Raises ConfigError.
 
     It blocks if either side says so, and if neither side can be read.
     """
-    base = read_base(settings)
+    base = plan_of_base(context)
     if base is None:
         return NO_CHANGES
     what = "the gate cannot be compared with the gate of the base without the keys"
     try:
-        policies = tuple(located.suite.policy for located in load(settings))
+        policies = tuple(located.suite.policy for located in load(context))
     except ConfigError:
         policies = ()
     is_unreadable = not policies and not base.policies and bool(base.problems)
-    block = settings.weakening == "block" or blocks((*policies, *base.policies)) or is_unreadable
+    is_blocking = blocks((*policies, *base.policies)) or is_unreadable
+    block = context.settings.weakening == "block" or is_blocking
     return GateChanges((GateChange(ChangeKind.WEAKER, what),), block)
-
-
-def notes_of_base(base: Base) -> Iterator[Note]:
-    """What reports say of configs that the base does not have."""
-    for mistake in base.absent:
-        yield Note(
-            f"the base has no such gate, so this one is new and is compared with nothing: {mistake.what}"
-        )

@@ -43,17 +43,23 @@ Watch = Callable[[Row], None]
 
 
 class EarlierJobs(FrozenStruct):
-    """What shards leave to the merge: their answers and what they took.
-
-    ``missing_keys`` are variables that the plan names and that the merge job does not have.
-    """
+    """What shards leave to the merge: their answers and what they took."""
 
     answers: Mapping[Place, Asked] = {}
     account: Account = Account()
-    missing_keys: frozenset[str] = frozenset()
 
 
 NO_EARLIER_JOBS = EarlierJobs()
+
+
+def run_plan(
+    plan: Plan,
+    client: Client,
+    watch: Watch = lambda _: None,
+    earlier: EarlierJobs = NO_EARLIER_JOBS,
+) -> RunResult:
+    """Ask and grade everything that is planned, re-ask what rules still need, and count."""
+    return Run(plan, client, watch, earlier).result()
 
 
 class Run:
@@ -245,8 +251,8 @@ class Run:
         self._in_threads(lambda asking: asking.pursue(stopped), possible)
 
     def _missing_keys_of(self, providers: Iterable[Provider]) -> frozenset[str]:
-        """The variables that these providers need and this job does not have."""
-        missing = self._earlier.missing_keys
+        """The variables that these providers need and this job does not have: nothing is asked without them."""
+        missing = self._plan.missing_keys
         if not missing:
             return missing
         return missing.intersection(name for provider in providers for name in provider.keys)

@@ -1,7 +1,6 @@
-"""One session for every way through a run: begin with a plan, evaluate it, and deliver what came of it.
+"""What one run of gradegate does, step by step: plan, ask, decide and report.
 
-What is asked is an argument: everything (``asked``), a shard's jobs, what the parts of shards hold, labelled outputs. The command
-line and the Action only say which, and post what came of it.
+The command line and the Action only say what differs between them (``RunHooks``), and post what came of it.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from gradegate.config.context import Context
 from gradegate.core.provider_spec import NOTHING
-from gradegate.core.settings import Settings
+from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.plain_files import Place
 from gradegate.gate.decision import decide, is_whole, withheld
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
-from gradegate.providers.api import readiness as ready
+from gradegate.providers.api import readiness
 from gradegate.providers.cache.access import remembered
 from gradegate.reports.delivery.deliver import (
     check_inputs,
@@ -27,7 +26,7 @@ from gradegate.reports.delivery.deliver import (
     named_inputs,
     places,
     render,
-    write,
+    write_reports,
 )
 from gradegate.reports.delivery.redact import conceal
 from gradegate.reports.delivery.report import Document, Links
@@ -37,17 +36,12 @@ from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResul
 from gradegate.runner.baseline_folder import places_to_write, write_baseline
 from gradegate.runner.comparison import unknown_changes
 from gradegate.runner.conclusion import nothing_asked
-from gradegate.runner.prepare import (
-    Choose,
-    Prepared,
-    UnplannableError,
-    prepare,
-    prepare_merge,
-    with_stand_ins,
-)
+from gradegate.runner.prepare import CaseSelection, Prepared, prepare
 from gradegate.runner.reasks.histories import Histories
-from gradegate.runner.run import Run, Watch
+from gradegate.runner.run import Watch, run_plan
+from gradegate.runner.shards.merge import merge_parts
 from gradegate.sandbox import repository_code as programs
+from gradegate.security.event import Event
 from gradegate.security.redaction import Hide
 from gradegate.security.secrets import sealing
 from gradegate.structs import FrozenStruct, NamedTexts, replace
@@ -55,64 +49,59 @@ from gradegate.structs import FrozenStruct, NamedTexts, replace
 SWITCH_SECONDS = 0.05  # Python's own are 0.005
 T = TypeVar("T")
 Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of planned answers
-Approve = Callable[
-    [], Approval
-]  # asks whether a person approved what the pull request does to its gate
-Spare = Callable[
-    [Prepared], str
-]  # says why nothing of a plan needs to be asked; an empty string where something does
-Ask = Callable[[Prepared, Settings, Watch], RunResult]
 
 
-def needed(prepared: Prepared) -> str:
-    """Of a plan that has to be asked, whatever it is."""
-    return ""
+class RunHooks(FrozenStruct):
+    """What the two doors do in their own way."""
 
-
-def asked(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
-    """Everything that is planned, asked and graded."""
-    return replace(
-        Run(prepared.plan, prepared.client, watch).result(),
-        hidden=prepared.secrets.names,
-    )
+    progress: Progress
+    reports: tuple[str, ...] = ()  # names of those that the caller says or posts itself
+    links: Links = Links()
+    # Says why nothing of a plan needs to be asked; an empty string where something does
+    spare: Callable[[Prepared], str] = lambda _: ""
+    # Asks whether a person approved what the pull request does to its gate; called where that would block
+    find_approval: Callable[[], Approval] = Approval
+    advice: str = ""  # what to do about keys that a pull request is not given
 
 
 class Session(FrozenStruct):
-    """A plan with the places that will be written. ``spared`` says why nothing of it needs to be asked."""
+    """A plan with the places that will be written."""
 
-    settings: Settings
+    context: Context
     prepared: Prepared
     where: Mapping[str, Place]
-    spared: str
-    awaited: Sequence[ready.Ready]
 
     @classmethod
     def begin(
         cls,
-        settings: Settings,
+        context: Context,
         outputs: Sequence[str],
-        spare: Spare = needed,
-        choose: Choose = list,
+        select: CaseSelection | None = None,
         inputs: Iterable[Path] = (),
     ) -> Session:
         """Settings to a plan; no call is made. ``inputs`` are files that are read beside those of the configs. Raises ConfigError."""
-        where = places(outputs, settings.cwd, settings.environment)
-        awaited = ready.read(settings.ready, settings.environ)
-        prepared = prepare_merge(settings) if settings.merge else prepare(settings, choose)
-        check_inputs(where, prepared.inputs.union(inputs), named_inputs(settings))
-        return cls(settings, prepared, where, spare(prepared), awaited)
+        where = places(outputs, context.cwd, context.environment)
+        prepared = prepare(context, select)
+        check_inputs(where, prepared.inputs.read.union(inputs), named_inputs(context.settings))
+        return cls(context, prepared, where)
 
     def wait(self) -> str:
         """Wait for the application that is asked; gives why it is not there in time."""
-        return ready.wait(self.awaited, self.settings.environ)
+        return readiness.wait(self.context.awaited, self.context.environ)
 
     def evaluate(self, ask: Callable[[], T]) -> T:
         """Ask. What code of the repository started is over before anything is written."""
-        self.prepared.client.replies = replies = remembered(self.settings)
+        context = self.context
+        replies = remembered(
+            context.settings,
+            context.environment,
+            # Later runs believe what this one keeps: it is the default branch's own, or on somebody's own machine.
+            not context.environment.on_github or context.event.is_default_branch,
+        )
+        self.prepared.client.replies = replies
         gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
-        gc.set_threshold(
-            50_000
-        )  # so do the answers: few of the objects that a run makes are garbage
+        # So do the answers: few of the objects that a run makes are garbage.
+        gc.set_threshold(50_000)
         gc.enable()
         # Threads that wait for hosts seldom compute for long; to switch between them more often only costs time.
         sys.setswitchinterval(SWITCH_SECONDS)
@@ -123,11 +112,18 @@ class Session(FrozenStruct):
             if replies:
                 replies.close()
 
-    def rows(self, prepared: Prepared, progress: Progress, ask: Ask = asked) -> RunResult:
-        """The plan run, without secrets: of the variables that hold them there are the names."""
-        with progress(prepared.plan.answers) as watch:
-            run = self.evaluate(partial(ask, prepared, self.settings, watch))
-        return replace(conceal(run, prepared.hide), hidden=run.hidden)
+    def run(self, prepared: Prepared, progress: Progress) -> RunResult:
+        """The plan run, without secrets: of the variables that hold them there are the names. Raises ConfigError for parts of shards."""
+        plan, client = prepared.plan, prepared.client
+
+        def ask() -> RunResult:
+            if self.context.settings.merge:
+                return merge_parts(prepared, self.context, watch)
+            return replace(run_plan(plan, client, watch), hidden=prepared.secrets.names)
+
+        with progress(plan.answers) as watch:
+            result = self.evaluate(ask)
+        return replace(conceal(result, prepared.hide), hidden=result.hidden)
 
 
 class Delivered(FrozenStruct):
@@ -154,37 +150,50 @@ class Delivered(FrozenStruct):
         )
 
 
-def deliver(
-    settings: Settings,
-    names: tuple[str, ...],
-    links: Links,
-    progress: Progress,
-    approve: Approve = Approval,
-    spare: Spare = needed,
-    ask: Ask = asked,
-) -> Delivered:
-    """A session to its reports. ``names`` are those that the caller says or posts itself. Raises ConfigError.
+def run_gate(context: Context, hooks: RunHooks) -> Delivered:
+    """Plan, ask, grade, decide and report. Raises ConfigError with every mistake before any call.
 
-    ``approve`` is called where changes of the gate would block, ``spare`` once the plan is made.
+    A pull request that is given no keys is planned without them, so that whatever else is wrong is found, and what it does to its
+    gate. Then nothing is asked.
     """
+    settings = context.settings
     check_outputs(settings.outputs)
-    session = Session.begin(settings, settings.outputs, spare)
-    kept_places = places_to_write(settings)
-    prepared, plan = session.prepared, session.prepared.plan
-    if session.spared:
-        decision = unasked(GateOutcome.PASS, session.spared, settings, plan.digests)
+    try:
+        session = Session.begin(context, settings.outputs)
+    except ConfigError as e:
+        if not (context.keyless and e.missing):
+            raise
+        # Where there is no plan, no report file is written: one could be an input.
+        changes = _with_approval(unknown_changes(context), hooks)
+        decision = _not_run(e.missing, context, hooks, changes)
+        return _deliver({}, decision, hooks, sealing(context.environ))
+
+    kept_places = places_to_write(context)
+    prepared = session.prepared
+    plan = prepared.plan
+    if reason := hooks.spare(prepared):
+        decision = unasked(GateOutcome.PASS, reason, context.commit, plan.digests)
+    elif plan.missing_keys and not settings.merge:
+        changes = _with_approval(prepared.changes, hooks)
+        decision = _not_run(plan.missing_keys, context, hooks, changes)
     elif absent := session.wait():
-        decision = unasked(GateOutcome.INCONCLUSIVE, absent, settings, plan.digests)
+        decision = unasked(GateOutcome.INCONCLUSIVE, absent, context.commit, plan.digests)
     else:
-        changes = _approved(prepared.changes, approve)
-        decision = decide(
-            session.rows(prepared, progress, ask), conceal(plan.policies, prepared.hide), changes
-        )
-    delivered = _delivered(session.where, decision, names, links, prepared.seal)
+        changes = _with_approval(prepared.changes, hooks)
+        try:
+            result = session.run(prepared, hooks.progress)
+        except NoPartsError:  # the shards missed their keys, and left no part for this merge
+            if not (context.keyless and plan.missing_keys):
+                raise
+            decision = _not_run(plan.missing_keys, context, hooks, changes)
+        else:
+            decision = decide(result, conceal(plan.policies, prepared.hide), changes)
+
+    delivered = _deliver(session.where, decision, hooks, prepared.seal)
     if not (kept_places and is_whole(decision, plan.policies)):
         return delivered
     contents = {
-        RESULTS: lambda: render("json", decision, links, prepared.seal).parts,
+        RESULTS: lambda: render("json", decision, hooks.links, prepared.seal).parts,
         HISTORY: lambda: map(prepared.seal, Histories(plan).lines(decision.run)),
     }
     if failure := write_baseline(kept_places, contents):
@@ -192,79 +201,50 @@ def deliver(
     return replace(delivered, kept=True)
 
 
-def deliver_without_keys(
-    settings: Settings,
-    names: tuple[str, ...],
-    links: Links,
-    why: tuple[str, str],
-    approve: Approve = Approval,
-    spare: Spare = needed,
-) -> Delivered:
-    """All of it but the run, where variables of the environment cannot be there. ``why`` is the reason, and what to do about it.
+def reason_without_keys(event: Event, missing: Iterable[str]) -> str:
+    """Why a pull request has no keys."""
+    names = sorted(missing)
+    verb = "is" if len(names) == 1 else "are"
+    return f"the pull request comes from {event.outsider}: GitHub gives its workflow no secrets, and {', '.join(names)} {verb} not set"
 
-    The plan is made with something else in their place, so that whatever else is wrong is found, what the pull request does to
-    its gate, and which files are read. Where even that cannot be, no report file is written, since one could be an input.
-    Raises ConfigError.
-    """
-    check_outputs(settings.outputs)
-    where: Mapping[str, Place] = {}
-    decision = unasked(GateOutcome.NOT_RUN, why[0], settings, notes=why[1:])
-    try:
-        session, _ = with_stand_ins(
-            lambda keys: Session.begin(
-                replace(settings, environ={**settings.environ, **keys}),
-                settings.outputs,
-                spare,
-            )
-        )
-    except UnplannableError:
-        decision = withheld(decision, _approved(unknown_changes(settings), approve))
-    else:
-        where = session.where
-        if session.spared:
-            decision = unasked(
-                GateOutcome.PASS, session.spared, settings, session.prepared.plan.digests
-            )
-        else:
-            decision = withheld(decision, _approved(session.prepared.changes, approve))
-    return _delivered(where, decision, names, links, sealing(settings.environ))
+
+def _not_run(
+    missing: Iterable[str], context: Context, hooks: RunHooks, changes: GateChanges
+) -> Decision:
+    reason = reason_without_keys(context.event, missing)
+    decision = unasked(GateOutcome.NOT_RUN, reason, context.commit, notes=[hooks.advice])
+    return withheld(decision, changes)
 
 
 def unasked(
     outcome: GateOutcome,
     reason: str,
-    settings: Settings,
+    commit: str,
     digests: NamedTexts = NOTHING,
     notes: Iterable[str] = (),
 ) -> Decision:
     """A decision about a run in which nothing is asked, so that it has no cases."""
-    return Decision(
-        outcome, reason, (), nothing_asked(settings.commit, digests, notes), Counts(), Counts()
-    )
+    run = nothing_asked(commit, digests, notes)
+    return Decision(outcome, reason, (), run, Counts(), Counts())
 
 
-def _approved(changes: GateChanges, approve: Approve) -> GateChanges:
+def _with_approval(changes: GateChanges, hooks: RunHooks) -> GateChanges:
     """The changes with who approved of them, where they would block."""
     if changes.approved or not (changes.found and changes.block):
         return changes
-    approval = approve()
+    approval = hooks.find_approval()
     return replace(changes, approved=approval.by, refused=approval.why)
 
 
-def _delivered(
-    where: Mapping[str, Place], decision: Decision, names: Iterable[str], links: Links, seal: Hide
+def _deliver(
+    where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Hide
 ) -> Delivered:
-    reports = check_outputs(where)
+    reports, links = check_outputs(where), hooks.links
     try:
-        failures = write(reports, where, decision, links, seal)
+        failures = write_reports(reports, where, decision, links, seal)
     except KeyboardInterrupt:  # all is asked, and the next signal ends the process at once
-        failures = write(reports, where, decision, links, seal)
+        failures = write_reports(reports, where, decision, links, seal)
     if not any(report.name == "html" for path, report in reports.items() if path not in failures):
         links = replace(links, page="")
-    return Delivered(
-        decision,
-        tuple(render(name, decision, links, seal) for name in names),
-        failures,
-        seal,
-        frozenset(where),
-    )
+    documents = tuple(render(name, decision, links, seal) for name in hooks.reports)
+    return Delivered(decision, documents, failures, seal, frozenset(where))

@@ -14,6 +14,7 @@ from gradegate.errors import ConfigError
 from gradegate.files.git import repository_of
 from gradegate.files.paths import holds_credentials
 from gradegate.security.environment import Environment
+from gradegate.security.event import Event
 
 DOCS = "docs/exec.md"
 # What starts programs and finds libraries; keys are never among it.
@@ -47,16 +48,16 @@ _FILES = tuple(f"GITHUB_{name}" for name in "ENV OUTPUT PATH STATE STEP_SUMMARY 
 _FOLDERS = ("HOME", "RUNNER_TEMP")
 
 
-def may_run(settings: Settings) -> Leave:
+def exec_policy(settings: Settings, environment: Environment, event: Event) -> Leave:
     """What the settings allow. Raises ConfigError where the event does not."""
     if not settings.allow_exec:
         return NO_LEAVE
-    if why := objection(settings.environment):
+    if why := objection(environment, event):
         what = f"`allow-exec` is not allowed {why}"
         raise ConfigError.at(
             what, None, f"leave it out there, and grade answers made elsewhere ({DOCS})"
         )
-    environ = settings.environ
+    environ = environment.variables
     cwd = settings.cwd.absolute()
     kept = {
         name: text
@@ -73,22 +74,21 @@ def may_run(settings: Settings) -> Leave:
         seconds=settings.timeout or TIMEOUT,
         calls=settings.max_concurrency or 1,
         cwd=cwd,
-        root=Path(settings.environment.workspace or repository_of(cwd) or cwd).absolute(),
+        root=Path(environment.workspace or repository_of(cwd) or cwd).absolute(),
         runners=tuple(environ[name] for name in (*_FILES, *_FOLDERS) if environ.get(name)),
     )
 
 
-def objection(environment: Environment) -> str:
+def objection(environment: Environment, event: Event) -> str:
     """Why code of the repository may not run at this event; an empty string where it may. Off GitHub there is no event."""
     if environment.vouched_only:
         return (
             f"at {environment.event_shown}, which strangers can start with access to your secrets"
         )
     if environment.event.startswith("pull_request"):
-        fork = environment.is_fork
-        if fork is None:
+        if event.number is None:
             return "for a pull request of unknown origin (the event file does not name it)"
-        if fork:
+        if event.is_fork:
             return "for a pull request from a fork: its code is untrusted"
     return ""
 

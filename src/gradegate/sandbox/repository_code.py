@@ -16,11 +16,10 @@ from typing import Any
 from msgspec import Struct, field
 
 from gradegate.core.provider_spec import NOWHERE
-from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.git import files_checked_out
 from gradegate.files.workspace import Workspace
-from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Seclusion, may_run
+from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Seclusion
 from gradegate.sandbox.program import TYPED, File, Program, is_javascript, is_python, read, split
 from gradegate.sandbox.rights import hide
 from gradegate.sandbox.workers import Died, Post, Worker
@@ -185,10 +184,9 @@ _ISOLATED = ("-I", "-S", "-B", "-u", "-X", "utf8")
 _DESK = _Desk()
 
 
-def begin(settings: Settings | Leave) -> None:
-    """A new run with what the settings allow; processes of another run are ended. Raises ConfigError where the event allows none."""
+def begin(leave: Leave) -> None:
+    """A new run with what the policy allows; processes of another run are ended."""
     global _DESK  # noqa: PLW0603 - as the module says
-    leave = settings if isinstance(settings, Leave) else may_run(settings)
     _DESK.end()
     _DESK = _Desk(leave)
     if leave.granted:

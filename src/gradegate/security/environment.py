@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gradegate.errors import ConfigError, Mistake
 from gradegate.security.secrets import is_runners
@@ -16,12 +14,13 @@ from gradegate.structs import replace
 # What any text of a config may show: it is public on the page of the run.
 PLAIN = frozenset({"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"})
 
+# In place of a key that is missing, in a plan that nobody runs without it. No request with it leaves (`http/guard`).
+STAND_IN = "no-key-is-here"
 # As what a provider sends a value: its credential, a header, the name of its model, anything else.
 FIELD = "field"
 HEADER = "header"
 MODEL = "model"
 TEXT = "text"
-LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 # Started by somebody who may write or by the clock, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
 # branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.
 OWN = ("push", "workflow_dispatch", "schedule")
@@ -70,7 +69,8 @@ class Environment:
     """The variables of the process, under the literals that a config's own ``env`` lays over them.
 
     ``drawn`` says of a literal that is a template which variables it shows. ``open_`` are the names that the workflow
-    allows everywhere in a config. ``uses`` gathers what a provider reads of such literals.
+    allows everywhere in a config. ``uses`` gathers what a provider reads of such literals. ``missing`` are variables that are not
+    set, in whose place the stand-in is read.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -78,6 +78,7 @@ class Environment:
     literals: Mapping[str, str] = field(default_factory=dict, repr=False)
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
     uses: set[Use] | None = field(default=None, compare=False)
+    missing: frozenset[str] = frozenset()
 
     @property
     def on_github(self) -> bool:
@@ -114,49 +115,6 @@ class Environment:
         """Whether the event allows files of its commit alone. Off GitHub there is no event, and everything is free."""
         return (bool(self.event) or self.on_github) and self.event not in FREE
 
-    @property
-    def is_default_branch(self) -> bool:
-        """Whether the event is a push to the default branch, its schedule, or started there by hand."""
-        name = self.default_branch
-        return (
-            self.event in OWN
-            and name != ""
-            and self.variables.get("GITHUB_REF", "") == f"refs/heads/{name}"
-        )
-
-    @property
-    def default_branch(self) -> str:
-        """The name of the repository's default branch; empty where the event does not say it."""
-        if self.event == "schedule":  # runs there alone, and has no repository in its payload
-            return self.variables.get("GITHUB_REF", "").removeprefix("refs/heads/")
-        try:
-            name = self._payload()["repository"]["default_branch"]
-        except (OSError, ValueError, RecursionError, LookupError, TypeError):
-            return ""
-        return name if isinstance(name, str) else ""
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether later runs believe what this one keeps: it is the default branch's own, or on somebody's own machine."""
-        return not self.on_github or self.is_default_branch
-
-    @property
-    def is_fork(self) -> bool | None:
-        """Whether the event's pull request comes from another repository; None where the event does not say."""
-        try:
-            pull = self._payload()["pull_request"]
-            base = pull["base"]["repo"]["full_name"]
-            head = (pull["head"]["repo"] or {}).get("full_name")
-        except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
-            return None
-        if not isinstance(base, str) or not isinstance(head, str | None):
-            return None
-        return head is None or head.lower() != base.lower()  # a fork that was deleted has none
-
-    def _payload(self) -> Any:
-        with Path(self.variables.get("GITHUB_EVENT_PATH", "")).open("rb") as file:
-            return json.loads(file.read(LARGEST))
-
     def over(
         self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None
     ) -> Environment:
@@ -180,7 +138,7 @@ class Environment:
         if name in self.literals:
             return self.literals[name]
         # What is pasted often ends in a line break, which no header may hold.
-        return "" if is_runners(name) else self.variables.get(name, "").strip()
+        return "" if is_runners(name) else self.workflow(name).strip()
 
     def address(self, *names: str) -> str:
         """The first of these that is set: an address, or what else a provider takes beside a key."""
@@ -191,13 +149,14 @@ class Environment:
 
         For what signs in to vendors and is sent to them alone: no text of a config is given it.
         """
-        return self.variables.get(name, "")
+        return STAND_IN if name in self.missing else self.variables.get(name, "")
 
     def sources(self, name: str) -> frozenset[str]:
         """The variables that reading a name gives away: itself, unless it is plain, open, or written in the config."""
         if name in self.literals:
             return self.drawn.get(name, frozenset())
-        held = name in self.variables and name not in PLAIN and name not in self.open_
+        is_there = name in self.variables or name in self.missing
+        held = is_there and name not in PLAIN and name not in self.open_
         return frozenset({name}) if held else frozenset()
 
     def is_closed(self, name: str) -> bool:

@@ -8,8 +8,10 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from gradegate.security.environment import LARGEST
+from gradegate.security.environment import OWN
+from gradegate.structs import replace
 
+LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
 # Where a run that Dependabot started gets no secrets but its own:
 # https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions
 _WITHHELD = frozenset(
@@ -55,6 +57,8 @@ class Event:
     # When GitHub last changed the pull request before the event: never before its head
     updated: datetime | None = None
     stage: Stage | None = None
+    ref: str = ""  # that the workflow runs at: "refs/heads/main"
+    default_branch: str = ""  # of the repository
     problem: str = ""  # why the event file could not be read
 
     @property
@@ -63,6 +67,12 @@ class Event:
         return (
             self.number is not None and self.head_repository.lower() != self.base_repository.lower()
         )
+
+    @property
+    def is_default_branch(self) -> bool:
+        """Whether it is a push to the default branch, its schedule, or started there by hand."""
+        is_there = self.default_branch != "" and self.ref == f"refs/heads/{self.default_branch}"
+        return self.name in OWN and is_there
 
     @property
     def outsider(self) -> str:
@@ -76,6 +86,10 @@ class Event:
 
 class _Repository(BaseModel):
     full_name: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+
+
+class _Home(BaseModel):
+    default_branch: str = ""
 
 
 class _Side(BaseModel):
@@ -116,6 +130,7 @@ class _Run(BaseModel):
 
 
 class _Payload(BaseModel):
+    repository: _Home = _Home()
     workflow_run: _Run | None = None
     action: str | None = None
     label: _Label | None = None
@@ -128,21 +143,26 @@ class _Payload(BaseModel):
 
 def read_event(environ: Mapping[str, str]) -> Event:
     """The event that the runner describes; a file that cannot be read becomes ``problem`` and never an exception."""
-    name = environ.get("GITHUB_EVENT_NAME", "")
-    sha = environ.get("GITHUB_SHA", "")
-    repository = environ.get("GITHUB_REPOSITORY", "")
-    actor = environ.get("GITHUB_ACTOR", "")
     payload, problem = _payload(environ.get("GITHUB_EVENT_PATH", ""))
+    ref, default_branch = environ.get("GITHUB_REF", ""), payload.repository.default_branch
+    event = Event(
+        name=environ.get("GITHUB_EVENT_NAME", ""),
+        repository=environ.get("GITHUB_REPOSITORY", ""),
+        head_sha=environ.get("GITHUB_SHA", ""),
+        actor=environ.get("GITHUB_ACTOR", ""),
+        ref=ref,
+        default_branch=default_branch,
+    )
+    if event.name == "schedule":  # runs at the default branch, and its payload names no repository
+        event = replace(event, default_branch=ref.removeprefix("refs/heads/"))
     if pull := payload.pull_request:
-        return Event(
-            name,
-            repository,
+        return replace(
+            event,
             number=pull.number,
             head_sha=pull.head.sha,
             base_sha=pull.base.sha,
             head_repository=pull.head.repo.full_name if pull.head.repo else "",
-            base_repository=pull.base.repo.full_name if pull.base.repo else repository,
-            actor=actor,
+            base_repository=pull.base.repo.full_name if pull.base.repo else event.repository,
             action=payload.action or "",
             label=payload.label.name if payload.label else "",
             author=pull.user or Person(),
@@ -150,24 +170,18 @@ def read_event(environ: Mapping[str, str]) -> Event:
             updated=pull.updated_at,
         )
     if group := payload.merge_group:
-        return Event(
-            name, repository, head_sha=group.head_sha, base_sha=group.base_sha, actor=actor
-        )
+        return replace(event, head_sha=group.head_sha, base_sha=group.base_sha)
     if run := payload.workflow_run:
-        owner = run.head_repository.owner.login if run.head_repository else None
-        stage = (
-            Stage(run.event, run.head_sha, run.head_branch, owner)
-            if run.head_branch and owner is not None
-            else None
-        )
-        return Event(name, repository, head_sha=sha, actor=actor, stage=stage)
-    before = (payload.before or "").strip("0") and payload.before  # all zeros: the branch is new
-    return Event(
-        name,
-        repository,
-        head_sha=payload.after or sha,
-        base_sha=before or "",
-        actor=actor,
+        stage = None
+        if run.head_branch and run.head_repository:
+            owner = run.head_repository.owner.login
+            stage = Stage(run.event, run.head_sha, run.head_branch, owner)
+        return replace(event, stage=stage)
+    before = payload.before or ""
+    return replace(
+        event,
+        head_sha=payload.after or event.head_sha,
+        base_sha=before if before.strip("0") else "",  # all zeros: the branch is new
         problem=problem,
     )
 

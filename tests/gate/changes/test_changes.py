@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradegate.cli import main as cli
+from gradegate.config.context import build_context
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.gate.decision import GUARD
@@ -333,10 +334,10 @@ def test_a_gate_that_the_base_commit_has_is_never_new(gate, tmp_path, spoil, con
     if spoil == "not readable":
         (base / CONFIG).write_text("tests: [")
     write(tmp_path, {CONFIG: ONE})
-    settings = Settings(configs=configs, base_checkout=str(base), cwd=tmp_path, environ=ENVIRON)
+    context = build_context(Settings(configs=configs, base_checkout=str(base), cwd=tmp_path), ENVIRON)
     if spoil == "a dangling link" and configs != (CONFIG,):
         return  # a pattern and the search of a folder pass over links that lead nowhere, here and there
-    assert [change.kind.value for change in prepare(settings).changes.found] == ["weaker"]
+    assert [change.kind.value for change in prepare(context).changes.found] == ["weaker"]
 
 
 def test_a_gate_that_was_renamed_is_compared_with_its_former_self(gate, tmp_path):

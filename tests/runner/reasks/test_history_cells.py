@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 import yaml
 
+from gradegate.config.context import Context
 from gradegate.core.conversation import Reply
 from gradegate.core.settings import Settings
 from gradegate.core.usage import Usage
@@ -97,8 +98,8 @@ CELLS = {
 def test_the_cells(cell, tmp_path):
     runs, broken, blocked, undecided, calls = CELLS[cell]
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(suite({"id": "openai:chat:fake", "config": {"apiKey": "k"}}, CASES)))
-    settings = Settings(configs=("c.yaml",), cwd=tmp_path)
-    prepared = prepare(settings)
+    context = Context(Settings(configs=("c.yaml",), cwd=tmp_path))
+    prepared = prepare(context)
     ends, asked = {seed: Counter() for seed in SEEDS}, 0
     for seed in SEEDS:
         draw = random.Random(seed)
@@ -109,7 +110,7 @@ def test_the_cells(cell, tmp_path):
             plan = replace(judged(prepared.plan, judge), history=History("h"))
             known = Histories(plan)
             records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.of((n, 0)).values()}
-            found = Run(replace(plan, history=History("h", records)), build_client(settings, ())).result()
+            found = Run(replace(plan, history=History("h", records)), build_client((), context)).result()
             ends[seed][decide(found, plan.policies).outcome.value] += 1
             asked += found.grader_usage.calls
     every, suites = sum(ends.values(), Counter()), SUITES * len(SEEDS)

@@ -5,6 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.planning.groups import groups, owners
 from gradegate.runner.answers import chains
@@ -20,7 +21,7 @@ def many_jobs(tmp_path_factory):
     config = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": tests}
     text = yaml.safe_dump({**config, "defaultTest": {"assert": [{"type": "contains", "value": "1"}]}})
     (folder / "c.yaml").write_text(text)
-    return prepare(Settings(configs=("c.yaml",), cwd=folder)).plan.jobs
+    return prepare(Context(Settings(configs=("c.yaml",), cwd=folder))).plan.jobs
 
 
 @given(count=st.integers(0, 40), of=st.integers(1, 50))

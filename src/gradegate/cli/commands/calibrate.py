@@ -23,9 +23,10 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.runner.calibration import calibrate as calibration
     from gradegate.runner.progress import progress
 
-    settings = flags.settings(args, here())
+    context = flags.context_of(args, here())
+    settings = context.settings
     found, text, failures = calibration.calibrate(
-        settings, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci)
+        context, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci)
     )
     sys.stdout.writelines(text)
     for failure in failures.values():

@@ -6,7 +6,6 @@ import sys
 from gradegate.cli import parser as flags
 from gradegate.cli.output import here
 from gradegate.gate.exit_codes import PASS
-from gradegate.structs import replace
 
 ABOUT = "write the requests for answers that are made elsewhere; makes no call"
 
@@ -26,11 +25,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from gradegate.runner.calibration.calibrate import cases
 
-    # The arguments of the run are taken as they are: what compares is of no concern here.
-    sys.stdout.writelines(
-        cases(
-            replace(flags.settings(args, here()), base_checkout=""),
-            "" if args.lines == "-" else args.lines,
-        )
-    )
+    lines = cases(flags.context_of(args, here()), "" if args.lines == "-" else args.lines)
+    sys.stdout.writelines(lines)
     return PASS

@@ -11,11 +11,10 @@ add = partial(flags.add, command="merge")
 
 
 def run(args: argparse.Namespace) -> int:
-    from gradegate.reports.delivery.report import Links
     from gradegate.runner.progress import progress
-    from gradegate.runner.session import deliver
-    from gradegate.runner.shards.merge import merged
+    from gradegate.runner.session import RunHooks, run_gate
 
-    settings = flags.settings(args, here())
-    bar = partial(progress, in_ci=True, quiet=settings.quiet)
-    return delivered(deliver(settings, (), Links(), bar, ask=merged), settings)
+    context = flags.context_of(args, here())
+    settings = context.settings
+    hooks = RunHooks(partial(progress, in_ci=True, quiet=settings.quiet))
+    return delivered(run_gate(context, hooks), settings)

@@ -17,6 +17,7 @@ from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.cli.init.choices import ACTION
 from gradegate.cli.init.wizard import (
     USES,
+    PlannedRun,
     Steps,
     each_step,
     mapping_at,
@@ -39,7 +40,7 @@ from gradegate.gate.exit_codes import PASS
 from gradegate.github.action import TARGET
 from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_in_config, moved
 from gradegate.planning.binding.default_graders import choose_default_graders, pin_of
-from gradegate.runner.prepare import STAND_IN, prepare_without_keys
+from gradegate.security.environment import STAND_IN
 from gradegate.structs import JsonObject, names, replace
 
 IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
@@ -116,7 +117,7 @@ class Migration(Struct):
     grader: str = ""
     files: dict[Path, Edits] = {}
     left: list[Mistake] = []
-    _runs: list[tuple[Settings, Origin]] = []  # what steps and people run, planned at the end
+    _runs: list[tuple[PlannedRun, Origin]] = []  # what steps and people run, planned at the end
     _graders: dict[Path, Mapping[str, str]] = {}  # by config, what a step that runs it says
     _gates: dict[Path, dict[Gate | None, Origin]] = {}  # what the steps that run a config want
 
@@ -204,8 +205,8 @@ class Migration(Struct):
         paths = _configs(run) if run else set()
         for path in paths:
             self._gates.setdefault(path, {}).setdefault(wanted, origin)
-            if run and run.graders:
-                self._graders[path] = run.graders
+            if run and run.settings.graders:
+                self._graders[path] = run.settings.graders
         if not change:
             return
         if run:
@@ -246,12 +247,9 @@ class Migration(Struct):
         place = path.resolve()
         if any(place in _configs(run) for run, _ in self._runs):
             return
-        run = Settings(
-            configs=(str(path),),
-            cwd=path.parent,
-            graders=self._graders.get(place, {}),
-            environ={**os.environ, **runner(self.root)},
-        )
+        graders = self._graders.get(place, {})
+        settings = Settings(configs=(str(path),), cwd=path.parent, graders=graders)
+        run = PlannedRun(settings, {**os.environ, **runner(self.root)})
         self._runs.append((run, Origin(Workspace(self.root).name(path))))
 
     def finish(self) -> str:
@@ -262,34 +260,34 @@ class Migration(Struct):
             self._write_gate(path)
         for run, origin in self._runs:
             for path in _configs(run):
-                self._write_grader(path, replace(run, configs=(str(path),)), origin)
+                self._write_grader(path, _with(run, configs=(str(path),)), origin)
         keys = set[str]()
         unplanned = False
         for run, origin in self._runs:
             try:
-                prepared, missing = prepare_without_keys(self._with_changes(run))
+                plan = self._with_changes(run).prepare().plan
             except ConfigError as e:
                 self._tell_mistakes(e.mistakes, origin)
                 unplanned = True
                 continue
-            keys.update(use.name for use in prepared.plan.keys)
-            if run.inputs:  # of a step, which has to pass the keys on
-                self._tell_mistakes(unpassed_keys(missing), origin)
+            keys.update(use.name for use in plan.keys)
+            if run.settings.inputs:  # of a step, which has to pass the keys on
+                self._tell_mistakes(unpassed_keys(plan.missing_keys), origin)
         if unplanned:
             return "`gradegate validate` finds mistakes, which are listed above"
         absent = sorted(name for name in keys if not os.environ.get(name))
         once = f" once you set {' and '.join(absent)}" if absent else ""
         return f"`gradegate validate` passes{once}" if self._runs else ""
 
-    def _with_changes(self, run: Settings) -> Settings:
+    def _with_changes(self, run: PlannedRun) -> PlannedRun:
         """The run with its configs as they are going to be."""
         texts = {}
         for path, edits in self.files.items():
             with suppress(ConfigError):  # which is told when the files are shown
                 texts[path] = edits.result().encode()
-        return replace(run, instead=texts)
+        return _with(run, instead=texts)
 
-    def _write_grader(self, path: Path, run: Settings, origin: Origin) -> None:
+    def _write_grader(self, path: Path, run: PlannedRun, origin: Origin) -> None:
         """Name the grader in a config that names none, so that every run of it has the same."""
         grader, default = self._grader(run)
         edits = self._config(path)
@@ -314,22 +312,22 @@ class Migration(Struct):
         else:
             edits.change([], put={"defaultTest": {"options": new}})
 
-    def _grader(self, run: Settings) -> tuple[str, str]:
+    def _grader(self, run: PlannedRun) -> tuple[str, str]:
         """The grader to name, and how to pin the default; empty texts if the run needs neither.
 
         The grader is that of ``--grader``, else the default of a vendor for which the run has a key.
         """
-        if run.graders:
+        if run.settings.graders:
             return "", ""
         run = self._with_changes(run)
         try:
-            plan = prepare_without_keys(run)[0].plan
+            plan = run.prepare().plan
         except ConfigError as e:
             if not self.grader:
                 return "", ""
             mistakes: list[Mistake] = []
             with gather_mistakes(mistakes):
-                prepare_without_keys(replace(run, graders={"*": self.grader}))
+                _with(run, graders={"*": self.grader}).prepare()
             mends = len(mistakes) < len(e.mistakes)
             return self.grader if mends else "", ""
         default = next(filter(None, (pin_of(model.chosen) for model in plan.models)), "")
@@ -412,10 +410,14 @@ def _assertions(
         yield from _assertions(item, (*place, key))
 
 
-def _configs(run: Settings) -> set[Path]:
+def _configs(run: PlannedRun) -> set[Path]:
     with suppress(ConfigError):  # which the plan says
-        return {path.resolve() for path in config_paths(run)}
+        return {path.resolve() for path in config_paths(run.settings)}
     return set()
+
+
+def _with(run: PlannedRun, **options: Any) -> PlannedRun:
+    return replace(run, settings=replace(run.settings, **options))
 
 
 def add(parser: argparse.ArgumentParser) -> None:

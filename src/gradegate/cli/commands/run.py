@@ -15,6 +15,7 @@ from gradegate.gate.exit_codes import PASS
 from gradegate.structs import replace
 
 if TYPE_CHECKING:
+    from gradegate.config.context import Context
     from gradegate.core.settings import Settings
     from gradegate.runner.session import Delivered
 
@@ -24,23 +25,23 @@ add = partial(flags.add, command="run")
 
 
 def run(args: argparse.Namespace) -> int:
-    from gradegate.reports.delivery.report import Links
     from gradegate.runner.progress import progress
-    from gradegate.runner.session import deliver
+    from gradegate.runner.session import RunHooks, run_gate
 
-    settings = flags.settings(args, here())
+    context = flags.context_of(args, here())
+    settings = context.settings
     if settings.failed:
-        again = only_failed(settings)
+        again = only_failed(context)
         if again is None:
             say("every case passed, so there is nothing to ask again")
             return PASS
-        settings = again
+        context = replace(context, settings=again)
     bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
     if settings.shard:
         from gradegate.runner.shards.shard import run_shard
 
-        return report_shard(run_shard(settings, bar))
-    outcome = deliver(settings, (), Links(), bar)
+        return report_shard(run_shard(context, RunHooks(bar)))
+    outcome = run_gate(context, RunHooks(bar))
     if not settings.in_ci and outcome.decision.run.rows:
         _keep(outcome)
     return delivered(outcome, settings)
@@ -70,7 +71,7 @@ def _keep(outcome: Delivered) -> None:
         complain(failure)
 
 
-def only_failed(settings: Settings) -> Settings | None:
+def only_failed(context: Context) -> Settings | None:
     """The settings of a run that asks again what did not pass in the file of ``--failed``; None where all did. Raises ConfigError.
 
     Options come from no file, since anybody may have written it. The configs may: only those of the workspace are read.
@@ -82,6 +83,7 @@ def only_failed(settings: Settings) -> Settings | None:
     from gradegate.results.results_file import reread_file
     from gradegate.results.rows import not_passed
 
+    settings = context.settings
     file, named = earlier(settings.failed), Origin(settings.failed)
     before = reread_file(file)[0].run
     failed = [before.rows[place] for place in not_passed(before.rows)]
@@ -96,10 +98,10 @@ def only_failed(settings: Settings) -> Settings | None:
         what = f"{' and '.join(narrowed)} would ask only a part of what failed"
         cure = "leave it out: --failed asks every case that did not pass, and no other"
         raise ConfigError.at(what, None, cure)
-    if tuple(options(settings)) != before.made.options:
+    if tuple(options(context)) != before.made.options:
         what = "the earlier run had other options"
         raise ConfigError.at(what, named, "give the options of that run")
-    root = Workspace.around(here() / "x", here(), settings.environment).root
+    root = Workspace.around(here() / "x", here(), context.environment).root
     configs = [root / suite for suite in dict.fromkeys(row.suite for row in failed)]
     if strange := [path for path in configs if not path.resolve().is_relative_to(root)]:
         what = f"the config `{strange[0]}` is outside of the workspace"

@@ -22,12 +22,10 @@ def run(args: argparse.Namespace) -> int:
     """Give the exit code. What to look at comes first, and the summary last."""
     from gradegate.reports.format.escape import harmless
     from gradegate.reports.view.wording import inventory
-    from gradegate.runner.prepare import prepare, prepare_without_keys
+    from gradegate.runner.prepare import prepare
+    from gradegate.structs import replace
 
-    settings = flags.settings(args, here())
-    prepared, absent = (
-        prepare_without_keys(settings) if args.without_keys else (prepare(settings), ())
-    )
+    prepared = prepare(replace(flags.context_of(args, here()), keyless=args.without_keys))
     plan = prepared.shown_plan
     lines = [
         f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"
@@ -39,9 +37,9 @@ def run(args: argparse.Namespace) -> int:
     ]
     lines += [model.chosen for model in plan.models if model.chosen]
     lines += (
-        inventory(plan.keys, prepared.secrets.names)
-        if not absent
-        else [f"a run needs {', '.join(sorted(absent))}"]
+        [f"a run needs {', '.join(sorted(plan.missing_keys))}"]
+        if plan.missing_keys
+        else inventory(plan.keys, prepared.secrets.names)
     )
     for line in lines:
         print(harmless(line))

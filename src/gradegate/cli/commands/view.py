@@ -32,7 +32,12 @@ def run(args: argparse.Namespace) -> int:
     import webbrowser
 
     from gradegate.files.plain_files import regular
-    from gradegate.reports.delivery.deliver import check_inputs, check_outputs, places, write
+    from gradegate.reports.delivery.deliver import (
+        check_inputs,
+        check_outputs,
+        places,
+        write_reports,
+    )
     from gradegate.reports.delivery.report import Links
     from gradegate.results.results_file import reread_file
     from gradegate.security.environment import Environment
@@ -55,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         if _OURS not in file.read(_HEAD).partition(b"<body")[0]:
             what = f"`{page}` exists already and is not a page of gradegate"
             raise ConfigError.at(what, None, "move it away, or name another with -o")
-    if failures := write(
+    if failures := write_reports(
         check_outputs([output]), where, decision, Links.of(links), sealing(os.environ)
     ):
         raise ConfigError.at(failures[output], None, "name another file with -o")

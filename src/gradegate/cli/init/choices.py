@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,9 +14,7 @@ from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.binding.models import Binder
 from gradegate.providers.api import options
-from gradegate.providers.api.provider import PROVIDERS, Provider, split_id
-from gradegate.runner.prepare import with_stand_ins
-from gradegate.security.environment import Environment
+from gradegate.providers.api.provider import PROVIDERS, split_id
 from gradegate.structs import FrozenStruct, replace
 
 TEMPLATES = {
@@ -236,9 +234,6 @@ def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
     )
     here, client = Path(), Client(environ={})
 
-    def bind(keys: Mapping[str, str]) -> Provider:
-        suite = Suite(option, env=Environment(keys))
-        return Binder(suite, Workspace(here), here, client, {}).provider(spec)
-
-    _, missing = with_stand_ins(bind)
-    return tuple(sorted(missing))
+    binder = Binder(Suite(option), Workspace(here), here, client, {})
+    binder.provider(spec)
+    return tuple(sorted({mistake.missing for mistake in binder.missing}))

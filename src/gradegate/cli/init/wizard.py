@@ -27,6 +27,7 @@ from gradegate.cli.init.choices import (
     is_address,
     variables_of,
 )
+from gradegate.config.context import build_context
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.numbers import many
 from gradegate.core.options import worded
@@ -42,10 +43,11 @@ from gradegate.planning.checks.rules import without_baseline
 from gradegate.planning.plan import grading_models
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
-from gradegate.runner.prepare import STAND_IN, prepare, prepare_without_keys
-from gradegate.runner.run import Run
+from gradegate.runner.prepare import Prepared, prepare
+from gradegate.runner.run import run_plan
+from gradegate.security.environment import STAND_IN
 from gradegate.security.hosts import host_at, is_inside
-from gradegate.structs import FrozenStruct, JsonObject, replace
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
 # --- what workflows do: which jobs run gradegate, whether they block, what forks get ---------------------------------
 
@@ -127,7 +129,7 @@ def _describe_step(
         facts.append(("configs", text))
         return facts, problems
     try:
-        prepared, missing = prepare_without_keys(run)
+        prepared = run.prepare()
     except ConfigError as e:
         if action.run.allow_exec:  # on the runner the code has leave, and here it has none
             text = f"not known here, because no code runs: {e.mistakes[0].what}"
@@ -159,7 +161,7 @@ def _describe_step(
     if "pull_request" in events:
         forks = _describe_forks(action, bool(prepared.plan.keys))
     facts += [("blocks", blocks), ("forks", forks)]
-    return facts, [*problems, *map(str, unpassed_keys(missing))]
+    return facts, [*problems, *map(str, unpassed_keys(prepared.plan.missing_keys))]
 
 
 def _describe_forks(action: ActionSettings, needs_keys: bool) -> str:
@@ -232,9 +234,20 @@ def _checks_out(step: JsonObject) -> bool:
     )
 
 
+class PlannedRun(FrozenStruct):
+    """A run as a workflow starts it, planned where somebody else is."""
+
+    settings: Settings
+    environ: NamedTexts
+
+    def prepare(self) -> Prepared:
+        """The plan, whether its keys are here or not. Raises ConfigError."""
+        return prepare(replace(build_context(self.settings, self.environ), keyless=True))
+
+
 def step_settings(
     root: Path, workflow: Any, job: Any, step: Any
-) -> tuple[ActionSettings, Settings | None]:
+) -> tuple[ActionSettings, PlannedRun | None]:
     """What a step of a workflow gives to the Action, and what of that is planned here: None where only the run names its configs."""
     env = {**_texts(workflow.get("env")), **_texts(job.get("env")), **_texts(step.get("env"))}
     inputs = _texts(step.get("with"))
@@ -242,12 +255,14 @@ def step_settings(
     environ = {name: STAND_IN if _OPEN in text else text for name, text in env.items()}
     given = {name: "" if _OPEN in text else text for name, text in inputs.items() if text}
     environ |= {f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()}
-    action = from_inputs(environ | runner(root), root)
+    environ |= runner(root)
+    action = from_inputs(environ, root)
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
         return action, None
     run = replace(action.run, base_checkout="", baseline="", shard=None, merge="", allow_exec=False)
-    # Answers of another job are not there yet; whoever gives them, no target is asked.
-    return action, replace(run, answers=(), providers=("echo",)) if run.answers else run
+    if run.answers:  # of another job are not there yet; whoever gives them, no target is asked
+        run = replace(run, answers=(), providers=("echo",))
+    return action, PlannedRun(run, environ)
 
 
 def runner(root: Path) -> dict[str, str]:
@@ -439,14 +454,14 @@ def record(
     """The files with the recorded replies, and a line for each model. Raises ConfigError, and ProviderError where a call fails."""
     with TemporaryDirectory() as below:  # so that nothing is left behind where a call fails
         create({Place(Path(below), place.parts): text for place, text in made.items()})
-        prepared = prepare(Settings(cwd=Path(below, *folder), environ=os.environ))
+        prepared = prepare(build_context(Settings(cwd=Path(below, *folder)), os.environ))
         job = prepared.plan.jobs[0]
         # The target may be a grader, too, and is recorded apart.
         job = replace(job, target=copy(job.target))
         graders = {id(model): model for model in grading_models(job)}
         answered, *graded = map(_listen, (job.target, *graders.values()))
         plan = replace(prepared.plan, jobs=(job,), policies=(), powers=())
-        (row,) = Run(plan, prepared.client).result().rows
+        (row,) = run_plan(plan, prepared.client).rows
     failures = [grade for grade in row.grades if grade.has_error]
     if row.output is None or failures:
         setup = any(grade.setup for grade in failures)
@@ -532,9 +547,9 @@ def begin(cwd: Path, choices: Choices, given: Container[str], ask: Ask | None) -
         settings = Settings(
             cwd=where.cwd.joinpath(*where.folder), graders=graders([choices.grader])
         )
-        prepared, missing = prepare_without_keys(settings)
-        keys = {"--grader": tuple(sorted(missing))}
-        hosts = {model.host: host_at(f"http://{model.host}") for model in prepared.plan.models}
+        plan = PlannedRun(settings, {}).prepare().plan
+        keys = {"--grader": tuple(sorted(plan.missing_keys))}
+        hosts = {model.host: host_at(f"http://{model.host}") for model in plan.models}
         local = [f"http://{name}" for name, host in hosts.items() if host and is_inside(host.name)]
     made = files(choices, where, (keys.get("--provider", ()), keys["--grader"]), local)
     cures = {Place(where.cwd, (*where.folder, CONFIG)): _THERE}

@@ -15,7 +15,7 @@ from gradegate.config.reader import Desk
 from gradegate.config.test_files import tests_in
 from gradegate.core.provider_spec import Graders, PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
-from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
+from gradegate.errors import Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.security.environment import Environment
 from gradegate.structs import JsonObject, inherited, replace
@@ -102,13 +102,10 @@ class _Reader:
 
     def _env(self, written: Mapping[str, str]) -> Environment:
         """The environment under the config's own literals."""
-        env = self.desk.source.env
-        try:
-            return env.over(*specs.literals(written, env, self.desk.line("env")))
-        except ConfigError as e:
-            if self.desk.source.asks_graders:  # else no key is there, and none is needed
-                self.desk.mistakes += e.mistakes
-            return env.over(written)
+        env, line = self.desk.source.env, self.desk.line("env")
+        with gather_mistakes(self.desk.mistakes):
+            return env.over(*specs.literals(written, env, line, self.desk.mistakes))
+        return env.over(written)
 
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
         found = []

@@ -58,8 +58,6 @@ def pin_of(description: str) -> str:
 
 def without_any_key(mistake: Mistake, model: str) -> Mistake:
     """What to say if no grader is named and no key is set, in place of a mistake about the default's own key."""
-    if not mistake.missing:
-        return mistake
     keys = [entry["keys"][0] for entry in table("planning.binding", "default_graders.yaml")]
     others = f"{', '.join(keys[1:-1])} or {keys[-1]}"
     return replace(

@@ -37,7 +37,7 @@ from gradegate.providers.api.content import DECLARING, declared
 from gradegate.providers.api.options import PLACEHOLDER
 from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
 from gradegate.security.egress import Egress
-from gradegate.security.environment import Use
+from gradegate.security.environment import STAND_IN, Use
 from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import of_transform
 
@@ -56,6 +56,7 @@ class Binder(FrozenStruct):
     grader_retries: int = 1
     idle: list[Idle] = []  # what assertions and options have that means nothing
     documents: dict[str, Any] = {}  # files that configs of providers name, read once
+    missing: list[Mistake] = []  # of each key that a provider lacks
     bound: dict[int, tuple[ProviderSpec, Provider]] = {}  # by identity: the same for many cases
     chosen: dict[
         tuple[str, int], tuple[ProviderSpec, Provider | None]
@@ -63,13 +64,18 @@ class Binder(FrozenStruct):
     defaults: dict[str, Provider] = {}  # graders by kind, where a config names none
 
     def provider(self, spec: ProviderSpec) -> Provider:
-        """Raises ConfigError for an unknown id, a missing key, a wrong option; an empty one where that was said already."""
+        """The provider, with the stand-in for a key that is ``missing``.
+
+        Raises ConfigError for an unknown id or a wrong option; an empty one where that was said already.
+        """
         if spec is UNREAD or spec.wrong:
             raise ConfigError(*[spec.wrong] if spec.wrong else [])
         if (
             id(spec) not in self.bound
         ):  # beside it is the spec itself, so that no other can have its number
-            self.bound[id(spec)] = spec, self._provider(spec)
+            provider = self._provider(spec)
+            self.missing.extend(replace(it, origin=spec.origin) for it in provider.missing)
+            self.bound[id(spec)] = spec, provider
         return self.bound[id(spec)][1]
 
     def _provider(self, spec: ProviderSpec) -> Provider:
@@ -85,30 +91,50 @@ class Binder(FrozenStruct):
             [spec.id, spec.label, spec.config, spec.transform, around, sorted(spec.reads), where]
         )
         if key not in self.pool:
-            build, name = maker(spec)
-            scripts.check(
-                of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin
-            )
-            provider_options.check(spec, build)
-            opened = []
-            uses: set[Use] = set()
-            env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
-
-            def read(reference: str, origin: Origin) -> bytes:
-                opened.append(self.workspace.read(reference, self.folder, origin))
-                return opened[-1]
-
-            setting = Setting(spec, name, self.client, env, read, uses, self.workspace, self.folder)
-            provider = build(setting)
-            provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
-            provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-            provider.notes = provider_options.notes(spec, build)
-            provider.budget = self.client.budget
-            provider.tools = declared(spec.config)
-            provider.uses = spec.reads | uses if provider.url else frozenset()
-            credentials.check(provider, self.egress)
-            self.pool[key] = provider
+            missing = list(spec.missing)
+            try:
+                self.pool[key] = self._build(spec, missing)
+            except ConfigError:
+                if missing:  # what else is said may be said of the stand-in, which is no address and no number
+                    raise ConfigError(*missing) from None
+                raise
         return self.pool[key]
+
+    def _build(self, spec: ProviderSpec, missing: list[Mistake]) -> Provider:
+        """A provider from its plug-in; the keys that it lacks are added to ``missing``. Raises ConfigError."""
+        build, name = maker(spec)
+        scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
+        provider_options.check(spec, build)
+        opened: list[bytes] = []
+        uses: set[Use] = set()
+
+        def read(reference: str, origin: Origin) -> bytes:
+            opened.append(self.workspace.read(reference, self.folder, origin))
+            return opened[-1]
+
+        env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
+        provider = None
+        while provider is None:
+            opened.clear()
+            setting = Setting(spec, name, self.client, env, read, uses, self.workspace, self.folder)
+            try:
+                provider = build(setting)
+            except ConfigError as e:
+                if not e.missing - env.missing:
+                    raise
+                missing += e.mistakes
+                env = replace(env, missing=env.missing | e.missing)
+        provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
+        provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
+        provider.notes = provider_options.notes(spec, build)
+        provider.budget = self.client.budget
+        provider.tools = declared(spec.config)
+        provider.uses = spec.reads | uses if provider.url else frozenset()
+        provider.missing = tuple(missing)
+        stand_ins = {mistake.missing: STAND_IN for mistake in missing}
+        variables = {**self.egress.variables, **stand_ins}
+        credentials.check(provider, replace(self.egress, variables=variables))
+        return provider
 
     def target(self, spec: ProviderSpec) -> Provider:
         """What answers prompts, or a label where nothing is asked. Raises ConfigError."""
@@ -219,13 +245,11 @@ class Binder(FrozenStruct):
         model = default.models[need]
         # What a config lays over the environment must not choose where the default is asked, nor with which key.
         env = replace(self.suite.env, literals={}, drawn={})
-        binder = replace(self, suite=replace(self.suite, env=env))
-        try:
-            provider = binder.provider(ProviderSpec(model, origin=assertion.origin))
-        except ConfigError as e:
-            if default.key:
-                raise
-            raise ConfigError(*(without_any_key(mistake, model) for mistake in e.mistakes)) from e
+        missing = list[Mistake]()
+        binder = replace(self, suite=replace(self.suite, env=env), missing=missing)
+        provider = binder.provider(ProviderSpec(model, origin=assertion.origin))
+        for mistake in missing:
+            self.missing.append(mistake if default.key else without_any_key(mistake, model))
         names = {name for target in self.suite.configured for name in target.names}
         provider.chosen = describe_default(default, need, names)
         return provider

@@ -8,10 +8,20 @@ from gradegate.config.test_files import instead_of_variable
 from gradegate.core.policy import Note
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import as_share
-from gradegate.errors import Mistake
+from gradegate.errors import Mistake, gather_mistakes
+from gradegate.planning.binding.assertions import check_share
 from gradegate.planning.plan import Job
 
 _TENTH = 0.1
+
+
+def case_thresholds(cases: Iterable[Case]) -> list[Mistake]:
+    """Thresholds of tests that are not shares."""
+    mistakes = list[Mistake]()
+    for case in cases:
+        with gather_mistakes(mistakes):
+            check_share("the test", case.threshold, case.origin)
+    return mistakes
 
 
 def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:

@@ -16,7 +16,7 @@ from gradegate.templating.template import is_template
 _CONSTANTS = {"e": "Math.E", "pi": "Math.PI"}  # of mathjs, and what JavaScript calls them
 
 
-def derived(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
+def derived(suite: Suite, jobs: Sequence[Job], is_read: bool) -> Iterator[Mistake]:
     """Values that JavaScript cannot compute, names that no metric has, and more values than reports show."""
     if not suite.derived:
         return
@@ -27,9 +27,7 @@ def derived(suite: Suite, jobs: Sequence[Job]) -> Iterator[Mistake]:
         except ScriptError as e:
             yield scripts.mistake(e, spec.value, f"the derived metric `{spec.name}`", spec.origin)
             continue
-        if (
-            names is not None and metrics is not None and not suite.mistakes
-        ):  # else not all assertions are read
+        if is_read and names is not None and metrics is not None:  # else assertions may be left out
             yield from _unknown(spec, names, metrics, suite.derived[number:])
         if metrics is not None:
             metrics[spec.name] = None

@@ -85,9 +85,10 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
                     )
 
 
-def blind_target(case: Case, target: Provider) -> Iterator[Mistake]:
+def blind_targets(case: Case, targets: Iterable[Provider]) -> Iterator[Mistake]:
     """The mistake of holding a conversation with images with a target that takes none."""
-    if any(turn.images for turn in case.turns) and not case.recorded and not target.sees:
+    shows = any(turn.images for turn in case.turns) and not case.recorded
+    for target in (target for target in targets if shows and not target.sees):
         what = f"the conversation has images, but the target `{target.name}` does not accept images"
         yield Mistake(what, case.origin, "use a target that accepts images, or leave them out")
 

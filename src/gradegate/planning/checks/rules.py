@@ -106,6 +106,14 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
         yield Note(what, asserted.origin)
 
 
+def reasks(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
+    """Why `reask: answers` makes no difference."""
+    if suite.policy.reask == "answers" and any(job.needs for job in jobs):
+        yield Note(
+            "with `runs`, `reask: answers` works like `reask: grader`: each run is a new answer"
+        )
+
+
 def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     """What to write in place of patterns that match nothing, or why those that match something select nothing."""
     grades: list[tuple[dict[str, Any], GradedAssertion]] = [

@@ -1,6 +1,6 @@
 """Looks the scripts of a suite over before anything is asked, and runs those that make variables."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from uuid import UUID
 
@@ -29,16 +29,20 @@ def mistake(error: ScriptError, code: Code, what: str, origin: Origin) -> Mistak
     return Mistake(f"{what}: {error}", origin, error.cure)
 
 
-def check_case(case: Case) -> None:
-    """Raises ConfigError for the `transform` of a test that cannot be used."""
-    check(of_transform, case.options.transform, "`transform`", case.origin)
+def transforms(cases: Iterable[Case]) -> list[Mistake]:
+    """The `transform` of each test that cannot be used."""
+    mistakes = list[Mistake]()
+    for case in cases:
+        with gather_mistakes(mistakes):
+            check(of_transform, case.options.transform, "`transform`", case.origin)
+    return mistakes
 
 
-def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
-    """The suite with what each ``transformVars`` makes of the variables of its test, and the mistakes of those that fail."""
+def with_made_vars(suite: Suite) -> Suite:
+    """The suite with what each ``transformVars`` makes of the variables of its test; those that fail are among its mistakes."""
     if not any(case.options.transform_vars for case in suite.cases):
-        return suite, []
-    cases, mistakes = [], list[Mistake]()
+        return suite
+    cases, mistakes = [], [*suite.mistakes]
     seen = Ordinals()
     for case in suite.cases:
         with gather_mistakes(mistakes):
@@ -48,7 +52,7 @@ def with_made_vars(suite: Suite) -> tuple[Suite, list[Mistake]]:
                 uuid = UUID(bytes=digest([asked.hex(), seen.next(asked) + 1])[:16], version=4)
                 case = _with_made_vars(case, str(uuid))  # noqa: PLW2901
         cases.append(case)
-    return replace(suite, cases=tuple(cases)), mistakes
+    return replace(suite, cases=tuple(cases), mistakes=tuple(mistakes))
 
 
 def _with_made_vars(case: Case, uuid: str) -> Case:

@@ -170,7 +170,7 @@ class Names(Struct):
             names = environment(texts)[0] if "env" in "".join(texts) else ()
         except TemplateError:
             return
-        for name in sorted(filter(self.env.is_closed, names)):
+        for name in sorted(filter(self._is_closed, names)):
             cure = f"allow it: <--allowed-env {name}>"
             if is_runners(name):
                 cure = "remove it: it is the runner's own"
@@ -180,6 +180,11 @@ class Names(Struct):
                 )
             shows = f"{what} shows the environment's {name}, allowed only in a provider's config"
             self.closed[Mistake(shows, origin, cure)] = None
+
+    def _is_closed(self, name: str) -> bool:
+        """Whether texts may not show a variable: a vendor's key also where nobody set it."""
+        is_own = name in self.env.literals
+        return self.env.is_closed(name) or (not is_own and is_vendors_key(name))
 
     def mistakes(self) -> Iterator[Mistake]:
         """A variable that is not defined in any of the cases in which it is asked for, or is closed."""

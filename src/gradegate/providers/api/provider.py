@@ -70,6 +70,7 @@ class Provider:
     notes: tuple[Note, ...] = ()
     # The functions that it may call, as `toolcalls.declared`; set with the id
     tools: JsonObject | None = None
+    missing: tuple[Mistake, ...] = ()  # the keys that it lacks; set with the id
     # Why a target that is only named has none, where its config names some
     lacking: tuple[Mistake, ...] = ()
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it

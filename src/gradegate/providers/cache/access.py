@@ -8,43 +8,44 @@ from gradegate.errors import ConfigError
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of
 from gradegate.providers.cache.reply_cache import Replies
 from gradegate.providers.cache.seals import SHORTEST_SECRET, VARIABLE, Seals
+from gradegate.security.environment import Environment
 from gradegate.security.secrets import is_runners, sounds_secret
 
 _LEAST = 8  # characters of a secret; what is shorter stands in texts by chance
 
 
-def remembered(settings: Settings) -> Replies | None:
-    """The cache, opened; None where none is asked for."""
+def remembered(settings: Settings, environment: Environment, is_trusted: bool) -> Replies | None:
+    """The cache, opened; None where none is asked for. ``is_trusted``: later runs believe what this one keeps."""
     if not settings.cache:
         return None
     # Whose own links nobody has followed
     folder = Path(os.path.normpath(settings.cwd.resolve() / settings.cache))
-    objection = _objection(
-        folder, settings.environment.workspace, certain=settings.environment.on_github
-    )
+    objection = _objection(folder, environment.workspace, certain=environment.on_github)
     # What only whoever may ask the models of the workflow knows: no text of a config, and nothing that any of them may show.
-    held = {name: value.strip() for name, value in settings.environ.items() if sounds_secret(name)}
+    held = {
+        name: value.strip() for name, value in environment.variables.items() if sounds_secret(name)
+    }
     held = {
         name: value
         for name, value in held.items()
         if not is_runners(name) and name not in settings.allowed_env
     }
     seals = Seals(
-        {name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(settings)
+        {name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(environment)
     )
-    return Replies(folder, settings.environment.is_trusted, seals, objection)
+    return Replies(folder, is_trusted, seals, objection)
 
 
-def check_secret(settings: Settings) -> None:
+def check_secret(environment: Environment) -> None:
     """Raises ConfigError where the secret of the workflow's own could be found by trying."""
-    length = len(_secret(settings))
+    length = len(_secret(environment))
     if 0 < length < SHORTEST_SECRET:
         cure = f"give {SHORTEST_SECRET} or more, as `openssl rand -hex 32` makes them"
         raise ConfigError.at(f"{VARIABLE} has {length} characters", None, cure)
 
 
-def _secret(settings: Settings) -> str:
-    return settings.environ.get(VARIABLE, "").strip()
+def _secret(environment: Environment) -> str:
+    return environment.variables.get(VARIABLE, "").strip()
 
 
 _UNREAD = "it is not used, because the commit that is checked out cannot be read; name a folder outside of it"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gradegate.core.settings import Settings
+from gradegate.config.context import Context
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.documents import Map
@@ -32,15 +32,15 @@ class Recording(FrozenStruct):
     opened: frozenset[Path] = frozenset()
 
 
-def read(settings: Settings) -> Recording:
+def read(context: Context) -> Recording:
     """The answers that the settings name. What is wrong with the files is in ``mistakes``."""
     mistakes: list[Mistake] = []
     digests: dict[str, str] = {}
     opened = {}
     shaped = defaultdict(list)
-    for written in dict.fromkeys(settings.answers):
+    for written in dict.fromkeys(context.settings.answers):
         try:
-            opened.update(_files(written, settings))
+            opened.update(_files(written, context))
         except ConfigError as e:
             mistakes += e.mistakes
     for path, workspace in opened.items():
@@ -63,18 +63,18 @@ def read(settings: Settings) -> Recording:
     return Recording(tuple(answers), digests, tuple(mistakes), frozenset(opened))
 
 
-def _files(written: str, settings: Settings) -> dict[Path, Workspace]:
+def _files(written: str, context: Context) -> dict[Path, Workspace]:
     """The files that a path or pattern names. Raises ConfigError.
 
     What lies below the working directory by its name may not lead out of the workspace by a link: whoever may commit
     files could have put it there.
     """
-    path = Path(os.path.abspath(settings.cwd / written))  # noqa: PTH100  # links stay as they are
-    inside = path.is_relative_to(settings.cwd.absolute())
+    path = Path(os.path.abspath(context.cwd / written))  # noqa: PTH100  # links stay as they are
+    inside = path.is_relative_to(context.cwd.absolute())
     folder = searched(path)
-    around = settings.cwd if inside else folder.parent
+    around = context.cwd if inside else folder.parent
     workspace = Workspace.around(
-        around / "answers", settings.cwd if inside else around, settings.environment
+        around / "answers", context.cwd if inside else around, context.environment
     )
     try:
         found = (

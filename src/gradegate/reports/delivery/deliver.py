@@ -55,7 +55,7 @@ def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
     return _hidden(report.render(decision, links), hide)
 
 
-def write(
+def write_reports(
     reports: Mapping[str, Report],
     places: Mapping[str, Place],
     decision: Decision,
@@ -110,7 +110,7 @@ def places(outputs: Iterable[str], cwd: Path, environment: Environment) -> dict[
     return found
 
 
-def remove_earlier(settings: Settings) -> list[Mistake]:
+def remove_earlier(settings: Settings, environment: Environment) -> list[Mistake]:
     """Remove what has the name of an output: a checkout could have brought it, and a later step would take it for a report.
 
     Gives why an output could not be removed, or is an input.
@@ -118,7 +118,7 @@ def remove_earlier(settings: Settings) -> list[Mistake]:
     mistakes = list[Mistake]()
     for written in settings.outputs:
         with gather_mistakes(mistakes):
-            outputs = places([written], settings.cwd, settings.environment)
+            outputs = places([written], settings.cwd, environment)
             check_inputs(outputs, (), named_inputs(settings))
             try:
                 remove(outputs[written])

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from gradegate.config.context import Context
 from gradegate.config.load import Located
 from gradegate.core.numbers import figure, many, percent, percents, spent
-from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate.calibration import (
     ASKS,
@@ -244,12 +244,13 @@ def _judged(judged: Judged) -> dict[str, Any]:
 
 
 def calibrate(
-    settings: Settings, path: str, asks: int, progress: Progress
+    context: Context, path: str, asks: int, progress: Progress
 ) -> tuple[Calibration, Iterable[str], NamedTexts]:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError.
 
     Gives the figures, the text for people in parts, and why a report file could not be written, by its path.
     """
+    settings = context.settings
     if wrong_outputs := [path for path in settings.outputs if not path.endswith(".json")]:
         what = "no report of a calibration is written as `{}`"
         raise ConfigError(
@@ -263,17 +264,17 @@ def calibrate(
     selected = []
 
     def choose(suites: list[Located]) -> list[Located]:
-        found, wrong = labels.read(path, settings)
+        found, wrong = labels.read(path, context)
         (first, *others), chosen, unfit = labels.select(found, suites, asks)
         selected.extend(chosen)
         suite = replace(first.suite, mistakes=(*first.suite.mistakes, *wrong, *unfit))
         return [replace(first, suite=suite), *others]
 
     session = Session.begin(
-        settings,
+        context,
         [*settings.outputs, kept] if kept else settings.outputs,
-        choose=choose,
-        inputs=[(settings.cwd / path).resolve()],
+        choose,
+        inputs=[(context.cwd / path).resolve()],
     )
     # Without a rule nothing is asked again: each ask is to be held against its label.
     plan = replace(
@@ -289,7 +290,7 @@ def calibrate(
         what = f"a model grades {many(sum(asked), 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
         raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
     prepared = replace(session.prepared, plan=plan)
-    run = session.rows(prepared, progress)
+    run = session.run(prepared, progress)
     judged = []
     for number, it in enumerate(selected):
         origin = conceal(it.label.origin, prepared.hide)
@@ -313,12 +314,14 @@ def exit_code(calibration: Calibration) -> int:
     return MISTAKE if calibration.run.has_setup_error else INCONCLUSIVE
 
 
-def cases(settings: Settings, output: str) -> Iterator[str]:
+def cases(context: Context, output: str) -> Iterator[str]:
     """Every planned call to a target as a JSON line, written to ``output`` or, where that is empty, given.
 
     No key is needed, and nothing is asked. Raises ConfigError.
     """
-    session = Session.begin(replace(settings, listing=True), [output] if output else [])
+    settings = replace(context.settings, listing=True, base_checkout="")
+    context = replace(context, settings=settings, keyless=True)
+    session = Session.begin(context, [output] if output else [])
     hide = session.prepared.hide
     texts = (
         json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})

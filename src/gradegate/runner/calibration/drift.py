@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from gradegate.config.context import Context
 from gradegate.config.load import Located
 from gradegate.core.numbers import many
 from gradegate.core.policy import LabelsFile, Note
-from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files import documents as document
 from gradegate.gate.calibration import Calibration
 from gradegate.http.client import Client
-from gradegate.planning.plan import LabelledJobs, Plan
-from gradegate.planning.planner import plan
+from gradegate.planning.plan import Job, LabelledJobs, Plan
+from gradegate.planning.planner import make_plan
 from gradegate.reports.delivery.report import Document, data_file
 from gradegate.runner.baseline_folder import replaces_baseline
 from gradegate.runner.calibration.labels import Label, Selected, jobs_of, parse, select
@@ -35,12 +35,13 @@ def label_mistakes(suites: Sequence[Located]) -> list[Mistake]:
 
 
 def with_labels(
-    planned: Plan, suites: Sequence[Located], settings: Settings, client: Client, base: Base | None
+    plan: Plan, suites: Sequence[Located], base: Base | None, context: Context, client: Client
 ) -> Plan:
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
     found = []
     shares, notes, wrong = [], list[Note](), list[Mistake]()
     held = {}
+    missing_keys = plan.missing_keys
     if base:
         held = {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
     files = []
@@ -51,16 +52,18 @@ def with_labels(
         # What was left of a removed case is wrong in the file of the base, too.
         excused = {it.what for it in _chosen(file, group)[2]} if base and file else set[str]()
         wrong += [it for it in _chosen(own, group)[2] if it.what not in excused]
-    for file, group in files if not settings.listing else ():
+    for file, group in files if not context.settings.listing else ():
         if file is None:
             notes.append(_NONE)
             continue
         chosen, selected, unfit = _chosen(file, group)
-        made = (
-            plan(chosen, settings, client) if selected and not wrong else replace(planned, jobs=())
-        )
+        jobs: Sequence[Job] = ()
+        if selected and not wrong:
+            made = make_plan(chosen, context, client)
+            missing_keys |= made.missing_keys
+            jobs = jobs_of(made, selected, 1)
         graded = []
-        for it, job in zip(selected, jobs_of(made, selected, 1) if made.jobs else (), strict=False):
+        for it, job in zip(selected, jobs, strict=False):
             if any("text" in bound.models for bound in job.assertions[0].bounds):
                 graded.append((it.label, job))
             else:
@@ -84,8 +87,8 @@ def with_labels(
         raise ConfigError(*wrong)
     labels = None
     if found:
-        labels = LabelledJobs(tuple(found), min(shares), replaces_baseline(settings))
-    return replace(planned, labels=labels, notes=(*planned.notes, *notes))
+        labels = LabelledJobs(tuple(found), min(shares), replaces_baseline(context))
+    return replace(plan, labels=labels, notes=(*plan.notes, *notes), missing_keys=missing_keys)
 
 
 def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:

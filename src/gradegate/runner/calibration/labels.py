@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
 from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.config.context import Context
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.load import Located
 from gradegate.core.assertion import Assertion
-from gradegate.core.settings import Settings
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
@@ -57,10 +57,10 @@ class Label(BaseModel):
         return ConfigError.at(what, self.origin, cure)
 
 
-def read(path: str, settings: Settings) -> tuple[list[Label], list[Mistake]]:
+def read(path: str, context: Context) -> tuple[list[Label], list[Mistake]]:
     """The labels of a file, its path relative to the working directory, and the mistakes in the lines that cannot be read."""
-    file = settings.cwd / path
-    workspace = Workspace.around(file, settings.cwd, settings.environment)
+    file = context.cwd / path
+    workspace = Workspace.around(file, context.cwd, context.environment)
     name = workspace.name(file)
     try:
         return parse(workspace.read(file.name, file.parent, Origin(name)), name)

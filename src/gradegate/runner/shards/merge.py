@@ -7,9 +7,9 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+from gradegate.config.context import Context
 from gradegate.core.numbers import many
 from gradegate.core.policy import Note
-from gradegate.core.settings import Settings
 from gradegate.core.usage import NO_USAGE, BudgetReport, Usage
 from gradegate.errors import ConfigError, Mistake, Trouble
 from gradegate.planning.groups import owners
@@ -20,7 +20,7 @@ from gradegate.runner.conclusion import Account
 from gradegate.runner.prepare import Prepared
 from gradegate.runner.rounds import Asked, Place, Rounds, by_job
 from gradegate.runner.rows import missing_row
-from gradegate.runner.run import EarlierJobs, Run, Watch
+from gradegate.runner.run import EarlierJobs, Watch, run_plan
 from gradegate.runner.shards.part_file import Damaged, Header, Part, name_in, parts_in
 from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
 from gradegate.structs import Struct, replace
@@ -30,17 +30,17 @@ _MOST = 50  # problems that reports list
 _MOST_SPENT = 10**12  # calls, dollars or seconds of one shard
 
 
-def merged(prepared: Prepared, settings: Settings, watch: Watch) -> RunResult:
+def merge_parts(prepared: Prepared, context: Context, watch: Watch) -> RunResult:
     """The run of the whole plan that begins with the parts of all shards. Raises ConfigError.
 
     What no part has is an ERROR that names its shard.
     """
     plan, client = prepared.plan, prepared.client
-    own = header_of(settings, plan, 1, 1, 1)
-    parts = ShardParts.from_folder(settings.cwd / settings.merge, plan, own)
+    own = header_of(context, plan, 1, 1, 1)
+    parts = ShardParts.from_folder(context.cwd / context.settings.merge, plan, own)
     client.budget.count_earlier(parts.spent)
-    earlier = EarlierJobs(parts.all_answers, parts.account, prepared.missing_keys)
-    run = Run(plan, client, watch, earlier).result()
+    earlier = EarlierJobs(parts.all_answers, parts.account)
+    run = run_plan(plan, client, watch, earlier)
 
     problems = parts.problems
     notes = list(map(Note, problems[:_MOST]))

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from gradegate.assertions.grading.conclusion import unjudged
+from gradegate.config.context import Context
 from gradegate.core.conversation import CONVERSATION, Turn, Variables
-from gradegate.core.settings import Settings
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import GradegateError
 from gradegate.planning.binding.default_graders import choose_default_graders
@@ -24,16 +24,16 @@ from gradegate.security.redaction import Hide
 from gradegate.structs import Count, FrozenStruct, replace
 
 
-def header_of(settings: Settings, plan: Plan, shard: int, of: int, attempt: int) -> Header:
+def header_of(context: Context, plan: Plan, shard: int, of: int, attempt: int) -> Header:
     """The first line of a shard's part."""
     return Header(
         plan=plan_digest(plan),
-        commit=settings.commit,
-        run=settings.environment.run[0],
+        commit=context.commit,
+        run=context.environment.run[0],
         shard=shard,
         of=of,
         attempt=attempt,
-        default_grader_key=choose_default_graders(settings.environ).key or "",
+        default_grader_key=choose_default_graders(context.environ).key or "",
     )
 
 

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from itertools import chain
 
+from gradegate.config.context import Context
 from gradegate.core.numbers import many
 from gradegate.core.options import whole_number
-from gradegate.core.settings import Settings
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
 from gradegate.planning.groups import owners
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.report import data_file
 from gradegate.results.encoding import encode
 from gradegate.runner.run import Run
-from gradegate.runner.session import Progress, Session, Spare, needed
+from gradegate.runner.session import RunHooks, Session
 from gradegate.runner.shards.part_file import FOLDER, closed
 from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
 from gradegate.security.redaction import unchanged
@@ -27,28 +27,27 @@ class ShardReport(FrozenStruct):
     problem: str = ""
 
 
-def run_shard(settings: Settings, progress: Progress, spare: Spare = needed) -> ShardReport:
+def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
     """Ask this shard's share of the plan and write its part; nothing is decided. Raises ConfigError.
 
-    ``spare`` says why nothing needs to be asked; the merge knows the same, and then wants no part.
+    If nothing needs to be asked, the merge knows the same, and then wants no part.
     """
-    number, of = settings.shard or (1, 1)
+    number, of = context.settings.shard or (1, 1)
     name = f"shard {number}/{of}"
-    attempt = whole_number(settings.environment.run[1], 1) or 1
+    attempt = whole_number(context.environment.run[1], 1) or 1
     path = f"{FOLDER}/part-{number}-of-{of}-attempt-{attempt}.jsonl"
-    session = Session.begin(settings, [path], spare)
-    if session.spared:
-        return ShardReport(f"{name}: nothing to check: {session.spared}")
-
+    session = Session.begin(context, [path])
     prepared, jobs = session.prepared, session.prepared.plan.jobs
-    header = header_of(settings, prepared.plan, number, of, attempt)
+    if reason := hooks.spare(prepared):
+        return ShardReport(f"{name}: nothing to check: {reason}")
+    header = header_of(context, prepared.plan, number, of, attempt)
     if unasked := session.wait():
         # A part all the same: without it, the merge could not tell this shard from one without keys.
         problem = _write(session, path, [encode(replace(header, unasked=unasked))])
         return ShardReport(f"{name}: {unasked}", INCONCLUSIVE, problem)
 
     own_jobs = [index for index, owner in owners(jobs, of).items() if owner == number]
-    with progress(sum(jobs[index].repeats for index in own_jobs)) as watch:
+    with hooks.progress(sum(jobs[index].repeats for index in own_jobs)) as watch:
         answers, account = session.evaluate(
             lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
         )
