@@ -1,5 +1,7 @@
+import gc
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ os.environ.pop("GITHUB_ACTIONS", None)
 settings.register_profile("short", deadline=None, max_examples=10, derandomize=bool(os.environ.get("CI")))
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("short")
+MOST_THREADS = 100  # of a worker between two tests
 # Files with tests that take more than five minutes at night
 LONGEST = ("test_history_cells.py", "test_hostile.py", "test_named.py", "test_schema.py", "test_merged.py")
 
@@ -33,6 +36,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
     # The longest begin first, so that no worker is left alone with one at the end.
     items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+@pytest.fixture(autouse=True)
+def unfrozen_objects() -> Iterator[None]:
+    """A run freezes what lives to the end of its process. Here it lives to the end of its test, with its connections and their threads."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    if threading.active_count() > MOST_THREADS:  # each open connection has one, of the server that answered
+        gc.collect()
+    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture(autouse=True)
