@@ -91,7 +91,11 @@ class Context(FrozenStruct):
 
     def for_base(self) -> Self:
         """The same in the base checkout. Raises ConfigError where that is none to compare with."""
-        settings, top, root = self.settings, self.top, self.base_root()
+        settings, top = self.settings, self.top
+        if not (self.cwd / settings.base_checkout).is_dir():
+            what = f"the base checkout `{settings.base_checkout}` is not a folder"
+            raise ConfigError.at(what, None, "check out the base commit there")
+        root = self.base_root()
         configs = []
         for written in settings.configs:
             is_inside = Path(written).is_absolute() and Path(written).is_relative_to(top)

@@ -75,15 +75,16 @@ def _place_of(there: Context, written: str | None) -> Path:
     return Path(os.path.abspath(place))  # noqa: PTH100  # links stay as they are
 
 
-def with_base(head: Plan, context: Context, client: Client) -> Plan:
-    """The plan with the jobs of the base beside its own; of a base that cannot be planned, a note. Raises ConfigError."""
+def with_base(head: Plan, context: Context, client: Client, notes: list[Note]) -> Plan:
+    """The plan with the jobs of the base beside its own; of a base that cannot be planned, a note is added. Raises ConfigError."""
     if context.settings.answers:
         what = "`baseline: live` asks targets for the answers of the base, but with `answers` no target is asked"
         raise ConfigError.at(what, None, "name a folder with the results of the base")
     environment = context.environment
     if not context.settings.base_checkout:
         if environment.on_github and not environment.event.startswith("pull_request"):
-            return replace(head, notes=(*head.notes, NO_BASELINE))
+            notes.append(NO_BASELINE)
+            return head
         what = "`baseline: live` has no base to ask"
         raise ConfigError.at(what, None, "give <--base-checkout>, a checkout of the base commit")
     try:
@@ -92,19 +93,20 @@ def with_base(head: Plan, context: Context, client: Client) -> Plan:
         if not found.suites:
             raise ConfigError(*found.problems, *found.absent)
         base = make_plan(found.suites, there, client)
-        return both(head, base, partial(find_renames, context))
+        return both(head, base, partial(find_renames, context), notes)
     except ConfigError as e:
         why = f"the base cannot be asked, so every failure counts as new: {e.mistakes[0]}"
-        return replace(head, notes=(*head.notes, Note(why)))
+        notes.append(Note(why))
+        return head
 
 
-def both(head: Plan, base: Plan, find_renames: FindRenames) -> Plan:
+def both(head: Plan, base: Plan, find_renames: FindRenames, notes: list[Note]) -> Plan:
     """The plan of the head, each job followed by its counterpart, if the base defines the same: both sides are asked at the same time.
 
     A counterpart has the base's prompt and target, and is graded by the head's assertions, so that both answers are judged alike.
     """
     single = [replace(job, repeats=1) for job in head.jobs]
-    paired, left, notes = pair(single, base.jobs, entry_of_job, find_renames)
+    paired, left, remarks = pair(single, base.jobs, entry_of_job, find_renames)
     jobs = []
     for index, job in enumerate(head.jobs):
         jobs.append(job)
@@ -112,11 +114,11 @@ def both(head: Plan, base: Plan, find_renames: FindRenames) -> Plan:
             jobs.append(
                 replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True)
             )
+    notes += remarks
     gone = tuple(job.case_name for job in left)
     return replace(
         head,
         jobs=tuple(jobs),
-        notes=(*head.notes, *notes),
         base=Other(gone, base.commit),
         models=tuple(dict.fromkeys((*head.models, *base.models))),
         keys=tuple(dict.fromkeys((*head.keys, *base.keys))),

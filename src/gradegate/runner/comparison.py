@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 
 from gradegate.config.context import Context
 from gradegate.config.load import Located, load, written_in
@@ -65,17 +64,14 @@ class Comparison(FrozenStruct):
 
 def plan_of_base(context: Context) -> Base | None:
     """What the base checks, planned as the head is; None where there is no base checkout. Raises ConfigError."""
-    base_checkout, environment = context.settings.base_checkout, context.environment
-    if not base_checkout:
+    if not context.settings.base_checkout:
         return None
+    environment = context.environment
     if environment.vouched_only:
         what = f"`base-checkout` is not read at {environment.event_shown}"
         cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
         raise ConfigError.at(what, None, cure)
     begin()
-    if not (context.cwd / base_checkout).is_dir():
-        what = f"the base checkout `{base_checkout}` is not a folder"
-        return Base(problems=(Mistake(what, None, "check out the base commit there"),))
     try:
         there = context.for_base()
     except ConfigError as e:
@@ -103,8 +99,10 @@ def prepare_comparison(
     """Find what a plan is compared with, and compare its gate with that of the base. Raises ConfigError."""
     _check_weakening(plan.policies, context)
     changes = NO_CHANGES if base is None else _changes_of(base, plan, suites, context)
-    plan = _with_baseline(with_command(plan, context, suites), context, client)
+    plan = with_command(plan, context, suites)
     notes = [*plan.notes]
+    plan = replace(plan, on_default_branch=context.on_default_branch)
+    plan = _with_baseline(plan, context, client, notes)
     for mistake in base.absent if base else ():
         what = "the base has no such gate, so this one is new and is compared with nothing"
         notes.append(Note(f"{what}: {mistake.what}"))
@@ -112,37 +110,51 @@ def prepare_comparison(
     return Comparison(replace(plan, notes=tuple(notes)), changes)
 
 
-def _with_note(plan: Plan, text: str) -> Plan:
-    return replace(plan, notes=(*plan.notes, Note(text)))
-
-
-def _with_baseline(plan: Plan, context: Context, client: Client) -> Plan:
+def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Note]) -> Plan:
     """The plan with the results and votes of earlier runs, or with the jobs of the base. Raises ConfigError."""
     settings = context.settings
-    plan = replace(plan, on_default_branch=context.on_default_branch)
-    if not settings.baseline:
-        beside = any(rule.beside_base for rule in plan.rules)
-        return replace(plan, notes=(*plan.notes, NO_BASELINE)) if beside else plan
+    name = settings.baseline
+    if not name:
+        if any(rule.beside_base for rule in plan.rules):
+            notes.append(NO_BASELINE)
+        return plan
     if not settings.again:
-        plan = replace(plan, notes=(*plan.notes, *without_baseline(plan.policies)))
+        notes += without_baseline(plan.policies)
     if settings.unfound_baseline:
-        plan = _with_note(plan, settings.unfound_baseline)
+        notes.append(Note(settings.unfound_baseline))
     folder = folder_to_read(context)
-    if folder and not any((folder / name).exists() for name in (RESULTS, HISTORY)):
+    if folder and not any((folder / it).exists() for it in (RESULTS, HISTORY)):
         where = " of the base checkout" if is_in_base(settings, folder) else ""
-        what = f"there is nothing in the baseline `{settings.baseline}`{where} yet, so every failure counts as new"
-        plan = _with_note(plan, what)
+        what = (
+            f"there is nothing in the baseline `{name}`{where} yet, so every failure counts as new"
+        )
+        notes.append(Note(what))
         folder = None
-    plan = _with_history(plan, context, folder)
-    if settings.baseline == LIVE:
-        return with_base(plan, context, client)
+
+    if folder is None:
+        plan = replace(plan, history=History("")) if replaces_baseline(context) else plan
+    else:
+        file = f"{name}/{HISTORY}"
+        history = History(file)
+        try:
+            history = History(file, read_history(folder / HISTORY))
+        except (UnusableError, OSError) as e:
+            what = f"the history `{file}` cannot be used, so no case is decided with it: {e}"
+            notes.append(Note(what))
+        plan = replace(plan, history=history)
+    if name == LIVE:
+        return with_base(plan, context, client, notes)
     if folder is None:
         return plan
+
     try:
         baseline = read_baseline(folder / RESULTS)
     except (UnusableError, OSError) as e:
-        what = f"the baseline `{settings.baseline}/{RESULTS}` cannot be used, so every failure counts as new: {e}"
-        return _with_note(plan, what)
+        what = (
+            f"the baseline `{name}/{RESULTS}` cannot be used, so every failure counts as new: {e}"
+        )
+        notes.append(Note(what))
+        return plan
     commit = ""
     with suppress(ConfigError):  # said where the base is planned
         commit = head_of(context.base_root()) if settings.base_checkout else ""
@@ -150,27 +162,15 @@ def _with_baseline(plan: Plan, context: Context, client: Client) -> Plan:
     def renames() -> Mapping[str, str]:
         return find_renames(context) if commit else {}
 
-    paired, left, notes = pair(plan.jobs, baseline.answers, entry_of_row, renames)
+    paired, left, remarks_on_pairs = pair(plan.jobs, baseline.answers, entry_of_row, renames)
     if not any(paired.values()):
         what = "the baseline has no case of this run, so every failure counts as new"
-        return replace(plan, notes=(*plan.notes, Note(what), *notes))
+        notes += (Note(what), *remarks_on_pairs)
+        return plan
     models = (model.name for model in plan.models)
-    notes += map(Note, remarks(baseline, datetime.now(UTC), commit, models))
+    notes += (*remarks_on_pairs, *map(Note, remarks(baseline, datetime.now(UTC), commit, models)))
     removed = () if settings.again else tuple(map(case_name, left))
-    baseline = replace(baseline, paired=paired, removed=removed)
-    return replace(plan, baseline=baseline, notes=(*plan.notes, *notes))
-
-
-def _with_history(plan: Plan, context: Context, folder: Path | None) -> Plan:
-    """The plan with the votes of earlier runs of its cases."""
-    if folder is None:
-        return replace(plan, history=History("")) if replaces_baseline(context) else plan
-    name = f"{context.settings.baseline}/{HISTORY}"
-    try:
-        return replace(plan, history=History(name, read_history(folder / HISTORY)))
-    except (UnusableError, OSError) as e:
-        what = f"the history `{name}` cannot be used, so no case is decided with it: {e}"
-        return _with_note(replace(plan, history=History(name)), what)
+    return replace(plan, baseline=replace(baseline, paired=paired, removed=removed))
 
 
 def _changes_of(base: Base, plan: Plan, suites: Sequence[Located], context: Context) -> GateChanges:

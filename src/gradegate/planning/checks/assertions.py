@@ -10,17 +10,20 @@ from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import as_share
 from gradegate.errors import Mistake, gather_mistakes
 from gradegate.planning.binding.assertions import check_share
+from gradegate.planning.checks.scripts import check
 from gradegate.planning.plan import Job
+from gradegate.templating.script import of_transform
 
 _TENTH = 0.1
 
 
-def case_thresholds(cases: Iterable[Case]) -> list[Mistake]:
-    """Thresholds of tests that are not shares."""
+def of_case(case: Case) -> list[Mistake]:
+    """A threshold of a test that is no share, and a `transform` that cannot be used."""
     mistakes = list[Mistake]()
-    for case in cases:
-        with gather_mistakes(mistakes):
-            check_share("the test", case.threshold, case.origin)
+    with gather_mistakes(mistakes):
+        check_share("the test", case.threshold, case.origin)
+    with gather_mistakes(mistakes):
+        check(of_transform, case.options.transform, "`transform`", case.origin)
     return mistakes
 
 

@@ -20,7 +20,6 @@ from gradegate.planning.checks import (
     models,
     quarantines,
     rules,
-    scripts,
 )
 from gradegate.planning.checks.variables import Names
 from gradegate.planning.plan import Job
@@ -95,9 +94,8 @@ def check_plan(
         findings.mistakes += (*suite.unread, *draft.mistakes)
         findings.missing += missing
         passed = unknown_keys.notes([*suite.idle, *dict.fromkeys(binder.idle)])
-        findings.notes += (*suite.notes, *passed, *draft.notes)
-    for draft in drafts:
-        findings.notes += credentials.written_keys(draft.binder.suite)
+        written = credentials.written_keys(suite)
+        findings.notes += (*suite.notes, *passed, *draft.notes, *written)
     findings.notes += quarantines.ends(jobs)
     for provider in providers:
         findings.notes += provider.notes
@@ -116,8 +114,8 @@ def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> N
     """Add what is found to a draft; ``missing`` are variables that its providers take and that are not set."""
     suite, jobs, mistakes = draft.binder.suite, draft.jobs, draft.mistakes
     is_read = not suite.unread
-    mistakes += scripts.transforms(draft.cases)
-    mistakes += assertions.case_thresholds(draft.cases)
+    for case in draft.cases:
+        mistakes += assertions.of_case(case)
     names = Names(
         {name for case in suite.cases for name in case.vars},
         replace(suite.env, missing=missing),

@@ -1,5 +1,6 @@
 """Says when tests in quarantine count again."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from gradegate.core.numbers import many, name_some
@@ -13,12 +14,12 @@ _NAMED = 20  # tests in quarantine that a note names
 
 def ends(jobs: Iterable[Job]) -> Iterator[Note]:
     """A note for each day on which a quarantine ends, at the first of its tests."""
-    cases = {(job.suite, job.number): job for job in jobs if job.case.quarantine}
-    by_day: dict[Quarantine, list[Job]] = {}
-    for job in cases.values():
-        if job.case.quarantine:
-            by_day.setdefault(job.case.quarantine, []).append(job)
-    for quarantine, together in sorted(by_day.items(), key=lambda item: item[0].until):
+    by_day = defaultdict[Quarantine, dict[tuple[str, int], Job]](dict)
+    for job in jobs:
+        if quarantine := job.case.quarantine:
+            by_day[quarantine][job.suite, job.number] = job
+    for quarantine, cases in sorted(by_day.items(), key=lambda item: item[0].until):
+        together = [*cases.values()]
         names = [f"`{excerpt(job.case_name, 80)}`" for job in together]
         text = f"in quarantine until {quarantine.until}, so failures of these tests only advise"
         if quarantine.days < 0:

@@ -1,6 +1,6 @@
 """Looks the scripts of a suite over before anything is asked, and runs those that make variables."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from uuid import UUID
 
@@ -27,15 +27,6 @@ def mistake(error: ScriptError, code: Code, what: str, origin: Origin) -> Mistak
     if isinstance(code, Mapping):
         return Mistake(f"{what}: {error.what}", Origin(code["file"], error.line), error.cure)
     return Mistake(f"{what}: {error}", origin, error.cure)
-
-
-def transforms(cases: Iterable[Case]) -> list[Mistake]:
-    """The `transform` of each test that cannot be used."""
-    mistakes = list[Mistake]()
-    for case in cases:
-        with gather_mistakes(mistakes):
-            check(of_transform, case.options.transform, "`transform`", case.origin)
-    return mistakes
 
 
 def with_made_vars(suite: Suite) -> Suite:

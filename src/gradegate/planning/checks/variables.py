@@ -1,9 +1,13 @@
 """Finds variables that prompts and the values of assertions ask for and that tests do not define."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
+
+from msgspec import field
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.assertions.judge.rubric import built_in
@@ -18,7 +22,7 @@ from gradegate.providers.api.provider import Provider
 from gradegate.registry import near
 from gradegate.security.environment import Environment
 from gradegate.security.secrets import is_runners
-from gradegate.structs import JsonObject, Struct
+from gradegate.structs import FrozenStruct, JsonObject, Struct
 from gradegate.templating.template import (
     TemplateError,
     environment,
@@ -38,27 +42,27 @@ _UUID = (
 _OF_UUID = re.compile(r"\{\{-?\s*(context(?=\.uuid\b)|uuid)(?:\.uuid)?\s*-?\}\}")
 
 
-class _Place(Struct):
-    """A template: how often it is filled in, and how often without which variable."""
+class _Template(FrozenStruct):
+    """Texts of a config that are filled in for cases; ``added`` is what they may ask for beside the variables."""
 
     what: str
     origin: Origin
-    added: frozenset[str] = frozenset()  # what is defined there beside the variables of the tests
-    times: int = 0
-    without: dict[str, int] = {}
+    texts: tuple[str, ...]
+    added: frozenset[str] = frozenset()
+    comments: bool = True  # whether what looks like a comment of a template is one
 
 
 class Names(Struct):
-    """Watches templates being filled in for one suite after another case."""
+    """Looks at the templates that are filled in for the cases of one suite."""
 
     defined: set[str]  # by any test of the suite
     env: Environment = Environment()
     given: frozenset[str] = frozenset()  # by the command line
     partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
-    places: dict[tuple[str, Origin, tuple[str, ...]], _Place] = {}
-    known: dict[
-        tuple[Any, ...], tuple[_Place, frozenset[str]]
-    ] = {}  # by templates and the names of variables
+    times: Counter[_Template] = field(default_factory=Counter)  # that it is filled in
+    lacking: Counter[tuple[_Template, str]] = field(default_factory=Counter)  # without a variable
+    # What cases with these variables lack; None where a template asks for nothing
+    known: dict[tuple[_Template, tuple[str, ...]], frozenset[str] | None] = {}
     left: dict[Note, None] = {}  # in the order of the tests, each once
     closed: dict[Mistake, None] = {}  # variables of the environment that texts may not show
 
@@ -80,91 +84,46 @@ class Names(Struct):
                 for other in sorted(unknown(value, values)):
                     text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
                     self.left[Note(text, case.origin)] = None
-        if case.recorded:
-            prompts = targets = ()
+        templates = _templates(case)
+        if not case.recorded:
+            templates = chain(self._prompts(case, prompts), map(_request, targets), templates)
+        names = tuple(values)
+        for template in templates:
+            if (template, names) not in self.known:  # cases with the same variables lack the same
+                self.known[template, names] = self._lacking(template, values)
+            lacking = self.known[template, names]
+            if lacking is not None:
+                self.times[template] += 1
+                self.lacking.update((template, name) for name in sorted(lacking))
+
+    def _prompts(self, case: Case, prompts: Iterable[PromptSpec]) -> Iterator[_Template]:
         for prompt in prompts if not case.turns else ():
             source = case.options.prefix + prompt.text + case.options.suffix
             if is_unchanged(source):
                 text = "the prompt has braces that are not closed on their line, so it is sent unchanged, as in promptfoo"
                 self.left[Note(text, prompt.origin)] = None
             else:
-                self._fill("the prompt", prompt.origin, [source], values)
-        for target in targets:
-            if texts := [*target.templates]:
-                self._fill(f"the request of `{target.name}`", target.origin, texts, values, _SENT)
-        self._rubric(
-            "the `rubricPrompt` of the test", case.origin, case.options.rubric_prompt, values
-        )
-        for assertion in _each(case.assertions):
-            origin = assertion.origin
-            if texts := [text for text in _texts(assertion.value) if is_template(text)]:
-                grader = GRADERS.find(assertion.type.removeprefix("not-"))
-                # What is compared has no comments.
-                compared = grader is None or "text" not in grader.requires.models
-                what = f"the value of `{assertion.type}`"
-                self._fill(what, origin, texts, values, compared=compared)
-            what = f"the `rubricPrompt` of `{assertion.type}`"
-            self._rubric(what, origin, assertion.rubric_prompt, values)
+                yield _Template("the prompt", prompt.origin, (source,), comments=False)
 
-    def _rubric(self, what: str, origin: Origin, written: Any, values: JsonObject) -> None:
-        """A grading prompt has the variables of its grader as well; one prompt may serve several graders."""
-        if written:
-            self._fill(what, origin, _texts(written, nested=True), values, built_in())
-
-    def _fill(
-        self,
-        what: str,
-        origin: Origin,
-        texts: list[str],
-        values: JsonObject,
-        added: frozenset[str] = frozenset(),
-        compared: bool = False,
-    ) -> None:
-        # Cases with the same variables lack the same ones.
-        asked = what, origin, tuple(texts), tuple(values)
-        if asked not in self.known:
-            self.known[asked] = self._place(what, origin, texts, values, added, compared)
-        place, without = self.known[asked]
-        place.times += 1
-        for name in without:
-            place.without[name] = place.without.get(name, 0) + 1
-
-    def _place(
-        self,
-        what: str,
-        origin: Origin,
-        texts: list[str],
-        values: JsonObject,
-        added: frozenset[str],
-        compared: bool,
-    ) -> tuple[_Place, frozenset[str]]:
-        """Where templates stand, and the variables that they ask for and these values lack."""
-        nowhere = _Place(what, origin), frozenset[str]()
+    def _lacking(self, template: _Template, values: JsonObject) -> frozenset[str] | None:
+        """The variables that a template asks for and these values lack; None if it asks for nothing."""
+        what, origin, texts = template.what, template.origin, template.texts
         if not any(map(is_template, texts)):
-            return nowhere
-        if added is not _SENT:
-            # A provider's config reads more, and was looked at when it was bound.
-            self._look(what, origin, texts)
-        else:
-            blank = {
-                it[0] for text in texts for it in _OF_UUID.finditer(text) if it[1] not in values
-            }
-            for expression in sorted(blank):
+            return None
+        if template.added is _SENT:  # a provider's config reads more, and was looked at when bound
+            found = (it for text in texts for it in _OF_UUID.finditer(text))
+            for expression in sorted({it[0] for it in found if it[1] not in values}):
                 self.left[Note(f"{what}: `{expression}` {_UUID}", origin)] = None
-                texts = [text.replace(expression, "") for text in texts]
+                texts = tuple(text.replace(expression, "") for text in texts)
+        else:
+            self._look(what, origin, texts)
         try:
-            asked = frozenset().union(
-                *(needs(text, comments=compared or added is _SENT) for text in texts)
-            )
-        except TemplateError:
-            return nowhere  # said where it is filled in
-        if not asked:
-            return nowhere
-        key = what, origin, tuple(texts)
-        place = self.places.get(key) or self.places.setdefault(key, _Place(what, origin, added))
-        return place, asked - _ALWAYS - added - values.keys()
+            asked = frozenset().union(*(needs(it, comments=template.comments) for it in texts))
+        except TemplateError:  # said where it is filled in
+            return None
+        return asked - _ALWAYS - template.added - values.keys() if asked else None
 
-    def _look(self, what: str, origin: Origin, texts: list[str]) -> None:
+    def _look(self, what: str, origin: Origin, texts: Sequence[str]) -> None:
         """Whether texts outside a provider's config show a variable of the environment that is closed to them."""
         try:
             names = environment(texts)[0] if "env" in "".join(texts) else ()
@@ -189,31 +148,53 @@ class Names(Struct):
     def mistakes(self) -> Iterator[Mistake]:
         """A variable that is not defined in any of the cases in which it is asked for, or is closed."""
         yield from self.closed
-        for place in self.places.values():
-            for name, count in sorted(place.without.items()):
-                if count == place.times and not (self.partial and name in self.defined):
-                    lacks = "which its test does not define"
-                    if name not in self.defined:
-                        lacks = "which no test defines"
-                    what = f"{place.what} asks for the variable `{name}`, {lacks}"
-                    likely = near(name, {*self.defined, *place.added} - {name})
-                    cure = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
-                    if name == "value" and "rubric" in place.added:
-                        cure = _RUBRIC
-                    elif likely in self.given:
-                        cure = f"did you mean `--var {name}=...`?"
-                    elif likely:
-                        cure = f'did you mean "{likely}"?'
-                    yield Mistake(what, place.origin, cure)
+        for (template, name), count in self.lacking.items():
+            if count < self.times[template] or (self.partial and name in self.defined):
+                continue
+            lacks = "which its test does not define"
+            if name not in self.defined:
+                lacks = "which no test defines"
+            what = f"{template.what} asks for the variable `{name}`, {lacks}"
+            likely = near(name, {*self.defined, *template.added} - {name})
+            cure = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
+            if name == "value" and "rubric" in template.added:
+                cure = _RUBRIC
+            elif likely in self.given:
+                cure = f"did you mean `--var {name}=...`?"
+            elif likely:
+                cure = f'did you mean "{likely}"?'
+            yield Mistake(what, template.origin, cure)
 
     def notes(self) -> Iterator[Note]:
         """A variable that some cases define and others do not, and values that refer to nobody."""
-        for place in self.places.values():
-            for name, count in sorted(place.without.items()):
-                if count < place.times:
-                    what = f"{place.what} asks for the variable `{name}`, which {count} of {place.times} cases lack"
-                    yield Note(what, place.origin)
+        for (template, name), count in self.lacking.items():
+            times = self.times[template]
+            if count < times:
+                what = f"{template.what} asks for the variable `{name}`, which {count} of {times} cases lack"
+                yield Note(what, template.origin)
         yield from self.left
+
+
+def _request(target: Provider) -> _Template:
+    what = f"the request of `{target.name}`"
+    return _Template(what, target.origin, tuple(target.templates), _SENT)
+
+
+def _templates(case: Case) -> Iterator[_Template]:
+    """The values and grading prompts of a case."""
+    prompts = [("the test", case.origin, case.options.rubric_prompt)]
+    for assertion in _each(case.assertions):
+        name, origin = f"`{assertion.type}`", assertion.origin
+        prompts.append((name, origin, assertion.rubric_prompt))
+        if texts := [text for text in _texts(assertion.value) if is_template(text)]:
+            grader = GRADERS.find(assertion.type.removeprefix("not-"))
+            # What is compared has no comments.
+            compared = grader is None or "text" not in grader.requires.models
+            yield _Template(f"the value of {name}", origin, tuple(texts), comments=compared)
+    for name, origin, written in prompts:
+        if written:  # one prompt may serve several graders, and has the variables of each
+            what, nested = f"the `rubricPrompt` of {name}", tuple(_texts(written, nested=True))
+            yield _Template(what, origin, nested, built_in(), comments=False)
 
 
 def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
