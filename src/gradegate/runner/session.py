@@ -37,6 +37,7 @@ from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResul
 from gradegate.runner.baseline_folder import places_to_write, write_baseline
 from gradegate.runner.comparison import unknown_changes
 from gradegate.runner.conclusion import nothing_asked
+from gradegate.runner.first_answers import Watch
 from gradegate.runner.prepare import (
     Choose,
     Prepared,
@@ -46,7 +47,7 @@ from gradegate.runner.prepare import (
     with_stand_ins,
 )
 from gradegate.runner.reasks.histories import Histories
-from gradegate.runner.run import Run, Watch
+from gradegate.runner.run import Run
 from gradegate.sandbox import repository_code as programs
 from gradegate.security.redaction import Hide
 from gradegate.security.secrets import sealing
