@@ -19,7 +19,7 @@ from gradegate.results.accounts import Made
 from gradegate.results.baseline import Baseline, age, beside, remarks, report, status
 from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome
 from gradegate.results.results_file import read_baseline
-from gradegate.results.rows import Row
+from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import GateOutcome
 from gradegate.runner.baseline_folder import folder_to_read
 from gradegate.security.environment import Environment
@@ -86,7 +86,8 @@ def test_the_report_counts_cases():
         replace(row(P), grades=(replace(grade(P), status="ok"),)),
     ]
     base = Baseline((), "abc", (NOW - timedelta(days=3)).isoformat())
-    found = report(rows, [answer(), answer(), answer(), None], ("gone",), base, NOW)
+    paired = {AnswerId(number, 0): base_row for number, base_row in enumerate([answer(), answer(), answer(), None])}
+    found = report(rows, replace(base, paired=paired, removed=("gone",)), NOW)
     counts = (found.compared, found.new_failures, found.pre_existing, found.fixed, found.unsteady, found.new)
     assert counts == (3, 1, 1, 1, 0, 1)
     assert (found.commit, found.age_days, found.removed) == ("abc", 3, ("gone",))

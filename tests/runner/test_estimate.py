@@ -7,8 +7,8 @@ import pytest
 from gradegate.cli import main as cli
 from gradegate.core.numbers import many
 from gradegate.core.policy import NO_LIMITS, Limits
-from gradegate.runner.estimate import Estimate
-from gradegate.runner.estimate import said as lines_of
+from gradegate.runner.estimate import Calls, Cost, Estimate
+from gradegate.runner.estimate import estimate_lines as lines_of
 from gradegate.structs import replace
 from support.each import each, table
 from support.kept import config
@@ -93,7 +93,7 @@ def test_new_answers_to_failures_have_their_price(llm, gate):
     assert most("answers") > 1.2 * most("grader")
 
 
-FREE = Estimate(target=6, grader=4, grades=4, expected=0.25, most=8, usd=1.5, most_usd=2.5, fewest=(6, 4))
+FREE = Estimate(Calls(6, 6), Calls(4, 4), grades=4, expected=0.25, most=8, cost=Cost(1.5, 2.5))
 
 
 @each(
@@ -118,19 +118,19 @@ def test_a_budget_of_as_many_calls_as_are_planned_is_enough(limits, line):
     "change, index, line",
     [
         ({}, 0, "target: 6 calls"),
-        ({"fewest": (5, 4)}, 0, "target: 5 to 6 calls"),
-        ({"fewest": (5, 4)}, 1, "grader: 4 calls"),
-        ({"fewest": (6, 3)}, 1, "grader: 3 to 4 calls"),
+        ({"target": Calls(6, 5)}, 0, "target: 5 to 6 calls"),
+        ({"target": Calls(6, 5)}, 1, "grader: 4 calls"),
+        ({"grader": Calls(4, 3)}, 1, "grader: 3 to 4 calls"),
         ({}, 2, "re-asks: 0.2 expected, at most 8 (of 4 grades)"),
         ({"labels": 1}, 2, "labels: 1 call of graders, where a rule is missed or a history is written"),
         ({}, 3, "cost: about 1.5 USD; 2.5 USD with all possible re-asks"),
-        ({"most_usd": 1.5}, 3, "cost: about 1.5 USD"),
-        ({"most_usd": 1.6}, 3, "cost: about 1.5 USD; 1.6 USD with all possible re-asks"),
-        ({"usd": None, "silent": ("shop",)}, 3, "cost: unknown; shop does not say what an answer costs"),
-        ({"usd": None, "silent": tuple("abcde")}, 3, "cost: unknown; a, b, c, d, e does not say what an answer costs"),
-        ({"usd": None, "silent": tuple("abcdef")}, 3, "cost: unknown; a, b, c, d, e and 1 more does not say what an answer costs"),
+        ({"cost": Cost(1.5, 1.5)}, 3, "cost: about 1.5 USD"),
+        ({"cost": Cost(1.5, 1.6)}, 3, "cost: about 1.5 USD; 1.6 USD with all possible re-asks"),
+        ({"cost": Cost(None, silent=("shop",))}, 3, "cost: unknown; shop does not say what an answer costs"),
+        ({"cost": Cost(None, silent=tuple("abcde"))}, 3, "cost: unknown; a, b, c, d, e does not say what an answer costs"),
+        ({"cost": Cost(None, silent=tuple("abcdef"))}, 3, "cost: unknown; a, b, c, d, e and 1 more does not say what an answer costs"),
         (
-            {"usd": None, "unpriced": ("m",)},
+            {"cost": Cost(None, unpriced=("m",))},
             3,
             "cost: unknown; no price is known of m (give `inputCost` and `outputCost`, US dollars per token, in its `config`)",
         ),
@@ -149,7 +149,7 @@ def test_a_line_says_a_range_only_where_its_ends_differ(change, index, line):
     ],
 )
 def test_the_time_of_a_run_is_that_at_the_rate_of_the_last_one(rate, line):
-    lines = [*lines_of(replace(FREE, target=200, grader=250, expected=10.0), rate=rate)]
+    lines = [*lines_of(replace(FREE, target=Calls(200), grader=Calls(250), expected=10.0), rate=rate)]
     assert [it for it in lines if it.startswith("time")] == ([line] if line else [])
 
 

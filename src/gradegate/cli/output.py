@@ -162,10 +162,10 @@ def report_shard(shard: ShardReport) -> int:
 def say_estimate(prepared: Prepared) -> None:
     """Print what a run of the plan would take, and what its rules cannot see."""
     from gradegate.reports.format.escape import harmless
-    from gradegate.runner.estimate import estimate, said
+    from gradegate.runner.estimate import estimate, estimate_lines
 
     found = estimate(prepared.plan)
-    for line in said(found, prepared.client.budget.limits, _last_rate()):
+    for line in estimate_lines(found, prepared.client.budget.limits, _last_rate()):
         print(harmless(prepared.hide(line)))
     for line in prepared.unseen():
         print(line)

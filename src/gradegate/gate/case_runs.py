@@ -14,8 +14,17 @@ from gradegate.results.baseline import (
     standing,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
-from gradegate.results.rows import Row, counted, open_in_case, open_in_grade, runs_of, takes
-from gradegate.structs import replace
+from gradegate.results.rows import (
+    AnswerId,
+    GradeId,
+    Row,
+    counted,
+    open_in_case,
+    open_in_grade,
+    runs_of,
+    takes,
+)
+from gradegate.structs import FrozenStruct, replace
 
 
 def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
@@ -226,18 +235,28 @@ def _status(rule: Rule | None, end: Outcome, base: Outcome | None, telling: Sequ
 
 # --- what is open ---------------------------------------------------------------------------------------------
 
-# The number of its row, the row, and the positions of its open grades.
-Run = tuple[int, Row, frozenset[int]]
+
+class OpenRow(FrozenStruct):
+    """A row, and the positions of its failing grades that may still be re-asked."""
+
+    id: AnswerId
+    row: Row
+    open: frozenset[int] = frozenset()
+
+    def grade_ids(self, positions: Iterable[int]) -> tuple[GradeId, ...]:
+        """The ids of the grades at these positions."""
+        return tuple(GradeId(self.id, position) for position in positions)
 
 
-def open_places(rule: Rule, case: Sequence[Run]) -> list[tuple[int, int]]:
-    """The open grades of all failing runs of a case that has not passed, as numbers of rows and positions; none where it fails anyway."""
-    needs = case[0][1].needs
+def open_grades(rule: Rule, case: Sequence[OpenRow]) -> list[GradeId]:
+    """The open grades of all failing runs of a case that has not passed; none if it fails anyway."""
+    needs = case[0].row.needs
     assert needs is not None
-    runs, best = of_rule(rule, needs), list[Outcome]()
-    places: list[tuple[int, int]] = []
-    for number, row, open_ in case[: runs.of]:
-        found = open_selected(rule, row, open_)
-        places += ((number, position) for position in found)
-        best.append(PASS if found else outcome_of(rule, row) or ERROR)
-    return [] if verdict(runs, best) is FAIL else places
+    runs = of_rule(rule, needs)
+    grades: list[GradeId] = []
+    best = []  # the outcomes if all open grades pass
+    for run in case[: runs.of]:
+        positions = open_selected(rule, run.row, run.open)
+        grades += run.grade_ids(positions)
+        best.append(PASS if positions else outcome_of(rule, run.row) or ERROR)
+    return [] if verdict(runs, best) is FAIL else grades

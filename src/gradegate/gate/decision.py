@@ -7,10 +7,10 @@ from msgspec.structs import asdict
 
 from gradegate.core.numbers import exact, many
 from gradegate.core.policy import Note, Policy, Rule
-from gradegate.gate.case_runs import as_cases, outcome_of, whole
+from gradegate.gate.case_runs import OpenRow, as_cases, outcome_of, whole
 from gradegate.gate.grader_drift import ruled
 from gradegate.gate.reasks.ballot import is_contradicted
-from gradegate.gate.reasks.needs import Opened, parts_of, units
+from gradegate.gate.reasks.needs import OpenCase, count_case, parts_of
 from gradegate.gate.reasks.stopping import CONTRADICTION, DOUBT, RETURN
 from gradegate.gate.regressions import Case, with_base
 from gradegate.gate.rules import apply, count, is_in_quarantine, spared
@@ -18,7 +18,7 @@ from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.gate_changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade
-from gradegate.results.rows import Row, left_open, parts, runs_of, takes
+from gradegate.results.rows import AnswerId, Row, left_open, parts, runs_of, takes
 from gradegate.results.run_result import NO_POWER, Decision, GateOutcome, RuleResult, RunResult
 from gradegate.structs import replace
 
@@ -44,8 +44,8 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
     places = {id(row): place for place, row in rows}
     for case in runs_of(row for _, row in rows):
         row, open_ = case[0], left_open(case[0])
+        opened = [OpenRow(AnswerId(places[id(run)], 0), run, left_open(run)) for run in case]
         if row.needs:
-            opened = Opened.of_case([(places[id(run)], run, left_open(run)) for run in case])
             if _fails_for_good(rule, opened):
                 yield from (places[id(run)] for run in case if outcome_of(rule, run) is FAIL)
             continue
@@ -58,13 +58,14 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
             has_failure = any(grade.has_failed for grade in grades)
             blames = has_failure and Case(row, grades).standing == NEW_FAILURE
         else:
-            blames = _fails_for_good(rule, Opened(row, open_))
+            blames = _fails_for_good(rule, opened)
         if blames:
             yield places[id(row)]
 
 
-def _fails_for_good(rule: Rule, opened: Opened) -> bool:
-    return any(outcome is FAIL and not unit for outcome, unit, _ in units(rule, opened))
+def _fails_for_good(rule: Rule, case: OpenCase) -> bool:
+    count = count_case(rule, case)
+    return count is not None and count.outcome is FAIL and not count.open
 
 
 class _Errors(NamedTuple):

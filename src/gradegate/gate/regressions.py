@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 from gradegate.core.numbers import dearer, exact, figure, many, name_some, percent, slower
 from gradegate.core.policy import Earlier, Rule
@@ -280,7 +279,7 @@ def _parts_of(rule: Rule, row: Row) -> list[Grade]:
 # --- drops ----------------------------------------------------------------------------------------------------
 
 
-class Sign(NamedTuple):
+class Sign(FrozenStruct):
     """How many cases became worse and better, of how many that could be compared."""
 
     worse: int

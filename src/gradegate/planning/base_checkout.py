@@ -20,6 +20,7 @@ from gradegate.http.client import Client
 from gradegate.planning.counterparts import FindRenames, entry_of_job, pair
 from gradegate.planning.plan import Other, Plan
 from gradegate.planning.planner import make_plan
+from gradegate.results.rows import AnswerId
 from gradegate.structs import FrozenStruct, replace
 
 NO_BASELINE = Note("there is no baseline to compare with, so every failure counts as new")
@@ -110,7 +111,7 @@ def both(head: Plan, base: Plan, find_renames: FindRenames, notes: list[Note]) -
     jobs = []
     for index, job in enumerate(head.jobs):
         jobs.append(job)
-        if other := paired[index, 0]:
+        if other := paired[AnswerId(index, 0)]:
             jobs.append(
                 replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True)
             )

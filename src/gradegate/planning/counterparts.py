@@ -12,7 +12,7 @@ from gradegate.planning.identity import digest
 from gradegate.planning.plan import Job
 from gradegate.providers.api.options import parameters
 from gradegate.providers.api.provider import Provider
-from gradegate.results.rows import Row
+from gradegate.results.rows import AnswerId, Row
 from gradegate.security.redaction import excerpt
 
 T = TypeVar("T")
@@ -104,13 +104,13 @@ def pair(
     base: Sequence[T],
     entry_of: Callable[[T], Entry],
     find_renames: FindRenames,
-) -> tuple[dict[tuple[int, int], T | None], list[T], list[Note]]:
+) -> tuple[dict[AnswerId, T | None], list[T], list[Note]]:
     """The answer of the base for each repetition of each job, the answers that are left, and what a reader should know.
 
     Answers to equal cases pair by target and prompt, from the most to the least alike; at last, if only one is left.
     """
     head = {
-        (index, repeat): entry_of_job(job, repeat)
+        AnswerId(index, repeat): entry_of_job(job, repeat)
         for index, job in enumerate(jobs)
         for repeat in range(1 if job.needs else job.repeats)
     }
@@ -137,7 +137,7 @@ def pair(
     left = {*range(len(base))}.difference(match.values())
     suites = {entry.suite for entry in there}
     left_cases = {there[number][:4] for number in left}
-    answers: dict[tuple[int, int], T | None] = {}
+    answers: dict[AnswerId, T | None] = {}
     remarks: dict[str, None] = {}
     for number, (place, entry) in enumerate(head.items()):
         answers[place] = None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from gradegate.core.numbers import many, name_some
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
-from gradegate.results.rows import Row, parts
+from gradegate.results.rows import AnswerId, Row, parts
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
 
@@ -37,7 +37,7 @@ class Baseline(FrozenStruct):
     reask: str = ""
     fresh: bool = False  # asked in the same run
     # For each repetition of each job of a plan; and the names of answers without a counterpart.
-    paired: Mapping[tuple[int, int], Row | None] = {}
+    paired: Mapping[AnswerId, Row | None] = {}
     removed: tuple[str, ...] = ()
 
 
@@ -68,14 +68,15 @@ def together(rows: Sequence[Row]) -> list[Row]:
     """
     if not rows[0].run or rows[0].verdict is None:
         return [*rows]
-    first, failed = rows[0], rows[0].verdict is FAIL
+    first = rows[0]
+    failed = first.verdict is FAIL
     grades = []
     for grade, *others in zip(*(row.grades for row in rows), strict=False):
         outcomes = [it.outcome for it in (grade, *others)]
         unless = FAIL if failed and FAIL in outcomes else ERROR
         outcome = PASS if outcomes.count(PASS) >= first.needed else unless
         grades.append(replace(grade, outcome=outcome, votes=()))
-    return [replace(first, outcome=rows[0].verdict, grades=tuple(grades))]
+    return [replace(first, outcome=first.verdict, grades=tuple(grades))]
 
 
 def fails(row: Row, grade: Grade) -> bool:
@@ -172,12 +173,10 @@ def _of_set(grade: Grade, members: Sequence[Grade]) -> str:
 
 def report(
     rows: Sequence[Row],
-    paired: Sequence[Row | None],
-    removed: tuple[str, ...],
     baseline: Baseline,
     now: datetime,
 ) -> BaselineReport:
-    """The run beside its base in figures; ``paired`` are the answers of the base for each row."""
+    """The run compared with its base, in figures."""
     counted = [row for row in rows if row.grades]
     kinds = Counter(map(standing, counted))
     return BaselineReport(
@@ -189,8 +188,8 @@ def report(
         fixed=kinds[FIXED],
         unsteady=kinds[UNSTEADY],
         undecided=kinds[UNDECIDED],
-        new=sum(answer is None for answer in paired),
-        removed=removed,
+        new=sum(answer is None for answer in baseline.paired.values()),
+        removed=baseline.removed,
         fresh=baseline.fresh,
     )
 

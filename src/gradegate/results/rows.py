@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, field
 
@@ -15,6 +15,20 @@ from gradegate.results.encoding import plain
 from gradegate.results.grades import Grade, Outcome, WithOutcome
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import Count, FrozenStruct, JsonObject
+
+
+class AnswerId(NamedTuple):
+    """An answer of a plan. Ids sort in plan order."""
+
+    case: int  # the index of its planned case
+    repeat: int
+
+
+class GradeId(NamedTuple):
+    """A grade of an answer. Ids sort in plan order."""
+
+    answer: AnswerId
+    position: int
 
 
 class Row(WithOutcome, FrozenStruct):

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from gradegate.assertions.metrics.tool_calls import ENDED, UNKNOWN
 from gradegate.core.conversation import (
@@ -26,6 +27,7 @@ from gradegate.providers.api.content import CALLS, UNTOLD, written
 from gradegate.providers.cache.call import Question
 from gradegate.recordings.parsing.fields import answering, calls, unasked
 from gradegate.recordings.parsing.recorded_answer import Answer
+from gradegate.results.rows import AnswerId
 from gradegate.runner import transforms
 from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 from gradegate.templating import chat_prompt as chat
@@ -150,16 +152,16 @@ class Memory(Struct):
         )
 
 
-def chains(jobs: Sequence[Job], places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """Answers, each as the index of its job and the repetition, in groups: a group is one conversation and runs in order.
+def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[AnswerId]]:
+    """Answers in groups: a group is one conversation and runs in order.
 
     Repetitions are conversations of their own.
     """
-    groups = defaultdict(list)
-    for index, repeat in places:
-        job = jobs[index]
-        key = (index, repeat) if job.talk is None else (job.of_base, *job.talk, repeat)
-        groups[key].append((index, repeat))
+    groups = defaultdict[tuple[Any, ...], list[AnswerId]](list)
+    for answer_id in answer_ids:
+        job = jobs[answer_id.case]
+        key = answer_id if job.talk is None else (job.of_base, *job.talk, answer_id.repeat)
+        groups[key].append(answer_id)
     return list(groups.values())
 
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 
 from gradegate import __version__
 from gradegate.core.numbers import many
 from gradegate.core.policy import Note
 from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
-from gradegate.gate.case_runs import stated
 from gradegate.gate.grader_drift import remarks, report
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import LabelAsk, Made
-from gradegate.results.baseline import together
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
 from gradegate.runner.derived_metrics import derived
-from gradegate.runner.reasks.base_regrade import Beside
-from gradegate.runner.reasks.eligible import Askable
-from gradegate.runner.reasks.histories import Histories
-from gradegate.runner.reasks.scheduler import Answer, Pursue, Scheduler
-from gradegate.runner.rounds import Asked, Place, Rounds, by_job
+from gradegate.runner.reasks.scheduler import (
+    Reasks,
+    final_rows,
+    reask_notes,
+    summarize_reasks,
+)
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 
@@ -37,7 +35,6 @@ class Account(FrozenStruct, forbid_unknown_fields=True):
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
     problems: tuple[str, ...] = ()  # of its cache, and of hosts that limited its calls
-    labels: tuple[LabelAsk, ...] = ()
     live_models: tuple[str, ...] = ()  # that answered a call, with their hosts
 
     def after(self, earlier: Account) -> Account:
@@ -59,93 +56,67 @@ class Account(FrozenStruct, forbid_unknown_fields=True):
         )
 
 
-class Gathered(FrozenStruct):
-    """The answers of a plan while failures of them are asked again."""
+def conclude_run(
+    plan: Plan, reasks: Reasks, why: str, account: Account, label_asks: Iterable[LabelAsk]
+) -> RunResult:
+    """The result of a run. ``why`` says that asking ended early; empty if it did not."""
+    rows = final_rows(reasks, why)
+    target_usage = NO_USAGE
+    grader_usage = account.lost + reasks.grader_usage
+    for row in (*rows, *reasks.base_rows):
+        target_usage += row.usage
+        grader_usage = sum((grade.usage for grade in row.grades), grader_usage)
 
-    plan: Plan
-    scheduler: Scheduler
-    histories: Histories
-    others: Sequence[Row] = []  # the answers of a base that is asked in the same run
+    labels = None
+    if plan.labels:
+        by_model = sorted(label_asks, key=lambda ask: ask.model)
+        labels = report(by_model, plan.labels.agreement)
+    reask_report = summarize_reasks(reasks, rows)
+    sentences = (
+        *reask_notes(reasks, reask_report, rows),
+        *account.problems,
+        *remarks(labels),
+    )
+    made = Made(
+        tool=__version__,
+        commit=plan.commit,
+        started=account.started,
+        configs=plan.digests,
+        answers=plan.recorded,
+        titles=plan.titles,
+        options=plan.options,
+        folder=plan.folder,
+        only=plan.only,
+    )
+    return RunResult(
+        rows=tuple(rows),
+        target_usage=target_usage,
+        grader_usage=grader_usage,
+        interrupted=account.stopped,
+        notes=(*plan.notes, *_notes_on_cut_answers(rows), *map(Note, sentences)),
+        seconds=account.seconds,
+        models=plan.models,
+        keys=plan.keys,
+        about=plan.about,
+        made=made,
+        budget=account.budget,
+        cache=account.cache,
+        reask=reask_report,
+        baseline=reasks.base.report(rows) if reasks.base else None,
+        on_default_branch=plan.on_default_branch,
+        derived=tuple(derived(plan.derived, rows)),
+        history=reasks.ledger.histories.report(rows),
+        powers=plan.powers,
+        labels=labels,
+        live_models=account.live_models,
+    )
 
-    @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        askable: Askable,
-        answers: Mapping[Place, Asked],
-        rounds: Rounds,
-        pursue: Pursue,
-    ) -> Gathered:
-        """These answers, in plan order; ``rounds`` make further runs of their cases."""
-        base = {place: asked for place, asked in answers.items() if plan.jobs[place[0]].of_base}
-        others = {
-            index: stated(rows)
-            for index, rows in by_job((place, asked.row) for place, asked in base.items()).items()
-        }
-        # Its own side stands before it.
-        fresh = {
-            (index - 1, row.repeat): row for index, rows in others.items() for row in together(rows)
-        }
-        beside, histories = Beside.of(plan, askable, fresh), Histories(plan)
-        scheduler = Scheduler(askable, histories, beside, pursue, rounds)
-        for place, asked in answers.items():
-            if place not in base:
-                job = asked.job or plan.jobs[place[0]]
-                scheduler.add(Answer(job, asked.row, place, asked.transcript))
-        return cls(plan, scheduler, histories, [*chain(*others.values())])
 
-    def result(self, why: str, account: Account) -> RunResult:
-        """Everything, where ``why`` says that asking ended early."""
-        rows = self.scheduler.end(why)
-        every = (*rows, *self.others)
-        target = sum((row.usage for row in every), NO_USAGE)
-        graders = sum(
-            (grade.usage for row in every for grade in row.grades),
-            account.lost + self.scheduler.unseen,
-        )
-        plan = self.plan
-        # Answers that were cut are graded, and every report says so; once for each place in a config.
-        places = Counter(
-            row.origin for row in rows if row.metadata.get("finish_reason") == "length"
-        )
-        cut = (
-            Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", o)
-            for o, count in places.items()
-        )
-        texts = (*self.scheduler.doubts(), *account.problems)
-        labels = report(account.labels, plan.labels.agreement) if plan.labels else None
-        of = (
-            plan.commit,
-            account.started,
-            plan.digests,
-            plan.recorded,
-            plan.titles,
-            plan.options,
-            plan.folder,
-            plan.only,
-        )
-        return RunResult(
-            rows=tuple(rows),
-            target_usage=target,
-            grader_usage=graders,
-            interrupted=account.stopped,
-            notes=(*plan.notes, *cut, *map(Note, (*texts, *remarks(labels)))),
-            seconds=account.seconds,
-            models=plan.models,
-            keys=plan.keys,
-            about=plan.about,
-            made=Made(__version__, *of),
-            budget=account.budget,
-            cache=account.cache,
-            reask=self.scheduler.report(),
-            baseline=self.scheduler.baseline(rows),
-            on_default_branch=plan.on_default_branch,
-            derived=tuple(derived(plan.derived, rows)),
-            history=self.histories.report(rows),
-            powers=plan.powers,
-            labels=labels,
-            live_models=account.live_models,
-        )
+def _notes_on_cut_answers(rows: Sequence[Row]) -> Iterator[Note]:
+    """Answers that were cut are graded, and every report says so, once for each place in a config."""
+    places = Counter(row.origin for row in rows if row.metadata.get("finish_reason") == "length")
+    for origin, count in places.items():
+        yield Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", origin)
 
 
 def nothing_asked(commit: str, digests: NamedTexts, notes: Iterable[str]) -> RunResult:

@@ -11,9 +11,10 @@ from gradegate.gate.reasks.stopping import MOST_ASKS
 from gradegate.gate.statistics import expected_reasks
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
-from gradegate.runner.reasks.eligible import Askable, mode_of
+from gradegate.results.rows import AnswerId
+from gradegate.runner.reasks.eligible import mode_of
 from gradegate.runner.reasks.histories import Histories
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, Struct
 
 # How long texts are that nobody has seen yet, in tokens: enough to tell cents from dollars.
 CHARACTERS = 4  # of a token
@@ -21,127 +22,171 @@ ANSWER, VERDICT, PROMPT = 300, 150, 400
 NAMED = 5  # models, before the rest is only counted
 
 
-class Estimate(FrozenStruct):
-    """First asks in requests; ``expected`` and ``most`` are asks that follow. ``usd`` is None where no price is known."""
+class Calls(Struct):
+    """Requests; ``fewest`` if the runs of all cases are settled as early as can be."""
 
-    target: int
-    grader: int
-    grades: int
-    expected: float
-    most: int
+    planned: int = 0
+    fewest: int = 0
+
+    def add(self, calls: int, job: Job) -> None:
+        """Count the calls for each answer to a planned case."""
+        self.planned += calls * job.repeats
+        self.fewest += calls * job.fewest
+
+
+class Cost(FrozenStruct):
+    """US dollars, None if no price is known of some models. These are named."""
+
     usd: float | None
-    most_usd: float | None = None  # with all asks that may follow
-    unpriced: tuple[str, ...] = ()  # the models whose price is not known
-    silent: tuple[str, ...] = ()  # the applications and programs whose price is not known
+    most_usd: float | None = None  # with all possible re-asks
+    unpriced: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()  # applications and programs
+
+
+class Estimate(FrozenStruct):
+    """What a run takes: first asks in requests, and the re-asks that may follow."""
+
+    target: Calls
+    grader: Calls
+    grades: int  # that may be re-asked
+    expected: float  # re-asks
+    most: int
+    cost: Cost
     labels: int = 0  # requests to graders, where a rule is missed or a history is written
-    fewest: tuple[int, int] = (
-        0,
-        0,
-    )  # calls of target and grader, where runs are settled as early as can be
+
+
+class _Grading(FrozenStruct):
+    """Requests for one grade, and their price."""
+
+    calls: int
+    usd: float
+
+
+class _Prices(Struct):
+    """Prices of calls. ``unpriced`` are the models without one."""
+
+    unpriced: dict[str, Provider] = {}
+
+    def of_call(self, model: Provider, characters: int, answer: int) -> float:
+        """US dollars of one call; ``answer`` is in tokens."""
+        if not (model.url or model.code):
+            return 0.0
+        if model.rates is None:
+            self.unpriced[model.name] = model
+            return 0.0
+        return characters / CHARACTERS * model.rates[0] + answer * model.rates[1]
+
+    def of_grade(self, bound: Bound, text: int, exchanges: int = 1) -> _Grading:
+        """One grade of a text with so many characters."""
+        calls, usd = 0, 0.0
+        for kind, model in bound.models.items():
+            if model.url or model.code:
+                questions = bound.grader.count_questions(exchanges) if kind == "text" else 1
+                characters = (
+                    len(str(bound.asserted.value or "")) + text + (PROMPT + ANSWER) * CHARACTERS
+                )
+                calls += questions
+                usd += questions * self.of_call(model, characters, VERDICT)
+        return _Grading(calls, usd)
 
 
 def estimate(plan: Plan) -> Estimate:
     """Makes no call. A grader whose number of questions depends on the answer is taken for one that asks each once."""
-    askable, grades, with_history = Askable(plan), Counter[str](), Counter[str]()
     histories = Histories(plan)
-    labels = plan.labels.jobs if plan.labels else ()
-    target = grader = fewest_target = fewest_grader = 0
-    first = again = 0.0
-    unpriced: dict[str, Provider] = {}
+    eligible = histories.eligible
+    prices = _Prices()
+    target, grader = Calls(), Calls()
+    grades, with_history = Counter[str](), Counter[str]()  # that may be re-asked, by suite
+    first_usd = reask_usd = 0.0
     for index, job in enumerate(plan.jobs):
-        asked = target_calls(job)
-        target, fewest_target = target + asked * job.repeats, fewest_target + asked * job.fewest
-        price = asked * _price(job.target, len(job.text), ANSWER, unpriced)
-        first += price * job.repeats
-        of_failure = {id(bound) for _, bound in askable.of(job)}
-        grades[job.suite] += len(of_failure) * job.repeats
-        known = (histories.of((index, repeat)) for repeat in range(job.repeats))
-        with_history[job.suite] += sum(
-            histories.may_decide(job, own) for ids in known for own in ids.values()
-        )
+        calls = target_calls(job)
+        target.add(calls, job)
+        answer_usd = calls * prices.of_call(job.target, len(job.text), ANSWER)
+        first_usd += answer_usd * job.repeats
+
+        bounds = eligible.of(job).values()
+        grades[job.suite] += len(bounds) * job.repeats
+        for repeat in range(job.repeats):
+            keys = histories.keys(AnswerId(index, repeat)).values()
+            with_history[job.suite] += sum(histories.may_decide(job, key) for key in keys)
+
+        reasked = set(map(id, bounds))
         for bound in job.bounds:
-            calls, cost = _grading(bound, len(job.text), unpriced, _exchanges(job))
-            grader, fewest_grader = grader + calls * job.repeats, fewest_grader + calls * job.fewest
-            first += cost * job.repeats
-            asked_anew = price if mode_of(bound, job) == "answers" else 0.0
-            again += (cost + asked_anew) * job.repeats * (id(bound) in of_failure)
-    spare = [
-        _grading(bound, len(job.text), unpriced, 1)
-        for job, _ in labels
-        for binding in job.assertions
-        for bound in binding.bounds
-    ]
-    noises = {suite: askable.policies[suite].noise for suite in grades if grades[suite]}
-    expected = sum(expected_reasks(grades[suite], noise) for suite, noise in noises.items())
-    # A grade is asked at most three times the lead, the first ask included.
-    most = sum(
-        (grades[suite] - with_history[suite]) * (3 * askable.lead(suite).votes - 1)
-        for suite in noises
-    )
-    most += with_history.total() * (MOST_ASKS - 1)
-    each = again / askable.grades if askable.grades else 0.0
-    usd = most_usd = None
-    if not unpriced:
-        usd = first + each * expected
-        most_usd = first + each * most + sum(cost for _, cost in spare)
-    models = tuple(name for name, model in unpriced.items() if model.names_model)
-    silent = tuple(name for name, model in unpriced.items() if not model.names_model)
-    fewest = (fewest_target, fewest_grader)
-    return Estimate(
-        target,
-        grader,
-        askable.grades,
-        expected,
-        most,
-        usd,
-        most_usd,
-        models,
-        silent,
-        sum(calls for calls, _ in spare),
-        fewest,
-    )
+            grading = prices.of_grade(bound, len(job.text), _exchanges(job))
+            grader.add(grading.calls, job)
+            first_usd += grading.usd * job.repeats
+            if id(bound) in reasked:
+                fresh_usd = answer_usd if mode_of(bound, job) == "answers" else 0.0
+                reask_usd += (grading.usd + fresh_usd) * job.repeats
+
+    expected, most = 0.0, with_history.total() * (MOST_ASKS - 1)
+    for suite, count in grades.items():
+        if count:
+            expected += expected_reasks(count, eligible.policies[suite].noise)
+            # A grade is asked at most three times the lead, the first ask included.
+            most += (count - with_history[suite]) * (3 * eligible.lead(suite).votes - 1)
+
+    label_calls, label_usd = 0, 0.0
+    for job, _ in plan.labels.jobs if plan.labels else ():
+        for bound in job.bounds:
+            grading = prices.of_grade(bound, len(job.text))
+            label_calls += grading.calls
+            label_usd += grading.usd
+
+    mean_usd = reask_usd / eligible.total if eligible.total else 0.0
+    cost = Cost(first_usd + mean_usd * expected, first_usd + mean_usd * most + label_usd)
+    if prices.unpriced:
+        unpriced = [name for name, model in prices.unpriced.items() if model.names_model]
+        silent = [name for name, model in prices.unpriced.items() if not model.names_model]
+        cost = Cost(None, unpriced=tuple(unpriced), silent=tuple(silent))
+    return Estimate(target, grader, eligible.total, expected, most, cost, label_calls)
 
 
-def said(found: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.0) -> Iterator[str]:
-    """The estimate, a line each, beside what the run may take. ``rate``: calls a second of an earlier run, or 0."""
-    for kind, calls, fewest in (
-        ("target", found.target, found.fewest[0]),
-        ("grader", found.grader, found.fewest[1]),
-    ):
-        yield f"{kind}: {f'{fewest:,} to ' if fewest < calls else ''}{many(calls, 'call')}"
+def estimate_lines(found: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.0) -> Iterator[str]:
+    """The estimate, a line each, and what the run may take. ``rate``: calls a second of an earlier run, or 0."""
+    for kind, calls in (("target", found.target), ("grader", found.grader)):
+        fewest = f"{calls.fewest:,} to " if calls.fewest < calls.planned else ""
+        yield f"{kind}: {fewest}{many(calls.planned, 'call')}"
     if found.labels:
         yield f"labels: {many(found.labels, 'call')} of graders, where a rule is missed or a history is written"
     yield f"re-asks: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
-    if found.usd is None or found.most_usd is None:
-        why = ["unknown"]
-        if found.unpriced:
-            cure = "give `inputCost` and `outputCost`, US dollars per token, in its `config`"
-            why.append(f"no price is known of {_names(found.unpriced)} ({cure})")
-        if found.silent:
-            why.append(f"{_names(found.silent)} does not say what an answer costs")
-        yield f"cost: {'; '.join(why)}"
-    else:
-        cost = f"cost: about {_about(found.usd)}"
-        if found.most_usd > found.usd:
-            cost += f"; {_about(found.most_usd)} with all possible re-asks"
-        yield cost
+    yield _cost_line(found.cost)
+    planned = found.target.planned + found.grader.planned
     if rate:
-        seconds = (found.target + found.grader + found.expected) / rate
+        seconds = (planned + found.expected) / rate
         shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
         yield f"time: about {shown} at the {rate:.2g} calls a second of the last run"
-    if limits == NO_LIMITS:
-        return
-    planned = found.target + found.grader
-    parts, beyond = [], ""
+    if limits != NO_LIMITS:
+        yield _budget_line(limits, planned)
+
+
+def _cost_line(cost: Cost) -> str:
+    if cost.usd is not None and cost.most_usd is not None:
+        line = f"cost: about {_about(cost.usd)}"
+        if cost.most_usd > cost.usd:
+            line += f"; {_about(cost.most_usd)} with all possible re-asks"
+        return line
+    why = ["unknown"]
+    if cost.unpriced:
+        cure = "give `inputCost` and `outputCost`, US dollars per token, in its `config`"
+        why.append(f"no price is known of {_names(cost.unpriced)} ({cure})")
+    if cost.silent:
+        why.append(f"{_names(cost.silent)} does not say what an answer costs")
+    return f"cost: {'; '.join(why)}"
+
+
+def _budget_line(limits: Limits, planned: int) -> str:
+    amounts = []
+    beyond = ""
     if limits.calls is not None:
-        parts.append(many(limits.calls, "call"))
+        amounts.append(many(limits.calls, "call"))
         if planned > limits.calls:
             beyond = f"; {planned:,} calls are planned, so the last ones would not run"
     if limits.usd is not None:
-        parts.append(dollars(limits.usd))
+        amounts.append(dollars(limits.usd))
     if limits.seconds is not None:
-        parts.append(f"{limits.seconds:g} s")
-    yield f"budget: at most {', '.join(parts)}{beyond}"
+        amounts.append(f"{limits.seconds:g} s")
+    return f"budget: at most {', '.join(amounts)}{beyond}"
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -157,40 +202,14 @@ def target_calls(job: Job) -> int:
 
 def answer_calls(job: Job) -> int:
     """Requests for one answer and its grades."""
-    exchanges = _exchanges(job)
-    return target_calls(job) + sum(_grading(it, 0, {}, exchanges)[0] for it in job.bounds)
+    exchanges, prices = _exchanges(job), _Prices()
+    return target_calls(job) + sum(prices.of_grade(it, 0, exchanges).calls for it in job.bounds)
 
 
 def _exchanges(job: Job) -> int:
     """Of a conversation that is recorded, its exchanges; of one that is held, a reply to each message."""
     turns = job.case.turns
     return max(1, len(exchanges(turns)) if job.case.recorded else len(turns))
-
-
-def _grading(
-    bound: Bound, text: int, unpriced: dict[str, Provider], exchanges: int
-) -> tuple[int, float]:
-    """Requests for one grade, and their price."""
-    calls, cost = 0, 0.0
-    for kind, model in bound.models.items():
-        number = (
-            (bound.grader.count_questions(exchanges) if kind == "text" else 1)
-            if model.url or model.code
-            else 0
-        )
-        asked = len(str(bound.asserted.value or "")) + text + (PROMPT + ANSWER) * CHARACTERS
-        calls, cost = calls + number, cost + number * _price(model, asked, VERDICT, unpriced)
-    return calls, cost
-
-
-def _price(model: Provider, characters: int, answer: int, unpriced: dict[str, Provider]) -> float:
-    """US dollars of one call; a model whose price is not known is noted."""
-    if not (model.url or model.code):
-        return 0.0
-    if model.rates is None:
-        unpriced[model.name] = model
-        return 0.0
-    return characters / CHARACTERS * model.rates[0] + answer * model.rates[1]
 
 
 def _about(usd: float) -> str:

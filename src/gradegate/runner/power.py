@@ -11,7 +11,7 @@ from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
 from gradegate.gate.case_runs import of_rule
 from gradegate.gate.reasks.needs import parts_of
-from gradegate.gate.reasks.stopping import factor_chances
+from gradegate.gate.reasks.stopping import chance_of_failure
 from gradegate.gate.statistics import (
     Chances,
     lead_reached,
@@ -22,9 +22,9 @@ from gradegate.gate.statistics import (
     room,
 )
 from gradegate.planning.plan import Job, Plan, selected
-from gradegate.results.rows import Row
+from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import NO_POWER, Power
-from gradegate.runner.reasks.eligible import Askable
+from gradegate.runner.reasks.eligible import EligibleGrades
 from gradegate.runner.reasks.histories import Histories
 from gradegate.structs import FrozenStruct, replace
 
@@ -43,28 +43,28 @@ class _Planned(FrozenStruct):
 
 def with_powers(plan: Plan) -> Plan:
     """The plan with the figures of each rule; a rule that cannot block, or rests on something else than counts, has none."""
-    askable, histories = Askable(plan), Histories(plan)
-    chance_to_fail = cache(lambda prior: factor_chances(prior, broken=False).fails)
+    eligible, histories = EligibleGrades(plan), Histories(plan)
+    chance_to_fail = cache(chance_of_failure)
     answers = defaultdict(list)
     of_base = []  # what the base says, as far as it was graded
     for index, job in enumerate(plan.jobs):
         if job.of_base:
             continue
         for repeat in range(1 if job.needs else job.repeats):
-            base = plan.baseline.paired[index, repeat] if plan.baseline else None
+            base = plan.baseline.paired[AnswerId(index, repeat)] if plan.baseline else None
             if base and not base.has_error:
                 of_base.append(base)
             known: dict[int, float | None] = {}
-            identities = histories.of((index, repeat))
-            for position, bound in askable.of(job):
+            keys = histories.keys(AnswerId(index, repeat))
+            for position, bound in eligible.of(job).items():
                 known[id(bound)] = None
-                identity = identities.get(position, "")
-                past = histories.records.get(identity)
+                key = keys.get(position, "")
+                past = histories.records.get(key)
                 # A history counts if the grader is still the model of its newest run.
                 if past and past.runs:
-                    prior = histories.prior(job, position, identity, past.runs[-1].model)
-                    if prior:
-                        known[id(bound)] = chance_to_fail(prior)
+                    history_rule = histories.rule(job, position, key, past.runs[-1].model)
+                    if history_rule:
+                        known[id(bound)] = chance_to_fail(history_rule)
             answers[job.suite].append(_Planned(job, repeat, base, known))
     # The share of runs that fail on the base; of a case without runs, its answer is one.
     failed = sum(row.runs - row.passed if row.runs else row.has_failed for row in of_base)
@@ -73,7 +73,7 @@ def with_powers(plan: Plan) -> Plan:
     for rule in plan.rules:
         powers = []
         if rule.blocking and rule.judges:
-            powers = [_power(it, askable, answers[rule.suite], share) for it in parts_of(rule)]
+            powers = [_power(it, eligible, answers[rule.suite], share) for it in parts_of(rule)]
         # Of a rule that looks at the run and at the base, the figures of whichever leaves less room.
         told = (power for power in powers if power.slack is not None)
         figures.append(min(told, key=lambda power: power.slack or 0, default=NO_POWER))
@@ -134,10 +134,12 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
                 yield Note(f"{what}. {blocked}. {cure}", Origin(policy.rules[0].suite))
 
 
-def _power(rule: Rule, askable: Askable, answers: Sequence[_Planned], runs_share: float) -> Power:
+def _power(
+    rule: Rule, eligible: EligibleGrades, answers: Sequence[_Planned], runs_share: float
+) -> Power:
     cases, unchanged = Counter[Chances](), Counter[float]()
     failing, used, by_runs = 0, False, False
-    noise, votes = askable.policies[rule.suite].noise, askable.lead(rule.suite).votes
+    noise, votes = eligible.policies[rule.suite].noise, eligible.lead(rule.suite).votes
     asked, once = of_grade(noise, votes, rule.beside_base), of_grade(noise, 0)
     stand = lead_reached(1 - noise, votes) if rule.beside_base else 1.0
     for it in answers:

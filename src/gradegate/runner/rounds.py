@@ -6,10 +6,8 @@ from gradegate.core.conversation import Transcript
 from gradegate.gate.case_runs import next_runs, whole
 from gradegate.planning.groups import groups
 from gradegate.planning.plan import Job, Plan, selected
-from gradegate.results.rows import Row
+from gradegate.results.rows import AnswerId, Row
 from gradegate.structs import FrozenStruct, NamedTexts
-
-Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
 
 
 class Asked(FrozenStruct):
@@ -24,7 +22,7 @@ class Asked(FrozenStruct):
 
 
 Take = Callable[
-    [Sequence[Place]], Mapping[Place, Asked]
+    [Sequence[AnswerId]], Mapping[AnswerId, Asked]
 ]  # gives each answer: asked for now or before, or as one that is missing
 
 
@@ -42,28 +40,30 @@ class Rounds:
         }
         self._groups = groups(plan.jobs, sides=False) if with_runs else []
 
-    def answers(self, only: Collection[int] | None = None) -> dict[Place, Asked]:
+    def answers(self, only: Collection[int] | None = None) -> dict[AnswerId, Asked]:
         """All answers of a plan, in its order, or those to the jobs of these indexes; of further runs, those that decide."""
         wanted = range(len(self.jobs)) if only is None else sorted(only)
         if not self._groups:
-            answers = ((index, it) for index in wanted for it in range(self.jobs[index].repeats))
+            answers = (
+                AnswerId(index, it) for index in wanted for it in range(self.jobs[index].repeats)
+            )
             return dict(self.take([*answers]))
-        found: dict[Place, Asked] = {}
+        found: dict[AnswerId, Asked] = {}
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in wanted}
         while places := self.next(rows):
             found |= self.take(places)
             rows = by_job((place, asked.row) for place, asked in found.items())
         return dict(sorted(found.items()))
 
-    def next(self, rows: Mapping[int, Sequence[Row]]) -> list[Place]:
+    def next(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:
         """What is asked now, where these rows are there, by the index of their job; what is not among them needs nothing."""
-        places: list[Place] = []
+        places: list[AnswerId] = []
         for group in self._groups:
             known = [index for index in group if index in rows]
             if count := max((self.more(index, rows[index]) for index in known), default=0):
                 made = max(len(rows[index]) for index in known)
                 places += (
-                    (index, it)
+                    AnswerId(index, it)
                     for index in group
                     for it in range(made, min(made + count, self.jobs[index].repeats))
                 )
@@ -87,7 +87,7 @@ class Rounds:
         return all(view.has_passed for view in views if view)
 
 
-def by_job(answers: Iterable[tuple[Place, Row]]) -> dict[int, list[Row]]:
+def by_job(answers: Iterable[tuple[AnswerId, Row]]) -> dict[int, list[Row]]:
     """Rows by the index of their job, in the order of their repetitions."""
     found: dict[int, list[Row]] = {}
     for (index, _), row in sorted(answers, key=lambda answer: answer[0]):

@@ -36,9 +36,10 @@ from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResul
 from gradegate.runner.baseline_folder import places_to_write, write_baseline
 from gradegate.runner.comparison import unknown_changes
 from gradegate.runner.conclusion import nothing_asked
+from gradegate.runner.first_answers import Watch
 from gradegate.runner.prepare import CaseSelection, Prepared, prepare
 from gradegate.runner.reasks.histories import Histories
-from gradegate.runner.run import Watch, run_plan
+from gradegate.runner.run import run_plan
 from gradegate.runner.shards.merge import merge_parts
 from gradegate.sandbox import repository_code as programs
 from gradegate.security.event import Event

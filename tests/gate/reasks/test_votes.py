@@ -1,15 +1,15 @@
 """What asks of one grade come to, against the vectors of the specification."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.usage import Usage
-from gradegate.gate.reasks.ballot import concluded, doubts, is_contradicted, noisier, undecided
-from gradegate.gate.reasks.stopping import Prior, Standing, standing
-from gradegate.gate.statistics import Lead
+from gradegate.gate.reasks.ballot import Ballot, doubts, final_grade, is_contradicted, noisier, undecided
+from gradegate.gate.reasks.stopping import BallotState, HistoryRule, LeadRule
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import Grade, GradedAssertion, Outcome, Vote
 from gradegate.structs import replace
@@ -34,15 +34,23 @@ def grades(replies):
 
 
 def grade_of(replies, lead):
-    return concluded(grades(replies), Lead(lead))
+    return concluded(grades(replies), LeadRule(lead))
+
+
+def concluded(asks, rule):
+    return final_grade(Ballot(tuple(asks), rule))
+
+
+def state(asks, rule):
+    return rule.state(Counter(asks))
 
 
 @each("vector", VECTORS["confirm"], ids=lambda vector: f"{vector['lead']}-{vector['replies']}")
 def test_the_vectors(vector):
     asks = outcomes(vector["replies"])
-    stands = [standing(asks[:count], Lead(vector["lead"])) for count in range(1, len(asks) + 1)]
-    assert Standing.OPEN not in stands[-1:]
-    assert set(stands[:-1]) <= {Standing.OPEN}
+    states = [state(asks[:count], LeadRule(vector["lead"])) for count in range(1, len(asks) + 1)]
+    assert BallotState.OPEN not in states[-1:]
+    assert set(states[:-1]) <= {BallotState.OPEN}
     assert len(asks) == vector["asks"]
     assert grade_of(vector["replies"], vector["lead"]).outcome is CONCLUSIONS[vector["conclusion"]]
 
@@ -50,12 +58,12 @@ def test_the_vectors(vector):
 @given(st.lists(st.sampled_from("PFE"), max_size=30), st.integers(2, 8))
 def test_no_verdict_is_invented(replies, lead):
     asked = ["F"]
-    while standing(outcomes(asked), Lead(lead)) is Standing.OPEN and replies:
+    while state(outcomes(asked), LeadRule(lead)) is BallotState.OPEN and replies:
         asked.append(replies.pop())
     grade = grade_of(asked, lead)
     passes, fails = asked.count("P"), asked.count("F")
     assert len(asked) <= 3 * lead
-    if standing(outcomes(asked), Lead(lead)) is Standing.OPEN:
+    if state(outcomes(asked), LeadRule(lead)) is BallotState.OPEN:
         assert (grade.outcome, grade.confirmed) == (Outcome.FAIL, None)
     elif grade.outcome is Outcome.PASS:
         assert (passes - fails, grade.score, grade.confirmed) == (1, 0.9, False)
@@ -68,7 +76,7 @@ def test_no_verdict_is_invented(replies, lead):
 
 
 def test_a_first_error_is_asked_no_more():
-    assert standing(outcomes("E"), Lead(5)) is Standing.UNASKABLE
+    assert state(outcomes("E"), LeadRule(5)) is BallotState.UNANSWERABLE
 
 
 def test_the_last_winner_gives_the_reason_and_a_contradiction_its_count():
@@ -81,72 +89,72 @@ def test_the_last_winner_gives_the_reason_and_a_contradiction_its_count():
 @each(
     ("replies", "lead", "expected"),
     [
-        ("F", 2, Standing.OPEN),
-        ("FF", 2, Standing.FAIL),
-        ("FP", 2, Standing.OPEN),
-        ("FPP", 2, Standing.PASS),
-        ("P", 2, Standing.PASS),
-        ("FE", 2, Standing.OPEN),  # one error may be asked again
-        ("FEE", 2, Standing.UNASKABLE),
-        ("EE", 2, Standing.UNASKABLE),
-        ("EF", 2, Standing.OPEN),
-        ("FEF", 2, Standing.FAIL),
-        ("FEEF", 2, Standing.FAIL),  # a lead counts before errors do
-        ("FPFPF", 2, Standing.OPEN),
-        ("FPFPFP", 2, Standing.CONTRADICTORY),
-        ("FPFPFF", 2, Standing.FAIL),
+        ("F", 2, BallotState.OPEN),
+        ("FF", 2, BallotState.FAILED),
+        ("FP", 2, BallotState.OPEN),
+        ("FPP", 2, BallotState.PASSED),
+        ("P", 2, BallotState.PASSED),
+        ("FE", 2, BallotState.OPEN),  # one error may be asked again
+        ("FEE", 2, BallotState.UNANSWERABLE),
+        ("EE", 2, BallotState.UNANSWERABLE),
+        ("EF", 2, BallotState.OPEN),
+        ("FEF", 2, BallotState.FAILED),
+        ("FEEF", 2, BallotState.FAILED),  # a lead counts before errors do
+        ("FPFPF", 2, BallotState.OPEN),
+        ("FPFPFP", 2, BallotState.CONTRADICTORY),
+        ("FPFPFF", 2, BallotState.FAILED),
     ],
 )
 def test_where_a_grade_stands_after_some_asks(replies, lead, expected):
-    assert standing(outcomes(replies), Lead(lead)) is expected
+    assert state(outcomes(replies), LeadRule(lead)) is expected
 
 
-STEADY = Prior(2, 58, 0.05, 0.1, 1)
+STEADY = HistoryRule(2, 58, 0.05, 0.1, 1)
 
 
 @each(
-    ("replies", "prior", "expected"),
+    ("replies", "rule", "expected"),
     [
-        ("P", STEADY, Standing.PASS),  # nothing failed
-        ("F", STEADY, Standing.OPEN),
-        ("FP", STEADY, Standing.OPEN),
-        ("FPP", STEADY, Standing.PASS),
-        ("FFF", STEADY, Standing.FAIL),
-        ("FFF", replace(STEADY, failed="2026-11-02"), Standing.RETURNING),
-        ("FPP", replace(STEADY, failed="2026-11-02"), Standing.PASS),
-        ("FEE", STEADY, Standing.UNASKABLE),
+        ("P", STEADY, BallotState.PASSED),  # nothing failed
+        ("F", STEADY, BallotState.OPEN),
+        ("FP", STEADY, BallotState.OPEN),
+        ("FPP", STEADY, BallotState.PASSED),
+        ("FFF", STEADY, BallotState.FAILED),
+        ("FFF", replace(STEADY, returned="2026-11-02"), BallotState.RETURNING),
+        ("FPP", replace(STEADY, returned="2026-11-02"), BallotState.PASSED),
+        ("FEE", STEADY, BallotState.UNANSWERABLE),
     ],
 )
-def test_where_a_grade_with_a_history_stands(replies, prior, expected):
-    assert standing(outcomes(replies), Lead(2), prior=prior) is expected
+def test_where_a_grade_with_a_history_stands(replies, rule, expected):
+    assert state(outcomes(replies), rule) is expected
 
 
 def test_a_grade_with_a_history_is_asked_twenty_times():
-    flaky = Prior(30, 30, 0.25, 0.5, 100_000)
+    flaky = HistoryRule(30, 30, 0.25, 0.5, 100_000)
     replies = ("FFFP" * 5)[:20]
-    assert [standing(outcomes(replies[:number]), Lead(2), prior=flaky).value for number in (19, 20)] == ["open", "contradictory"]
+    assert [state(outcomes(replies[:number]), flaky).value for number in (19, 20)] == ["open", "contradictory"]
 
 
 def test_a_concluded_grade_has_the_mean_score_of_the_votes_that_won():
     asks = [replace(ask, score=score, model=f"m{n}") for n, (ask, score) in enumerate(zip(grades("FPP"), (0.0, 0.75, 1.0), strict=True))]
-    found = concluded(asks, Lead(2))
+    found = concluded(asks, LeadRule(2))
     assert (found.outcome, found.score, found.reason, found.model, found.confirmed) == (Outcome.PASS, 0.875, "P2", "m0", False)
-    silent = concluded([replace(ask, score=None) for ask in asks], Lead(2))
+    silent = concluded([replace(ask, score=None) for ask in asks], LeadRule(2))
     assert silent.score is None
-    partly = concluded([asks[0], replace(asks[1], score=None), asks[2]], Lead(2))
+    partly = concluded([asks[0], replace(asks[1], score=None), asks[2]], LeadRule(2))
     assert partly.score == 1.0
 
 
 def test_an_unreadable_score_is_the_first_of_the_votes_that_won():
     asks = [replace(ask, unread=unread) for ask, unread in zip(grades("FPFPP"), ("1", "", "3", "4", "5"), strict=True)]
-    assert concluded(asks, Lead(2)).unread == "4"
-    assert concluded(asks[:3:2], Lead(2)).unread == "1"
+    assert concluded(asks, LeadRule(2)).unread == "4"
+    assert concluded(asks[:3:2], LeadRule(2)).unread == "1"
 
 
 def test_an_undecided_grade_is_one_of_setup_if_any_ask_was():
     asks = grades("FEE")
-    assert not concluded(asks, Lead(2)).setup
-    assert concluded([asks[0], asks[1], replace(asks[2], setup=True)], Lead(2)).setup
+    assert not concluded(asks, LeadRule(2)).setup
+    assert concluded([asks[0], asks[1], replace(asks[2], setup=True)], LeadRule(2)).setup
 
 
 @each(("before", "now", "expected"), [(False, False, False), (True, False, True), (False, True, True)])
@@ -171,10 +179,10 @@ def test_a_grader_contradicts_itself_with_at_most_one_error(outcome, votes, undo
 
 
 def test_a_history_is_named_where_it_leaves_a_grade_undecided():
-    flaky, asks = Prior(30, 30, 0.25, 0.5, 100_000), grades("FFFP" * 5)
-    found = concluded(asks, Lead(2), prior=flaky)
+    flaky, asks = HistoryRule(30, 30, 0.25, 0.5, 100_000), grades("FFFP" * 5)
+    found = concluded(asks, flaky)
     assert found.reason == "the re-asks cannot tell a broken case from a flaky one: 15 of 20 asks failed, and 30 of 60 before"
-    back = concluded(grades("FFF"), Lead(2), prior=replace(STEADY, failed="2026-11-02 without a change"))
+    back = concluded(grades("FFF"), replace(STEADY, returned="2026-11-02 without a change"))
     assert back.reason == "the failure comes and goes: it failed here, and also on 2026-11-02 without a change"
 
 

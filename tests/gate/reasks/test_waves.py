@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.policy import CaseRuns, Rule, Runs
-from gradegate.gate.reasks import needs
-from gradegate.gate.reasks.needs import Opened, Tally, missed, settled, width
+from gradegate.gate.case_runs import OpenRow
+from gradegate.gate.reasks.needs import CaseCount, RuleNeeds, RuleTally, is_missed, is_settled, wave_size
 from gradegate.gate.rules import apply
 from gradegate.results.baseline import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
 from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome, Vote
-from gradegate.results.rows import Row
+from gradegate.results.rows import AnswerId, GradeId, Row
 from gradegate.structs import replace
 from support.each import each
 
@@ -21,21 +21,39 @@ VECTORS = json.loads((CONFORMANCE / "decisions.json").read_text())["settled"]
 UNCONFIRMED = json.loads((CONFORMANCE / "history.json").read_text())["unconfirmed"]
 
 
-def Waves(rules, rows, compared=False):  # noqa: N802
-    return needs.Waves(rules, rows if isinstance(rows, dict) else dict(enumerate(rows)), compared)
+def Opened(row, open_=frozenset()):  # noqa: N802
+    return [(0, row, open_)]
+
+
+class Waves:
+    """The needs of rules; a grade is the number of its row, and its position there."""
+
+    def __init__(self, rules, cases, compared=False):
+        numbered = cases if isinstance(cases, dict) else dict(enumerate(cases))
+        self._needs = RuleNeeds(rules, (open_case(number, case) for number, case in numbered.items()), compared)
+
+    def update(self, number, case):
+        self._needs.update(open_case(number, case))
+
+    def __getattr__(self, name):
+        return lambda: [(grade.answer.case, grade.position) for grade in getattr(self._needs, name)()]
+
+
+def open_case(number, case):
+    return [OpenRow(AnswerId(number + run, 0), row, open_) for run, row, open_ in case]
 
 
 def tally(passed, failed, open_):
-    return Tally(passed, failed, tuple(((number, 0),) for number in range(open_)))
+    return RuleTally(passed, failed, open=[CaseCount(FAIL, (GradeId(AnswerId(number, 0), 0),)) for number in range(open_)])
 
 
 @each("vector", [vector for vector in VECTORS if "min_pass_rate" in vector], ids=lambda vector: json.dumps(vector)[:70])
 def test_the_vectors(vector):
     rule = Rule("r", min_pass_rate=vector["min_pass_rate"])
     counted = tally(vector["passed"], vector["failed"], vector["open"])
-    assert settled(rule, counted) == (vector["settled"] != "open")
+    assert is_settled(rule, counted) == (vector["settled"] != "open")
     if vector["next_wave"] is not None:
-        assert min(width(rule, counted), vector["open"]) == vector["next_wave"]
+        assert min(wave_size(rule, counted), vector["open"]) == vector["next_wave"]
 
 
 PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
@@ -55,38 +73,38 @@ def test_of_a_missed_rule_the_first_fifty_cases_are_asked_to_their_end():
         rows = [Opened(row(PASS))] * vector["passed"] + [Opened(row(FAIL))] * vector["confirmed"]
         rows += [Opened(row(FAIL), frozenset([0]))] * vector["open"]
         waves = Waves([Rule("r", min_pass_rate=vector["min_pass_rate"], suite="s")], rows)
-        assert waves.next() == []
-        asked = len(waves.last())
+        assert waves.next_wave() == []
+        asked = len(waves.last_wave())
         assert (asked, vector["open"] - asked) == (vector["asked_to_the_end"], vector["failed_once"])
 
 
 def test_a_case_that_fails_by_something_else_is_not_asked_again():
     rows = [Opened(row(FAIL, FAIL), frozenset([0])), Opened(row(PASS))]
-    assert Waves([EVERY], rows).next() == []
+    assert Waves([EVERY], rows).next_wave() == []
 
 
 def test_a_case_whose_threshold_decides_is_asked_whatever_else_fails():
     rows = [Opened(row(FAIL, FAIL, threshold=0.5), frozenset([0])), Opened(row(PASS))]
-    assert Waves([EVERY], rows).next() == [(0, 0)]
+    assert Waves([EVERY], rows).next_wave() == [(0, 0)]
 
 
 def test_an_advisory_rule_asks_nothing():
     rows = [Opened(row(FAIL), frozenset([0]))]
     advisory = Rule("a", min_pass_rate=1.0, blocking=False, suite="s")
-    assert Waves([advisory], rows).next() == []
+    assert Waves([advisory], rows).next_wave() == []
 
 
 def test_a_wave_is_eight_cases_or_what_would_miss_the_rule():
     rows = [Opened(row(FAIL), frozenset([0])) for _ in range(40)] + [Opened(row(PASS)) for _ in range(60)]
-    assert Waves([EVERY], rows).next() == [(number, 0) for number in range(8)]
-    assert len(Waves([Rule("r", min_pass_rate=0.7, suite="s")], rows).next()) == 31
-    assert Waves([Rule("r", min_pass_rate=0.6, suite="s")], rows).next() == []
+    assert Waves([EVERY], rows).next_wave() == [(number, 0) for number in range(8)]
+    assert len(Waves([Rule("r", min_pass_rate=0.7, suite="s")], rows).next_wave()) == 31
+    assert Waves([Rule("r", min_pass_rate=0.6, suite="s")], rows).next_wave() == []
 
 
 def test_two_rules_take_the_union_in_plan_order():
     rows = [Opened(row(FAIL), frozenset([0])) for _ in range(20)]
     waves = Waves([Rule("a", min_pass_rate=1.0, suite="s"), Rule("b", min_pass_rate=0.5, suite="s")], rows)
-    assert waves.next() == [(number, 0) for number in range(11)]
+    assert waves.next_wave() == [(number, 0) for number in range(11)]
 
 
 @each(("compared", "more", "asked"), [(True, {}, 0), (False, {}, 3), (True, {"max_drop": 0.1}, 3)])
@@ -96,9 +114,9 @@ def test_a_rule_that_one_key_misses_asks_nothing_for_the_others(compared, more, 
     old = replace(old, grades=tuple(replace(grade, status=PRE_EXISTING) for grade in old.grades))
     rows = [Opened(old)] * 5 + [Opened(row(FAIL), frozenset([0]))] * 3 + [Opened(row(PASS))] * 2
     rule = Rule("r", min_pass_rate=0.9, max_new_failures=0, suite="s", **more)
-    assert len(Waves([rule], rows, compared).next()) == asked
-    assert len(Waves([replace(rule, min_pass_rate=0.1)], rows, compared).next()) == 3
-    assert len(Waves([rule, EVERY], rows[5:], compared).next()) == 3
+    assert len(Waves([rule], rows, compared).next_wave()) == asked
+    assert len(Waves([replace(rule, min_pass_rate=0.1)], rows, compared).next_wave()) == 3
+    assert len(Waves([rule, EVERY], rows[5:], compared).next_wave()) == 3
 
 
 @each(("said", "asked"), [((FAIL, PASS, FAIL, PASS), 1), ((FAIL, ERROR, ERROR), 0), ((), 0)])
@@ -106,12 +124,12 @@ def test_what_the_grader_contradicts_itself_on_may_be_new(said, asked):
     torn, votes = row(ERROR), tuple(Vote(outcome) for outcome in said)
     torn = replace(torn, grades=tuple(replace(grade, votes=votes, status=UNDECIDED) for grade in torn.grades))
     rule = Rule("r", max_new_failures=1, suite="s")
-    assert len(Waves([rule], [Opened(torn), Opened(row(FAIL), frozenset([0]))], True).next()) == asked
+    assert len(Waves([rule], [Opened(torn), Opened(row(FAIL), frozenset([0]))], True).next_wave()) == asked
 
 
 def test_a_mean_is_never_met_early():
     rows = [Opened(row(FAIL), frozenset([0]))] + [Opened(row(PASS)) for _ in range(99)]
-    assert Waves([Rule("r", min_score=0.1, suite="s")], rows).next() == [(0, 0)]
+    assert Waves([Rule("r", min_score=0.1, suite="s")], rows).next_wave() == [(0, 0)]
 
 
 @each(("undone", "asked"), [(0, 0), (1, 0), (2, 4)])
@@ -121,15 +139,15 @@ def test_a_rule_that_what_is_undone_might_meet_is_not_missed(undone, asked):
     left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
     rows = [Opened(row(PASS))] * 4 + [Opened(row(FAIL))] * 2 + [Opened(row(FAIL), frozenset([0]))] * 4
     rule = Rule("r", min_pass_rate=0.83, suite="s")
-    assert len(Waves([rule], [*rows, *[Opened(left)] * undone, Opened(row(ERROR))]).needed()) == asked
+    assert len(Waves([rule], [*rows, *[Opened(left)] * undone, Opened(row(ERROR))]).all_needed()) == asked
 
 
 def test_what_is_undone_counts_beside_what_is_open_in_the_same_answer():
     torn = row(ERROR, FAIL)
     torn = replace(torn, grades=(replace(torn.grades[0], undone=True), torn.grades[1]))
     rows = [Opened(row(FAIL))] * 2 + [Opened(torn, frozenset([1]))] * 2
-    assert Waves([Rule("r", min_pass_rate=0.5, suite="s")], rows).needed() == [(2, 1), (3, 1)]  # 2 of 4 at best
-    assert Waves([Rule("r", min_pass_rate=0.6, suite="s")], rows).needed() == []
+    assert Waves([Rule("r", min_pass_rate=0.5, suite="s")], rows).all_needed() == [(2, 1), (3, 1)]  # 2 of 4 at best
+    assert Waves([Rule("r", min_pass_rate=0.6, suite="s")], rows).all_needed() == []
 
 
 def test_what_is_undone_makes_no_enough_cases_of_too_few():
@@ -137,8 +155,8 @@ def test_what_is_undone_makes_no_enough_cases_of_too_few():
     left = replace(left, grades=tuple(replace(grade, undone=True) for grade in left.grades))
     rows = [Opened(row(FAIL))] * 3 + [Opened(row(FAIL), frozenset([0]))]
     rule = Rule("r", min_pass_rate=0.9, min_cases=5, suite="s")
-    assert len(Waves([rule], [*rows, *[Opened(left)] * 9]).needed()) == 1
-    assert Waves([replace(rule, min_cases=4)], [*rows, *[Opened(left)] * 9]).needed() == []
+    assert len(Waves([rule], [*rows, *[Opened(left)] * 9]).all_needed()) == 1
+    assert Waves([replace(rule, min_cases=4)], [*rows, *[Opened(left)] * 9]).all_needed() == []
 
 
 STATES = st.sampled_from(["pass", "fail", "error", "open"])
@@ -154,12 +172,12 @@ RULES = st.sampled_from(
 @given(st.lists(STATES, max_size=30), RULES, st.data())
 def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
     rows = [Opened(row(FAIL if state == "open" else Outcome(state)), frozenset([0] if state == "open" else [])) for state in states]
-    wave = Waves([rule], rows).next()
+    wave = Waves([rule], rows).next_wave()
     open_ = [number for number, state in enumerate(states) if state == "open"]
 
     def told(ends):
         ended = dict(zip(open_, ends, strict=True))
-        return apply(rule, [row(ended.get(number, it.row.outcome)) for number, it in enumerate(rows)]).outcome
+        return apply(rule, [row(ended.get(number, it[0][1].outcome)) for number, it in enumerate(rows)]).outcome
 
     drawn = data.draw(st.lists(st.sampled_from([PASS, FAIL]), min_size=len(open_), max_size=len(open_)))
     best, worst = told([PASS] * len(open_)), told([FAIL] * len(open_))
@@ -175,7 +193,7 @@ def test_too_few_cases_are_said():
 
 
 def counted(passed=0, failed=0, open_=0, unsure=0, undone=0):
-    return tally(passed, failed, open_)._replace(unsure=unsure, undone=undone)
+    return replace(tally(passed, failed, open_), unsure=unsure, undone=undone)
 
 
 @each(
@@ -194,7 +212,7 @@ def counted(passed=0, failed=0, open_=0, unsure=0, undone=0):
     ],
 )
 def test_a_rule_is_missed_only_beyond_its_limit(keys, passed, failed, open_, undone, expected):
-    assert missed(Rule("r", suite="s", **keys), counted(passed, failed, open_, undone=undone)) is expected
+    assert is_missed(Rule("r", suite="s", **keys), counted(passed, failed, open_, undone=undone)) is expected
 
 
 @each(
@@ -215,7 +233,7 @@ def test_a_rule_is_missed_only_beyond_its_limit(keys, passed, failed, open_, und
 )
 def test_a_rule_is_settled_at_its_limit(keys, compared, figures, expected):
     passed, failed, open_, unsure = figures
-    assert settled(Rule("r", suite="s", **keys), counted(passed, failed, open_, unsure), compared) is expected
+    assert is_settled(Rule("r", suite="s", **keys), counted(passed, failed, open_, unsure), compared) is expected
 
 
 @each(
@@ -235,22 +253,22 @@ def test_a_rule_is_settled_at_its_limit(keys, compared, figures, expected):
     ],
 )
 def test_a_wave_is_as_wide_as_what_would_miss_the_rule(keys, figures, expected):
-    assert width(Rule("r", suite="s", **keys), counted(*figures)) == expected
+    assert wave_size(Rule("r", suite="s", **keys), counted(*figures)) == expected
 
 
 def test_at_last_what_missed_rules_left_is_asked():
     rows = [Opened(row(FAIL), frozenset([0])) for _ in range(40)] + [Opened(row(PASS)) for _ in range(60)]
     missed_ = [*rows, Opened(row(FAIL))]
-    assert Waves([EVERY], missed_).next() == []
-    assert len(Waves([EVERY], missed_).last()) == 40
+    assert Waves([EVERY], missed_).next_wave() == []
+    assert len(Waves([EVERY], missed_).last_wave()) == 40
 
 
 def test_what_is_no_longer_open_is_counted_as_it_is_now():
     waves = Waves([EVERY], [Opened(row(FAIL), frozenset([0])), Opened(row(FAIL), frozenset([0]))])
     waves.update(0, Opened(row(PASS)))
-    assert waves.next() == [(1, 0)]
+    assert waves.next_wave() == [(1, 0)]
     waves.update(1, Opened(row(FAIL)))
-    assert (waves.next(), waves.last()) == ([], [])
+    assert (waves.next_wave(), waves.last_wave()) == ([], [])
 
 
 def new(*outcomes, status=NEW_FAILURE, **more):
@@ -272,7 +290,7 @@ def new(*outcomes, status=NEW_FAILURE, **more):
 def test_new_failures_are_asked_again_until_their_limit_is_passed_or_out_of_reach(settled_, allowed, asked):
     rule = Rule("r", max_new_failures=allowed, suite="s")
     waves = Waves([rule], [*settled_, Opened(new(FAIL, status=OPEN), frozenset([0]))], compared=True)
-    assert len(waves.next()) == asked
+    assert len(waves.next_wave()) == asked
 
 
 def runs(*outcomes, status=""):
@@ -290,20 +308,20 @@ def test_the_open_runs_of_a_case_are_asked_together(status, open_, max_new, aske
     case = runs(FAIL, FAIL, status=status)
     case = case if open_ else [(number, it, frozenset()) for number, it, _ in case]
     rule = Rule("r", max_new_failures=max_new, suite="s", runs=Runs(3, 2))
-    assert Waves([rule], [Opened.of_case(case)], compared=True).next() == asked
+    assert Waves([rule], [(case)], compared=True).next_wave() == asked
     whole = Rule("r", min_pass_rate=1.0, suite="s", runs=Runs(3, 2))
-    assert Waves([whole], [Opened.of_case(case)]).next() == asked
+    assert Waves([whole], [(case)]).next_wave() == asked
 
 
 def test_a_case_whose_runs_pass_asks_nothing_and_a_failed_one_misses_its_rule():
     rule = Rule("r", max_new_failures=0, suite="s", runs=Runs(3, 2))
     other = Opened(new(FAIL, status=OPEN), frozenset([0]))
-    assert Waves([rule], [Opened.of_case(runs(FAIL, PASS, PASS))], compared=True).next() == []
+    assert Waves([rule], [(runs(FAIL, PASS, PASS))], compared=True).next_wave() == []
     failed = [(number, it, frozenset()) for number, it, _ in runs(FAIL, FAIL, status=NEW_FAILURE)]
-    assert Waves([rule], {0: Opened.of_case(failed), 2: other}, compared=True).next() == []
+    assert Waves([rule], {0: (failed), 2: other}, compared=True).next_wave() == []
     old = [(number, it, frozenset()) for number, it, _ in runs(FAIL, FAIL, status=PRE_EXISTING)]
     old = [(number, replace(it, base=FAIL), open_) for number, it, open_ in old]
-    assert Waves([rule], {0: Opened.of_case(old), 2: other}, compared=True).next() == [(2, 0)]
+    assert Waves([rule], {0: (old), 2: other}, compared=True).next_wave() == [(2, 0)]
 
 
 @each(
@@ -324,16 +342,16 @@ def test_what_failed_before_is_not_asked_again_unless_its_case_is_new(threshold,
     answer = replace(answer, base=case_base, grades=(replace(answer.grades[0], base=said, status=status),))
     rule = Rule("r", max_new_failures=0, suite="s")
     waves = Waves([rule], [Opened(answer, frozenset([0])), Opened(row(PASS))], compared=True)
-    assert waves.next() == asked
+    assert waves.next_wave() == asked
     drop = Rule("r", max_drop=0.1, suite="s")  # a drop compares what was old, too
-    assert Waves([drop], [Opened(answer, frozenset([0]))], compared=True).next() == [(0, 0)]
+    assert Waves([drop], [Opened(answer, frozenset([0]))], compared=True).next_wave() == [(0, 0)]
 
 
 def test_a_case_that_is_an_error_until_it_is_asked_again_is_asked_unless_the_rule_is_missed():
-    unclear = Opened.of_case(runs(FAIL, ERROR, ERROR))
+    unclear = runs(FAIL, ERROR, ERROR)
     for least, others, asked in ((0.0, [], [(0, 0)]), (1.0, [], [(0, 0)]), (1.0, [Opened(row(FAIL))], [])):
         rule = Rule("r", min_pass_rate=least, suite="s", runs=Runs(3, 2))
-        assert Waves([rule], [unclear, *others]).next() == asked, (least, asked)
+        assert Waves([rule], [unclear, *others]).next_wave() == asked, (least, asked)
 
 
 def test_a_failure_beside_a_contradiction_is_not_asked_where_the_rule_is_met_anyway():
@@ -342,4 +360,4 @@ def test_a_failure_beside_a_contradiction_is_not_asked_where_the_rule_is_met_any
     torn = replace(answer, grades=(replace(answer.grades[0], votes=votes, status=UNDECIDED), answer.grades[1]))
     for allowed, asked in ((5, []), (0, [(0, 1)])):
         rule = Rule("r", max_new_failures=allowed, suite="s")
-        assert Waves([rule], [Opened(torn, frozenset([1]))], compared=True).next() == asked, allowed
+        assert Waves([rule], [Opened(torn, frozenset([1]))], compared=True).next_wave() == asked, allowed

@@ -12,13 +12,14 @@ from gradegate.core.conversation import Reply
 from gradegate.core.settings import Settings
 from gradegate.core.usage import Usage
 from gradegate.gate.decision import decide
-from gradegate.gate.reasks.history import count, cut
-from gradegate.gate.reasks.stopping import Prior, Standing, mean_share, standing
+from gradegate.gate.reasks.history import count_votes, cut
+from gradegate.gate.reasks.stopping import BallotState, HistoryRule, LeadRule, mean_share
 from gradegate.gate.statistics import lead
 from gradegate.planning.planner import build_client
 from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Outcome
 from gradegate.results.history import GradeRecord, History, PastRun
+from gradegate.results.rows import AnswerId
 from gradegate.runner.prepare import prepare
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.run import Run
@@ -30,7 +31,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 SEEDS = (11, 12, 13, 14, 15)
 SUITES, CASES, NOISE = 40, 100, 0.1  # suites of each seed
-ENDS = {Standing.PASS: "pass", Standing.FAIL: "fail"}
+ENDS = {BallotState.PASSED: "pass", BallotState.FAILED: "fail"}
+LEAD = LeadRule(lead(CASES, NOISE).votes)
 
 
 class Judge(Provider):
@@ -58,21 +60,21 @@ def judged(plan, judge):
 
 def graded(rate, known, mean, draw):
     """A run of one case, which fails at a rate, by what is known of it."""
-    prior = Prior(known.fails, known.passes, mean, NOISE, CASES, " ".join(known.returned)) if known.used else None
+    rule = HistoryRule(*known.votes, mean, NOISE, CASES, " ".join(known.returned)) if known.is_used else LEAD
     asks = [Outcome.FAIL if draw.random() < rate else Outcome.PASS]
-    while (stands := standing(asks, lead(CASES, NOISE), prior=prior)) is Standing.OPEN:
+    while (state := rule.state(Counter(asks))) is BallotState.OPEN:
         asks.append(Outcome.FAIL if draw.random() < rate else Outcome.PASS)
     votes = "".join("F" if ask is Outcome.FAIL else "P" for ask in asks)
-    return PastRun("2026-11-03", "", "m", votes, ENDS.get(stands, "error"), "a")
+    return PastRun("2026-11-03", "", "m", votes, ENDS.get(state, "error"), "a")
 
 
 def earlier_runs(rates, runs, draw):
     """The votes of each case in so many runs, each decided by those before it."""
     histories = [() for _ in rates]
     for _ in range(runs):
-        known = [count(history, "m") for history in histories]
-        used = [it for it in known if it.used]
-        mean = mean_share(sum(it.fails for it in used), sum(it.passes for it in used), NOISE)
+        known = [count_votes(history, "m") for history in histories]
+        used = [it for it in known if it.is_used]
+        mean = mean_share(sum(it.votes.fails for it in used), sum(it.votes.passes for it in used), NOISE)
         cases = zip(rates, histories, known, strict=True)
         histories = [cut([*history, graded(rate, it, mean, draw)]) for rate, history, it in cases]
     return histories
@@ -109,7 +111,7 @@ def test_the_cells(cell, tmp_path):
             judge = Judge([0.95 if number < broken else rate for number, rate in enumerate(rates)], draw)
             plan = replace(judged(prepared.plan, judge), history=History("h"))
             known = Histories(plan)
-            records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.of((n, 0)).values()}
+            records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.keys(AnswerId(n, 0)).values()}
             found = Run(replace(plan, history=History("h", records)), build_client((), context)).result()
             ends[seed][decide(found, plan.policies).outcome.value] += 1
             asked += found.grader_usage.calls
@@ -121,20 +123,20 @@ def test_the_cells(cell, tmp_path):
     assert asked / suites / CASES == pytest.approx(calls, abs=0.02), shown
 
 
-def chances_to_end(rate, prior):
+def chances_to_end(rate, rule):
     """The chances that a case which fails at a rate ends without a verdict and failed, after all its asks: exactly."""
     undecided = failed = 0.0
     at = {(1, 0): rate}
     while at:
         following = Counter()
         for (fails, passes), chance in at.items():
-            stands = standing([Outcome.FAIL] * fails + [Outcome.PASS] * passes, lead(CASES, NOISE), prior=prior)
-            if stands is Standing.OPEN:
+            state = rule.state(Counter({Outcome.FAIL: fails, Outcome.PASS: passes}))
+            if state is BallotState.OPEN:
                 following[fails + 1, passes] += chance * rate
                 following[fails, passes + 1] += chance * (1 - rate)
-            elif stands is Standing.FAIL:
+            elif state is BallotState.FAILED:
                 failed += chance
-            elif stands is not Standing.PASS:
+            elif state is not BallotState.PASSED:
                 undecided += chance
         at = following
     return undecided, failed
@@ -149,10 +151,10 @@ def test_how_often_suites_with_20_runs_of_history_are_blocked_or_undecided():
             continue
         history = ()
         for _ in range(20):
-            history = cut([*history, graded(rate, count(history, "m"), mean, draw)])
-        known = count(history, "m")
-        prior = Prior(known.fails, known.passes, mean, NOISE, CASES, " ".join(known.returned)) if known.used else None
-        ends = chances_to_end(rate, prior)
+            history = cut([*history, graded(rate, count_votes(history, "m"), mean, draw)])
+        known = count_votes(history, "m")
+        rule = HistoryRule(*known.votes, mean, NOISE, CASES, " ".join(known.returned)) if known.is_used else LEAD
+        ends = chances_to_end(rate, rule)
         undecided, failed = undecided + ends[0] / cases, failed + ends[1] / cases
     blocked = 1 - (1 - failed) ** CASES
     stuck = (1 - failed) ** CASES - (1 - failed - undecided) ** CASES
@@ -165,7 +167,7 @@ def noticed(draw):
     """In which run a case that gets worse by one point a run no longer passes: so many percent of its asks fail then."""
     history = ()
     for points in range(101):
-        run = graded(points / 100, count(history, "m"), NOISE / 2, draw)
+        run = graded(points / 100, count_votes(history, "m"), NOISE / 2, draw)
         if run.outcome != "pass":
             return points
         history = cut([*history, run])

@@ -11,6 +11,7 @@ from gradegate.errors import Origin
 from gradegate.planning.counterparts import Keys, matched
 from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerms, ModelTerms
 from gradegate.results.gate_changes import ChangeKind
+from gradegate.structs import FrozenStruct
 
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
 Way = tuple[ChangeKind, str]
@@ -40,7 +41,7 @@ _ALIKE: Keys[GradeTerms] = (
 )
 
 
-class Found(NamedTuple):
+class Found(FrozenStruct):
     """A difference of an assertion, at its line in the head where it has one."""
 
     kind: ChangeKind
@@ -208,7 +209,7 @@ class _Place(NamedTuple):
     prompt: int
 
 
-class Match(NamedTuple):
+class Match(FrozenStruct):
     """Which target and prompt of the head stand for which of the base, by number; those that are gone are absent."""
 
     targets: Mapping[int, int]
@@ -217,7 +218,7 @@ class Match(NamedTuple):
     rules: tuple[Rule, ...]  # those of the base that block and select
 
 
-class Lost(NamedTuple):
+class Lost(FrozenStruct):
     """A difference of a test."""
 
     found: Found

@@ -1,78 +1,96 @@
-"""The result of several asks of one grade, and what was noticed while asking. Pure."""
+"""The asks of one grade, and the final grade that they make. Pure."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from gradegate.core.numbers import many, mean, percent
 from gradegate.core.usage import NO_USAGE
 from gradegate.gate.reasks.stopping import (
-    CONTRADICTION,
-    DOUBT,
     MOST_ERRORS,
-    RETURN,
-    Prior,
-    Standing,
-    standing,
+    WINS,
+    BallotState,
+    HistoryRule,
+    LeadRule,
 )
-from gradegate.gate.statistics import Lead, tail
+from gradegate.gate.statistics import tail
 from gradegate.results.accounts import ReaskReport
-from gradegate.results.grades import Grade, Outcome, Vote
-from gradegate.structs import replace
+from gradegate.results.grades import ERROR, Grade, Vote
+from gradegate.structs import FrozenStruct, replace
 
 _LIKELY = 0.01  # with a noise that is true, more are overturned in one run of a hundred
-_FEW = 3  # grades asked again, that may be alike by chance
+_FEW = 3  # re-asked grades that may be alike by chance
 
 
-def concluded(asks: Sequence[Grade], lead: Lead, prior: Prior | None = None) -> Grade:
-    """One grade of all ``asks`` of it, the first one included.
+class Ballot(FrozenStruct):
+    """All asks of one grade, the first included, and the rule that says when they are enough."""
 
-    The score is the mean of the votes that won, so that a PASS never shows the score of a failure; the reason is the last
-    winner's. As long as neither side won, it is the first grade with its votes.
-    """
-    outcomes = [ask.outcome for ask in asks]
-    where = standing(outcomes, lead, prior)
-    votes = tuple(Vote(ask.outcome, ask.score, ask.reason) for ask in asks)
-    usage = sum((ask.usage for ask in asks), NO_USAGE)
-    if where is Standing.OPEN:
-        return replace(asks[0], votes=votes, usage=usage)
-    if where in (Standing.PASS, Standing.FAIL):
-        won = [ask for ask in asks if ask.outcome.value == where.value]
-        scores = [ask.score for ask in won if ask.score is not None]
-        return replace(
-            won[-1],
-            score=float(mean(scores)) if scores else None,
-            unread=next((ask.unread for ask in won if ask.unread), ""),
-            usage=usage,
-            votes=votes,
-            confirmed=where is Standing.FAIL,
-            model=asks[0].model,
-        )
-    if where is Standing.RETURNING and prior:
-        reason = f"{RETURN}: it failed here, and also on {prior.failed}"
-    elif where is Standing.CONTRADICTORY:
-        before = f", and {prior.fails} of {prior.fails + prior.passes} before" if prior else ""
-        reason = f"{DOUBT if prior else CONTRADICTION}: {outcomes.count(Outcome.FAIL)} of {len(votes)} asks failed{before}"
-    else:
-        last = next(ask.reason for ask in reversed(asks) if ask.has_error)
-        reason = f"failed, and re-asking gave errors: {last}"
-    refusal = next((ask for ask in asks if ask.setup), asks[0])
-    return undecided(
-        replace(
-            asks[0],
-            usage=usage,
-            votes=votes,
-            confirmed=False,
-            setup=refusal.setup,
-            refused_by=refusal.refused_by,
-        ),
-        reason,
+    asks: tuple[Grade, ...]
+    rule: LeadRule | HistoryRule
+    answers: tuple[str, ...] = ()  # of the target, one for each re-ask, where it is asked again too
+
+
+def ballot_state(ballot: Ballot) -> BallotState:
+    """Whether the asks of a ballot are enough, and for what."""
+    return ballot.rule.state(Counter(ask.outcome for ask in ballot.asks))
+
+
+def final_grade(ballot: Ballot) -> Grade:
+    """One grade of all asks. As long as neither side won, it is the first grade with its votes."""
+    state = ballot_state(ballot)
+    first = replace(
+        ballot.asks[0],
+        votes=tuple(Vote(ask.outcome, ask.score, ask.reason) for ask in ballot.asks),
+        usage=sum((ask.usage for ask in ballot.asks), NO_USAGE),
     )
+    if state is BallotState.CONTRADICTORY and ballot.rule.keeps_failure:
+        return replace(first, confirmed=False)
+
+    winners = [ask for ask in ballot.asks if WINS.get(ask.outcome) is state]
+    if winners:
+        grade = _grade_of_winners(first, winners)
+    elif state is BallotState.OPEN:
+        grade = first
+    else:
+        grade = _undecided_grade(first, ballot, state)
+    if ballot.answers:
+        grade = replace(grade, evidence={**grade.evidence, "answers": list(ballot.answers)})
+    return grade
+
+
+def _grade_of_winners(first: Grade, winners: Sequence[Grade]) -> Grade:
+    """The last winner, with the mean score of all, so that a PASS never shows the score of a failure."""
+    scores = [ask.score for ask in winners if ask.score is not None]
+    last = winners[-1]
+    return replace(
+        last,
+        score=float(mean(scores)) if scores else None,
+        unread=next((ask.unread for ask in winners if ask.unread), ""),
+        usage=first.usage,
+        votes=first.votes,
+        confirmed=last.has_failed,
+        model=first.model,
+        inner=first.inner,
+    )
+
+
+def _undecided_grade(first: Grade, ballot: Ballot, state: BallotState) -> Grade:
+    """An ERROR, with what the user can do about it."""
+    if state is BallotState.UNANSWERABLE:
+        last_error = [ask.reason for ask in ballot.asks if ask.has_error][-1]
+        reason = f"failed, and re-asking gave errors: {last_error}"
+    else:
+        counts = f"{first.failing_votes} of {len(first.votes)} asks failed"
+        reason = ballot.rule.reason_for_doubt(state, counts)
+    refused = next((ask for ask in ballot.asks if ask.setup), first)
+    grade = replace(first, confirmed=False, setup=refused.setup, refused_by=refused.refused_by)
+    return undecided(grade, reason)
 
 
 def undecided(grade: Grade, why: str, undone: bool = False) -> Grade:
     """The grade as an ERROR without a verdict; ``undone``: a budget or a signal left it before its end."""
     return replace(
         grade,
-        outcome=Outcome.ERROR,
+        outcome=ERROR,
         score=None,
         reason=why,
         unread="",
@@ -87,27 +105,24 @@ def is_contradicted(grade: Grade) -> bool:
     return grade.has_error and bool(grade.votes) and errors <= MOST_ERRORS and not grade.undone
 
 
-def doubts(report: ReaskReport, asked: Sequence[Grade], held: bool) -> list[str]:
-    """What a user should know: sentences. ``asked`` are the grades that were asked again; ``held``: 1 % is."""
-    doubts = []
+def doubts(report: ReaskReport, reasked: Sequence[Grade], held: bool) -> list[str]:
+    """What a user should know of the re-asks: sentences. ``held``: wrong blocks stay below 1 %."""
+    sentences = []
     if report.grades and not held:
-        doubts.append(
+        sentences.append(
             f"re-asking {many(report.grades, 'grade')} up to a lead of {report.lead} does not keep wrong blocks below 1 %. "
             f"Lower `noise` (now {report.noise:g}), or grade fewer cases."
         )
     if noisier(report.overturned, report.grades, report.noise):
-        doubts.append(
+        sentences.append(
             f"the grader changed its mind on {report.overturned:,} of {many(report.grades, 'grade')}, more than `noise` allows "
             f"({percent(report.noise)}). Measure the noise with `gradegate calibrate`."
         )
-    if len(asked) >= _FEW and all(
-        len({(vote.outcome, vote.score, vote.reason) for vote in grade.votes}) == 1
-        for grade in asked
-    ):
-        doubts.append(
+    if len(reasked) >= _FEW and all(len(set(grade.votes)) == 1 for grade in reasked):
+        sentences.append(
             "every re-ask returned the same reply, so re-asking confirms nothing. Use a temperature above 0."
         )
-    return doubts
+    return sentences
 
 
 def noisier(overturned: int, grades: int, noise: float) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gradegate.results.history import LEAST, PastRun
+from gradegate.structs import FrozenStruct
 
 MOST_VOTES = 60  # of the newest runs that count
 MOST_RUNS = 200  # of one grade that a file keeps
@@ -19,41 +20,44 @@ class Votes(NamedTuple):
     passes: int = 0
 
 
-class Counted(NamedTuple):
+class VoteCount(FrozenStruct):
     """The votes of a history that count, and what the history says of the case."""
 
-    fails: int = 0
-    passes: int = 0
+    votes: Votes = Votes()
     broken: Votes | None = None  # the votes that show that it is broken on the default branch
     returned: tuple[str, ...] = ()  # if it comes and goes: the days of failures that went away
 
     @property
-    def used(self) -> bool:
+    def is_used(self) -> bool:
         """Whether there are enough to decide by, and the case was not broken before."""
-        return self.broken is None and self.fails + self.passes >= LEAST
+        return self.broken is None and sum(self.votes) >= LEAST
 
     @property
-    def flaky(self) -> bool:
+    def is_flaky(self) -> bool:
         """Whether at least 5 % of them fail."""
-        return self.used and _FLAKY * self.fails >= self.fails + self.passes
+        return self.is_used and _FLAKY * self.votes.fails >= sum(self.votes)
 
 
-def count(runs: Iterable[PastRun], model: str) -> Counted:
+def count_votes(runs: Iterable[PastRun], model: str) -> VoteCount:
     """The votes that count beside a first vote of that model: of the newest runs by it, from before the case broke."""
     own = [run for run in runs if run.model == model]
     span = _span(own)
     counted = [run for run in own[span] if _has_votes(run)]
-    votes, failing = _votes(counted), sum(map(_fails, counted))
-    since = _votes(own[span.stop :])
+    votes = _votes(counted)
+    failing = sum(map(_fails, counted))
+
     broken = None
-    if sum(since) >= LEAST and sum(map(_fails, own[span.stop :])) >= _BROKEN_RUNS:
-        broken = since
+    since = own[span.stop :]
+    if sum(_votes(since)) >= LEAST and sum(map(_fails, since)) >= _BROKEN_RUNS:
+        broken = _votes(since)
     # By runs as well as by votes, because all asks of one bad answer fail together.
     elif sum(votes) >= LEAST and 5 * votes.fails >= 3 * sum(votes) and 2 * failing >= len(counted):
         broken = votes
+
     returned = _returned(counted)
-    often = len(returned) >= _TURNS and 10 * failing >= len(counted)
-    return Counted(*votes, broken, returned if often else ())
+    if len(returned) < _TURNS or 10 * failing < len(counted):
+        returned = ()
+    return VoteCount(votes, broken, returned)
 
 
 def _returned(runs: Iterable[PastRun]) -> tuple[str, ...]:
@@ -100,7 +104,8 @@ def _span(runs: Sequence[PastRun]) -> slice:
 
 
 def _votes(runs: Sequence[PastRun]) -> Votes:
-    return Votes(*(sum(run.votes.count(sign) for run in runs) for sign in "FP"))
+    text = "".join(run.votes for run in runs)
+    return Votes(text.count("F"), text.count("P"))
 
 
 def _has_votes(run: PastRun) -> bool:

@@ -1,181 +1,188 @@
-"""The grades of a plan that may be re-asked, and their earlier runs: which grade of which answer they are of, and what the run adds."""
+"""The earlier runs of grades that may be re-asked: what they say of a grade, and what this run adds to them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import chain
+from operator import attrgetter
 
-from gradegate.gate.reasks.history import Counted, Votes, count, cut
-from gradegate.gate.reasks.stopping import Prior, mean_share
+from gradegate.gate.reasks.history import VoteCount, count_votes, cut
+from gradegate.gate.reasks.stopping import HistoryRule, mean_share
 from gradegate.planning.identity import Ordinals, digest, identity, request
 from gradegate.planning.plan import Job, Plan
 from gradegate.reports.view.wording import called, name
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
 from gradegate.results.results_file import history_lines
-from gradegate.results.rows import Row
+from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import RunResult
-from gradegate.runner.reasks.eligible import Askable, is_recorded, mode_of
-from gradegate.structs import replace
+from gradegate.runner.reasks.eligible import EligibleGrades, is_recorded, mode_of
+from gradegate.structs import FrozenStruct, replace
 
-_SHORT, _DIGITS = 7, 16  # of a commit, and of the hash of a request
+_COMMIT_DIGITS, _REQUEST_DIGITS = 7, 16
 _SIGNS = {Outcome.PASS: "P", Outcome.FAIL: "F", Outcome.ERROR: "E"}
-Place = tuple[int, int]  # of an answer: the index of its job, and the repetition
+
+
+class _KnownGrade(FrozenStruct):
+    """A grade with its key in the history."""
+
+    key: str
+    grade: Grade
+    job: Job
+    row: Row
 
 
 class Histories:
-    """Of the grades that may be asked again, by one grader and in one run of the case."""
+    """Earlier votes of the grades that may be re-asked, by one grader. Runs of a case that are counted together have none."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._askable = plan, Askable(plan)
+        self._plan = plan
+        self.eligible = EligibleGrades(plan)
         self.records: Records = plan.history.records if plan.history else {}
-        self._shares = cache(self._share)
+        self._mean_share = cache(self._find_mean_share)
 
     @cached_property
-    def _identities(self) -> Mapping[Place, Mapping[int, str]]:
-        """By the position of a grade; equal ones are told apart by their order in the plan."""
-        ordinals, found = Ordinals(), dict[Place, dict[int, str]]()
+    def _keys(self) -> Mapping[AnswerId, Mapping[int, str]]:
+        """The key of each grade, by its position. Equal grades are told apart by their order in the plan."""
+        keys: dict[AnswerId, dict[int, str]] = {}
+        if not self._plan.history:
+            return keys
+        ordinals = Ordinals()
         for index, job in enumerate(self._plan.jobs):
-            for repeat in range(0 if job.of_base or job.needs else job.repeats):
-                key = identity(job, repeat).hex()
-                mine = found[index, repeat] = {}
-                for position, bound in self._askable.of(job):
-                    held = bound.asserted
+            if job.of_base or job.needs:
+                continue
+            eligible = self.eligible.of(job)
+            for repeat in range(job.repeats):
+                answer_key = identity(job, repeat).hex()
+                keys[AnswerId(index, repeat)] = grade_keys = {}
+                for position, bound in eligible.items():
+                    asserted = bound.asserted
                     graders = sorted(model.id for model in bound.models.values())
-                    own = digest(
-                        [key, held.key.hex(), held.definition.hex(), graders, bound.rubric.steps]
-                    )
-                    mine[position] = digest([own.hex(), ordinals.next(own)]).hex()
-        return found
+                    own = [asserted.key.hex(), asserted.definition.hex(), graders]
+                    key = digest([answer_key, *own, bound.rubric.steps])
+                    grade_keys[position] = digest([key.hex(), ordinals.next(key)]).hex()
+        return keys
 
-    def of(self, place: Place) -> Mapping[int, str]:
-        """The identities of the grades of an answer, by their positions; none where no history is read or written."""
-        return self._identities.get(place, {}) if self._plan.history else {}
+    def keys(self, answer_id: AnswerId) -> Mapping[int, str]:
+        """The keys of the grades of an answer, by position; none where no history is read or written."""
+        return self._keys.get(answer_id, {})
 
-    def counted(self, identity: str, model: str) -> Counted:
+    def count(self, key: str, model: str) -> VoteCount:
         """The votes that count beside a first vote of a model."""
-        record = self.records.get(identity)
-        return count(record.runs, model) if record else Counted()
+        record = self.records.get(key)
+        return count_votes(record.runs if record else (), model)
 
-    def prior(self, job: Job, position: int, identity: str, model: str) -> Prior | None:
-        """What the test begins with, of a first vote of a model; None where the history is not used."""
-        noise = self._askable.policies[job.suite].noise
-        found = self.counted(identity, model)
-        if not (found.used and noise):
+    def rule(self, job: Job, position: int, key: str, model: str) -> HistoryRule | None:
+        """The rule for a grade with a first vote of a model; None if its history is not used."""
+        noise = self.eligible.policies[job.suite].noise
+        past = self.count(key, model)
+        if not (past.is_used and noise):
             return None
-        bound = dict(self._askable.of(job))[position]
-        failed = ""
-        if found.returned and mode_of(bound, job) == "grader":
-            days = " and ".join(found.returned[-2:])
-            # Only a recorded answer is known to be the same.
-            failed = (
-                f"{days} without a change"
-                if is_recorded(job)
-                else f"{days}, and passed later with the same request; set `runs` or `reask: answers`"
-            )
-        mean = mean_share(*self._shares(model), noise)
-        return Prior(
-            found.fails, found.passes, mean, noise, self._askable.grades, failed, found.flaky
-        )
+        returned = ""
+        if past.returned and mode_of(self.eligible.of(job)[position], job) == "grader":
+            returned = " and ".join(past.returned[-2:])
+            if is_recorded(job):  # only a recorded answer is known to be the same
+                returned += " without a change"
+            else:
+                returned += (
+                    ", and passed later with the same request; set `runs` or `reask: answers`"
+                )
+        mean = self._mean_share(model, noise)
+        return HistoryRule(*past.votes, mean, noise, self.eligible.total, returned)
 
-    def may_decide(self, job: Job, identity: str) -> bool:
-        """Whether the history is used where one of its models grades first."""
-        runs = self.records[identity].runs if identity in self.records else ()
-        return self._askable.policies[job.suite].noise > 0 and any(
-            count(runs, model).used for model in {run.model for run in runs}
-        )
+    def may_decide(self, job: Job, key: str) -> bool:
+        """Whether the history is used if one of its models grades first."""
+        if not self.eligible.policies[job.suite].noise or key not in self.records:
+            return False
+        models = {run.model for run in self.records[key].runs}
+        return any(self.count(key, model).is_used for model in models)
 
-    def _share(self, model: str) -> tuple[int, int]:
-        """The votes of all used histories of the plan by one model."""
-        used = [
-            it
-            for ids in self._identities.values()
-            for own in ids.values()
-            if (it := self.counted(own, model)).used
-        ]
-        return sum(it.fails for it in used), sum(it.passes for it in used)
+    def _find_mean_share(self, model: str, noise: float) -> float:
+        fails = passes = 0
+        for keys in self._keys.values():
+            for key in keys.values():
+                past = self.count(key, model)
+                if past.is_used:
+                    fails += past.votes.fails
+                    passes += past.votes.passes
+        return mean_share(fails, passes, noise)
 
     # --- what came of it --------------------------------------------------------------------------------------
 
-    def told(self, job: Job, row: Row, identities: Mapping[int, str]) -> Row:
-        """A row whose grades know their earlier votes."""
-        if not identities:
-            return row
+    def with_past_votes(self, answer_id: AnswerId, job: Job, row: Row) -> Row:
+        """The row with the earlier votes of its grades."""
         grades = list(row.grades)
-        for position, own in identities.items():
+        for position, key in self.keys(answer_id).items():
             grade = grades[position]
-            found = self.counted(own, grade.model)
-            votes, before = _votes(grade), found.broken or Votes(found.fails, found.passes)
-            if sum(before) and not votes.startswith("E"):
-                prior = self.prior(job, position, own, grade.model)
-                factor = prior.factor(votes.count("F"), votes.count("P")) if prior else None
-                past = PastVotes(
-                    *before,
-                    grade.model,
-                    flaky=found.flaky,
-                    broken=found.broken is not None,
-                    quarantined=job.case.quarantine is not None and job.case.quarantine.lasts,
-                    bayes_factor=factor,
-                )
-                grades[position] = replace(grade, history=past)
+            past = self.count(key, grade.model)
+            votes = _votes(grade)
+            before = past.broken or past.votes
+            if not sum(before) or votes.startswith("E"):
+                continue
+            rule = self.rule(job, position, key, grade.model)
+            past_votes = PastVotes(
+                *before,
+                grade.model,
+                flaky=past.is_flaky,
+                broken=past.broken is not None,
+                quarantined=job.case.quarantine is not None and job.case.quarantine.lasts,
+                bayes_factor=rule.factor(votes.count("F"), votes.count("P")) if rule else None,
+            )
+            grades[position] = replace(grade, history=past_votes)
         return replace(row, grades=tuple(grades))
 
     def report(self, rows: Sequence[Row]) -> HistoryReport | None:
-        """The history of the run in figures; None where none was read."""
-        if not (self._plan.history and self._plan.history.file):
+        """The history of the run in figures; None if no file was read."""
+        history = self._plan.history
+        if not (history and history.file):
             return None
-        held = [(own, grade) for _, _, own, grade in self._grades(rows) if own in self.records]
-        past = [it.history for _, it in held if it.history]
-        newest = max(
-            (run for record in self.records.values() for run in record.runs),
-            key=lambda run: run.at,
-            default=None,
-        )
+        known = [it for it in self._known_grades(rows) if it.key in self.records]
+        past_votes = [it.grade.history for it in known if it.grade.history]
+        runs = chain.from_iterable(record.runs for record in self.records.values())
+        newest = max(runs, key=attrgetter("at"), default=None)
         return HistoryReport(
-            file=self._plan.history.file,
+            file=history.file,
             commit=newest.commit if newest else "",
-            grades=len(held),
-            used=sum(it.bayes_factor is not None for it in past),
-            flaky=sum(it.flaky for it in past),
-            broken=sum(it.broken for it in past),
-            comes_and_goes=sum(bool(self.counted(own, it.model).returned) for own, it in held),
+            grades=len(known),
+            used=sum(past.bayes_factor is not None for past in past_votes),
+            flaky=sum(past.flaky for past in past_votes),
+            broken=sum(past.broken for past in past_votes),
+            comes_and_goes=sum(bool(self.count(it.key, it.grade.model).returned) for it in known),
         )
 
     def lines(self, run: RunResult) -> Iterator[str]:
         """The file with the votes of a run: of what its graders were asked now, and not of kept replies."""
         records = dict(self.records)
-        for job, row, own, grade in self._grades(run.rows) if run.rows else ():
-            if not row.error and not grade.usage.cached and (grade.votes or not grade.undone):
-                stands = not grade.has_failed or grade.confirmed
-                outcome = grade.outcome.value if stands else "open"
-                past = PastRun(
-                    run.made.started[:10],
-                    run.made.commit[:_SHORT],
-                    grade.model,
-                    _votes(grade),
-                    outcome,
-                    _asked(job, row),
-                )
-                before = records[own].runs if own in records else ()
-                records[own] = GradeRecord(
-                    f"{name(row)} / {called(grade.assertion)}", cut((*before, past))
-                )
+        for known in self._known_grades(run.rows):
+            grade = known.grade
+            if known.row.error or grade.usage.cached or (grade.undone and not grade.votes):
+                continue
+            is_open = grade.has_failed and not grade.confirmed
+            past_run = PastRun(
+                run.made.started[:10],
+                run.made.commit[:_COMMIT_DIGITS],
+                grade.model,
+                _votes(grade),
+                "open" if is_open else grade.outcome.value,
+                _request_digest(known.job, known.row),
+            )
+            before = records[known.key].runs if known.key in records else ()
+            title = f"{name(known.row)} / {called(grade.assertion)}"
+            records[known.key] = GradeRecord(title, cut((*before, past_run)))
         yield from history_lines(records)
 
-    def _grades(self, rows: Sequence[Row]) -> Iterator[tuple[Job, Row, str, Grade]]:
-        """The grades with an identity, and what they are of."""
-        single = (row for row in rows if not row.needs)  # several runs of one case have no history
-        for (place, identities), row in (
-            zip(self._identities.items(), single, strict=True) if self._plan.history else ()
-        ):
-            for position, own in identities.items():
-                yield self._plan.jobs[place[0]], row, own, row.grades[position]
+    def _known_grades(self, rows: Sequence[Row]) -> Iterator[_KnownGrade]:
+        single = [row for row in rows if not row.needs]
+        for (answer_id, keys), row in zip(self._keys.items(), single, strict=bool(self._keys)):
+            for position, key in keys.items():
+                yield _KnownGrade(key, row.grades[position], self._plan.jobs[answer_id.case], row)
 
 
-def _asked(job: Job, row: Row) -> str:
+def _request_digest(job: Job, row: Row) -> str:
     """A hash of what the target was asked; of a recorded answer, of the answer as well."""
     asked = request(job)
     if is_recorded(job):
         asked = digest([asked.hex(), row.output, [turn.content for turn in row.turns]])
-    return asked.hex()[:_DIGITS]
+    return asked.hex()[:_REQUEST_DIGITS]
 
 
 def _votes(grade: Grade) -> str:

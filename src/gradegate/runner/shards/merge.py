@@ -15,12 +15,14 @@ from gradegate.errors import ConfigError, Mistake, Trouble
 from gradegate.planning.groups import owners
 from gradegate.planning.plan import Plan
 from gradegate.reports.format.escape import one_line
+from gradegate.results.rows import AnswerId
 from gradegate.results.run_result import RunResult
 from gradegate.runner.conclusion import Account
+from gradegate.runner.first_answers import Watch
 from gradegate.runner.prepare import Prepared
-from gradegate.runner.rounds import Asked, Place, Rounds, by_job
+from gradegate.runner.rounds import Asked, Rounds, by_job
 from gradegate.runner.rows import missing_row
-from gradegate.runner.run import EarlierJobs, Watch, run_plan
+from gradegate.runner.run import EarlierJobs, run_plan
 from gradegate.runner.shards.part_file import Damaged, Header, Part, name_in, parts_in
 from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
 from gradegate.structs import Struct, replace
@@ -70,7 +72,7 @@ class ShardParts(Struct):
     of: int
     owners: Mapping[int, int]  # the shard of each job, by its index
     problems: list[str]
-    answers: dict[Place, Asked] = {}
+    answers: dict[AnswerId, Asked] = {}
     accounts: list[AccountRow] = []
     excuses: dict[int, str] = {}
 
@@ -118,15 +120,17 @@ class ShardParts(Struct):
         self.problems.append(one_line(problem, _LONGEST))
         self.excuses[shard] = prefix + self.problems[-1]
 
-    def _read(self, part: Part) -> tuple[dict[Place, Asked], AccountRow]:
+    def _read(self, part: Part) -> tuple[dict[AnswerId, Asked], AccountRow]:
         """The answers of a part, which are all that its shard has to give. Raises Damaged."""
         name, jobs = f"shard {part.header.shard}/{self.of}", self.plan.jobs
         own_jobs = [index for index, owner in self.owners.items() if owner == part.header.shard]
-        planned = {(index, repeat) for index in own_jobs for repeat in range(jobs[index].repeats)}
+        planned = {
+            AnswerId(index, repeat) for index in own_jobs for repeat in range(jobs[index].repeats)
+        }
         answers = {}
 
         def add_answer(row: AnswerRow) -> None:
-            place = row.place, row.repeat
+            place = AnswerId(row.place, row.repeat)
             if place in answers:
                 raise Damaged("the answer is there twice")
             if place not in planned:
@@ -152,7 +156,7 @@ class ShardParts(Struct):
         return answers, record
 
     @property
-    def all_answers(self) -> dict[Place, Asked]:
+    def all_answers(self) -> dict[AnswerId, Asked]:
         """The answers of all parts; of a shard without a usable part, errors that say why."""
         answers = dict(self.answers)
         for index, shard in self.owners.items():
@@ -160,7 +164,7 @@ class ShardParts(Struct):
                 why, job = f"not run: {self.excuses[shard]}", self.plan.jobs[index]
                 for repeat in range(job.repeats):
                     row = missing_row(job, repeat, why, Trouble.STOPPED)
-                    answers[index, repeat] = Asked(row)
+                    answers[AnswerId(index, repeat)] = Asked(row)
         return answers
 
     @property

@@ -15,10 +15,10 @@ from gradegate.reports.delivery.redact import conceal
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade
-from gradegate.results.rows import Row
+from gradegate.results.rows import AnswerId, Row
 from gradegate.runner.conclusion import Account
 from gradegate.runner.prepare import Prepared
-from gradegate.runner.rounds import Asked, Place
+from gradegate.runner.rounds import Asked
 from gradegate.runner.shards.part_file import Damaged, Header
 from gradegate.security.redaction import Hide
 from gradegate.structs import Count, FrozenStruct, replace
@@ -58,7 +58,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
     known: Mapping[str, str] | None = None
 
     @classmethod
-    def from_asked(cls, place: Place, asked: Asked, planned: Job, hide: Hide) -> Self:
+    def from_asked(cls, answer_id: AnswerId, asked: Asked, planned: Job, hide: Hide) -> Self:
         """The answer without secrets; what its graders saw is in it where somebody may have to grade it again."""
         row, seen = conceal(asked.row, hide), asked.transcript
         texts = None
@@ -67,7 +67,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
             texts = seen.turns, seen.before, conversation
         public, known = conceal((texts, asked.known), hide)
         row = replace(row, hidden=row.hidden or public is not texts or known is not asked.known)
-        return cls(*place, row, Shown(*public) if public else None, known)
+        return cls(*answer_id, row, Shown(*public) if public else None, known)
 
     def asked(self, planned: Job) -> Asked:
         """The answer as its shard had it. Raises Damaged where it is not one to the planned question."""
@@ -139,7 +139,16 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
         raise Damaged("a grade belongs to a different assertion than in the plan")
     shown = replace(asserted, value=said.value, config=said.config)
     return replace(
-        grade, assertion=shown, inner=own.inner, status="", base=None, history=None, quarantine=None
+        grade,
+        assertion=shown,
+        inner=own.inner,
+        votes=(),
+        confirmed=None,
+        unconfirmed=False,
+        status="",
+        base=None,
+        history=None,
+        quarantine=None,
     )
 
 
