@@ -6,11 +6,11 @@ import random
 
 from gradegate.gate.reasks.ballot import Ballot, ballot_state
 from gradegate.gate.reasks.stopping import HistoryRule, LeadRule
-from gradegate.results.grades import Asserted, Grade, Outcome
+from gradegate.results.grades import Grade, GradedAssertion, Outcome
 from gradegate.structs import replace
 
 PASS, FAIL, ERROR = Outcome
-ASKS = {sign: Grade(Asserted("llm-rubric"), outcome) for sign, outcome in zip("PFE", Outcome, strict=True)}
+ASKS = {sign: Grade(GradedAssertion("llm-rubric"), outcome) for sign, outcome in zip("PFE", Outcome, strict=True)}
 TURNED = str.maketrans("PF", "FP")
 HISTORIES = 3_000
 
