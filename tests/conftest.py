@@ -23,9 +23,16 @@ os.environ.pop("GITHUB_ACTIONS", None)
 settings.register_profile("short", deadline=None, max_examples=10, derandomize=bool(os.environ.get("CI")))
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("short")
-MOST_THREADS = 100  # of a worker between two tests
+MOST_THREADS = 100  # of a worker between two runs
 # Files with tests that take more than five minutes at night
 LONGEST = ("test_history_cells.py", "test_hostile.py", "test_named.py", "test_schema.py", "test_merged.py")
+
+
+def let_connections_go() -> None:
+    """A run freezes what lives to the end of its process. Here its connections live to the end of the run, and the threads that serve them."""
+    gc.unfreeze()
+    if threading.active_count() > MOST_THREADS:
+        gc.collect()
 
 
 @pytest.hookimpl(trylast=True)
@@ -36,17 +43,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
     # The longest begin first, so that no worker is left alone with one at the end.
     items.sort(key=lambda item: item.path.name not in LONGEST)
-
-
-@pytest.fixture(autouse=True)
-def unfrozen_objects() -> Iterator[None]:
-    """A run freezes what lives to the end of its process. Here it lives to the end of its test, with its connections and their threads."""
-    thresholds = gc.get_threshold()
-    yield
-    gc.unfreeze()
-    if threading.active_count() > MOST_THREADS:  # each open connection has one, of the server that answered
-        gc.collect()
-    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +122,7 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
         code = cli.main([command, *options, name, *arguments])
         captured = capsys.readouterr()
         found = json.loads(results.read_text()) if results.exists() else {}
+        let_connections_go()
         return Ran(code, captured.out, captured.err, found, tmp_path)
 
     return run
