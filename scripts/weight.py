@@ -23,7 +23,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "gate": 22_890,
     "github": 13_280,
     "http": 11_500,
-    "planning": 34_080,
+    "planning": 34_180,
     "providers": 42_260,
     "recordings": 10_180,
     "reports": 25_350,

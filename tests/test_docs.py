@@ -62,7 +62,7 @@ def test_the_readme_begins_with_the_two_commands_and_make_has_them():
 def test_the_design_lists_every_package():
     packages = (ROOT / "docs" / "design.md").read_text().partition("## The packages")[2].partition("\n## ")[0]
     for path in sorted((ROOT / "src" / "gradegate").iterdir()):
-        if path.stem not in ("__init__", "__pycache__"):
+        if path.stem not in ("__init__", "__pycache__") and path.name != "py.typed":
             name = f"`{path.name}/`" if path.is_dir() else f"`{path.stem}`"
             assert name in packages, name
 

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from gradegate.config.context import build_context
+from gradegate.core.policy import Limits
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.guard import Guard
@@ -103,3 +104,14 @@ def test_another_variable_that_nobody_set_may_be_named(tmp_path):
     assert planned(tmp_path, config("echo", prompts=["{{q}} {{ env.TOWN }}"])).plan.jobs
     with pytest.raises(ConfigError, match="the prompt shows the environment's APP_KEY"):  # which a provider takes
         planned(tmp_path, config(KEYED, prompts=["{{q}} {{ env.APP_KEY }}"]), keyless=True)
+
+
+def test_without_keys_only_what_no_key_would_cure_is_wrong(tmp_path):
+    named = {"id": "openai:chat:{{env.MODEL}}", "config": {"temperature": "{{env.HEAT}}"}}
+    limits = Limits(usd=5)
+    with pytest.raises(ConfigError) as raised:
+        planned(tmp_path, config(named), keyless=True, budget=limits)
+    assert raised.value.missing == {"MODEL", "HEAT"}  # what is no number may be one on the runner
+    with pytest.raises(ConfigError) as raised:
+        planned(tmp_path, config(named, "opnai:m"), keyless=True, budget=limits)
+    assert [mistake.what for mistake in raised.value.mistakes] == ["no such provider `opnai:m`"]

@@ -25,14 +25,15 @@ FILES: Files = {"doc.txt": "what is known", "more.csv": "q,__expected\nsix,conta
 
 
 def compared(base: Files, head: Files, root: Path | None = None, /, **options: Any) -> GateChanges:
-    """What the files of the head do to the gate of those of the base; options are those of a run."""
+    """What the files of the head do to the gate of those of the base; options are those of a run, and its ``environ``."""
     if root is None:
         with tempfile.TemporaryDirectory() as folder:
             return compared(base, head, Path(folder), **options)
     write(root / "base", base)
     write(root / "head", head)
+    environ = options.pop("environ", ENVIRON)
     settings = Settings(base_checkout=str(root / "base"), cwd=root / "head")
-    return prepare(build_context(replace(settings, **options), ENVIRON)).changes
+    return prepare(build_context(replace(settings, **options), environ)).changes
 
 
 def write(folder: Path, files: Files) -> None:

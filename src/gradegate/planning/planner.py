@@ -61,8 +61,8 @@ def make_plan(suites: Sequence[Located], context: Context, client: Client) -> Pl
         drafts.append(planner.draft)
     jobs = tuple(job for draft in drafts for job in draft.jobs)
     findings = check_plan(jobs, drafts, pool.values(), client.budget.limits, settings)
-    if findings.mistakes or (findings.missing and not context.keyless):
-        raise ConfigError(*findings.grouped())
+    if error := findings.error(keyless=context.keyless):
+        raise error
 
     grading = {id(model) for job in jobs for model in grading_models(job)}
     models = []

@@ -1,6 +1,6 @@
 """Runs every check over the finished plan, and gathers what is wrong with it."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from gradegate.assertions.grading.bound import Binding
 from gradegate.config import unknown_keys
@@ -10,7 +10,7 @@ from gradegate.core.policy import Limits, Note
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case
-from gradegate.errors import Mistake, Origin
+from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning import filters
 from gradegate.planning.binding.models import Binder
 from gradegate.planning.checks import (
@@ -59,22 +59,36 @@ class Findings(Struct):
     missing: list[Mistake] = []
     notes: list[Note] = []
 
-    def grouped(self) -> Iterator[Mistake]:
-        """All mistakes by their place; the same one at many lines is said once, with the lines."""
-        places: dict[tuple[str, str, str], list[Origin | None]] = {}
-        for mistake in (*self.mistakes, *self.missing):
-            origins = places.setdefault((mistake.what, mistake.cure, mistake.missing), [])
-            if mistake.origin not in origins:
-                origins.append(mistake.origin)
+    def error(self, *, keyless: bool) -> ConfigError | None:
+        """What there is to raise; ``keyless``: only what no key would cure, or the keys where nothing is certain without them."""
+        found = [*self.mistakes, *self.missing]
+        if keyless and self.mistakes:
+            # What is said where a key is missing may be said of the stand-in, which is no address and no number.
+            missing = [mistake for mistake in found if mistake.missing]
+            places = {mistake.origin for mistake in missing if mistake.origin}
+            wrong = [it for it in self.mistakes if not it.missing and it.origin not in places]
+            found = wrong or missing
+        elif keyless:
+            found = []
+        return ConfigError(*_grouped(found)) if found else None
 
-        def place(item: tuple[object, list[Origin | None]]) -> tuple[str, int]:
-            first = item[1][0]
-            return (first.file, first.line) if first else ("", 0)
 
-        for (what, cure, missing), origins in sorted(places.items(), key=place):
-            others = [str(origin) for origin in origins[1:] if origin]
-            also = f" (also at {name_some(others[:5], len(others))})" if others else ""
-            yield Mistake(what + also, origins[0], cure, missing)
+def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
+    """Mistakes by their place; the same one at many lines is said once, with the lines."""
+    places: dict[tuple[str, str, str], list[Origin | None]] = {}
+    for mistake in mistakes:
+        origins = places.setdefault((mistake.what, mistake.cure, mistake.missing), [])
+        if mistake.origin not in origins:
+            origins.append(mistake.origin)
+
+    def place(item: tuple[object, list[Origin | None]]) -> tuple[str, int]:
+        first = item[1][0]
+        return (first.file, first.line) if first else ("", 0)
+
+    for (what, cure, missing), origins in sorted(places.items(), key=place):
+        others = [str(origin) for origin in origins[1:] if origin]
+        also = f" (also at {name_some(others[:5], len(others))})" if others else ""
+        yield Mistake(what + also, origins[0], cure, missing)
 
 
 def check_plan(

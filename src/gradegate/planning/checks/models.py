@@ -44,7 +44,7 @@ def prices(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
     if limits.usd is None:
         return
     for model in dict.fromkeys(model for job in jobs for model in _asked(job)):
-        if not model.priced:
+        if not (model.priced or model.missing):
             what = f"the price of `{model.name}` is not known, so a budget of {dollars(limits.usd)} cannot be kept"
             cure = "give `inputCost` and `outputCost`, in US dollars per token, in its `config`, or limit `calls`"
             web = "limit `calls` instead: an application does not report its cost"
