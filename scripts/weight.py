@@ -15,24 +15,24 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_940,
+    "cli": 16_810,
     "assertions": 41_140,
     "config": 30_210,
     "core": 10_690,
     "files": 13_740,
-    "gate": 22_890,
-    "github": 13_280,
+    "gate": 22_860,
+    "github": 13_290,
     "http": 11_500,
     "planning": 34_180,
     "providers": 42_260,
     "recordings": 10_180,
     "reports": 25_350,
     "results": 9_510,
-    "runner": 37_810,
+    "runner": 37_800,
     "sandbox": 11_200,
     "security": 8_780,
     "templating": 20_690,
-    "root": 2_230,
+    "root": 2_440,
 }
 LAYOUT = (
     tokenize.COMMENT,

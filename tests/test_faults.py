@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from gradegate import signals
 from gradegate.cli import main as cli
 from gradegate.reports import junit
 from support.patience import PATIENCE
@@ -312,10 +313,10 @@ def test_a_signal_that_is_sent_twice_loses_no_report(folder, llm, number):
 
 def test_a_signal_more_than_a_second_later_ends_the_process_at_once(monkeypatch):
     now, ended = [100.0], []
-    monkeypatch.setattr(cli, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(cli, "at_once", lambda number, _: ended.append(number))
+    monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(signals, "os", SimpleNamespace(_exit=ended.append))
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    signal.signal(signal.SIGINT, cli._stop)
+    signals.listen()
     try:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -324,7 +325,7 @@ def test_a_signal_more_than_a_second_later_ends_the_process_at_once(monkeypatch)
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-    assert ended == [signal.SIGTERM]
+    assert ended == [128 + signal.SIGTERM]
 
 
 @slow

@@ -20,7 +20,7 @@ from support.fake_github import FakeGitHub
 from support.fake_llm import FakeLlm
 from support.intruder import intrude
 from support.patience import PATIENCE
-from support.scenarios import Scenarios, play, step
+from support.scenarios import Scenarios, answers, play, step
 from support.step import CANARY, Local, Step
 
 pytestmark = pytest.mark.slow
@@ -126,22 +126,38 @@ def test_reports_can_be_changed_by_later_steps_that_are_not_root(action: Step) -
 
 @dataclass(frozen=True)
 class Cancelled(Local):
-    """Starts the action and sends it a signal when the model has been asked."""
+    """Starts the action and sends it a signal when the model has been asked, or at the first request to GitHub after that."""
 
     llm: FakeLlm
     number: signal.Signals
+    github: FakeGitHub | None = None
 
     def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-I", "-m", "gradegate", "action"]
         variables = {"PATH": os.environ["PATH"], **environ}
         pipe = subprocess.PIPE
         with subprocess.Popen(command, cwd=root / "workspace", env=variables, stdout=pipe, stderr=pipe, text=True) as run:
-            while not self.llm.requests:
-                assert run.poll() is None
-                time.sleep(0.01)
-            run.send_signal(self.number)
+            if self.github:
+                self.github.before = lambda _: run.send_signal(self.number) if self.llm.requests else None
+            else:
+                while not self.llm.requests:
+                    assert run.poll() is None
+                    time.sleep(0.01)
+                run.send_signal(self.number)
             out, err = run.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(command, run.returncode, out, err)
+
+
+def test_a_job_that_is_cancelled_while_it_publishes_says_all_that_it_found(action: Step, llm: FakeLlm) -> None:
+    llm.reply = answers("D")
+    action.launcher = Cancelled(llm, signal.SIGTERM, action.github)
+    left = action.run()
+    assert left.code == 143, left.log
+    assert left.outputs["decision"] == "blocked"
+    assert "gradegate-results.json" in left.outputs["reports"]
+    assert "1 of 2 cases failed" in left.summary
+    (comment,) = action.github.comments
+    assert "1 of 2 cases failed" in comment["body"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

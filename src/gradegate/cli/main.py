@@ -3,19 +3,17 @@
 import argparse
 import gc
 import os
-import signal
 import sys
-import time
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from gradegate import __version__
+from gradegate import __version__, signals
 from gradegate.cli.output import FIRST, complain, epilog, tell
 from gradegate.core.options import worded
 from gradegate.errors import ConfigError, Terminated
 from gradegate.files.documents import table
-from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED, at_once
+from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.registry import suggest
 from gradegate.reports.format.streams import guard
 
@@ -25,8 +23,6 @@ COMMANDS = (
     *"init run validate view explain cases calibrate migrate merge schema".split(),
     HIDDEN,
 )
-_struck: list[int] = []  # the signal that ended the command
-_ECHO = 1.0  # seconds: `timeout` and wrappers of commands send one signal twice
 
 
 def script() -> NoReturn:
@@ -46,14 +42,11 @@ def script() -> NoReturn:
 
 def main(argv: Sequence[str]) -> int:
     """Run a command; gives the exit code. A signal decides it, whatever became of its exception: an import may wrap it."""
-    _struck.clear()
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _unraised
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _stop)
+    signals.listen()
     code = _main(argv)
-    return 128 + _struck[0] if _struck else code
+    return 128 + signals.received() if signals.received() else code
 
 
 def _main(argv: Sequence[str]) -> int:
@@ -83,11 +76,11 @@ def _main(argv: Sequence[str]) -> int:
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of ours: said in a line, and never green
-        if not _struck and os.environ.get("GRADEGATE_DEBUG"):
+        if not signals.received() and os.environ.get("GRADEGATE_DEBUG"):
             import traceback
 
             complain("".join(traceback.format_exception(e)))
-        elif not _struck:
+        elif not signals.received():
             complain(f"gradegate failed: {type(e).__name__}: {e} (GRADEGATE_DEBUG=1 shows where)")
         return INCONCLUSIVE
     finally:
@@ -101,20 +94,6 @@ def _unraised(lost: Any) -> None:
     if isinstance(lost.exc_value, KeyboardInterrupt):
         os._exit(_interrupted(lost.exc_value))
     sys.__unraisablehook__(lost)
-
-
-def _stop(number: int, frame: Any) -> NoReturn:
-    """Stop in an orderly way; a signal that is no echo of this one ends the process at once."""
-    _struck.append(number)
-    began = time.monotonic()
-
-    def again(number: int, frame: Any) -> None:
-        if time.monotonic() - began > _ECHO:
-            at_once(number, frame)
-
-    for stopping in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stopping, again)
-    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
 
 def _interrupted(error: KeyboardInterrupt) -> int:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # `gradegate --version` needs the numbers alone
     from gradegate.results.run_result import Decision
 
 PASS, BLOCKED, MISTAKE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
-
-
-def at_once(number: int, frame: Any) -> NoReturn:
-    """A handler of signals: end the process now, with 130 for SIGINT and 143 for SIGTERM."""
-    os._exit(128 + number)
 
 
 def exit_code(decision: Decision) -> int:

@@ -4,6 +4,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from gradegate import signals
 from gradegate.config.context import Context, build_context
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.git import head_of, repository_of
@@ -105,7 +106,7 @@ def _run(step: Step) -> int:
         delivered = run_gate(context, _hooks(step, context))
     decision = delivered.decision
     code = delivered.code(neutral=step.settings.on_missing_secrets == "neutral")
-    if decision.run.interrupted:  # a cancelled job has seconds left
+    if decision.run.interrupted or signals.received():  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
     console, *documents = delivered.documents
     # The log folded under a title, but for the last two lines: how many, and the verdict.

@@ -112,7 +112,7 @@ class Ending(Struct):
         if isinstance(error, ConfigError):
             decision, said = MISTAKEN, str(error)
         elif isinstance(error, KeyboardInterrupt):
-            said = "The step was cancelled before any model was asked."
+            said = "The step was cancelled before there was a verdict."
         else:
             said = f"{type(error).__name__}: {error}"
         write_outputs(self.environ, {"decision": decision})

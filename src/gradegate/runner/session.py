@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
+from gradegate import signals
 from gradegate.config.context import Context
 from gradegate.core.provider_spec import NOTHING
 from gradegate.errors import ConfigError, NoPartsError
@@ -241,10 +242,8 @@ def _deliver(
     where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Hide
 ) -> Delivered:
     reports, links = check_outputs(where), hooks.links
-    try:
-        failures = write_reports(reports, where, decision, links, seal)
-    except KeyboardInterrupt:  # all is asked, and the next signal ends the process at once
-        failures = write_reports(reports, where, decision, links, seal)
+    signals.finish()
+    failures = write_reports(reports, where, decision, links, seal)
     if not any(report.name == "html" for path, report in reports.items() if path not in failures):
         links = replace(links, page="")
     documents = tuple(render(name, decision, links, seal) for name in hooks.reports)
