@@ -19,7 +19,7 @@ from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.registry import suggest
 from gradegate.sandbox.evaluate import Exceeded
-from gradegate.structs import replace
+from gradegate.structs import FrozenStruct, replace
 from gradegate.templating.regex import found_in
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -78,14 +78,22 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
 Matches = Callable[[Sequence[str]], bool]
 
 
-def selectors(settings: Settings) -> Iterator[tuple[str, str, Matches]]:
-    """Each key of `select`, the option as messages name it, and whether one of the key's globs matches one of some texts."""
+class Selector(FrozenStruct):
+    """A key of `select`, the option as messages name it, and whether one of the key's globs matches one of some texts."""
+
+    key: str
+    option: str
+    matches: Matches
+
+
+def selectors(settings: Settings) -> Iterator[Selector]:
+    """One for each key."""
     globs: dict[str, list[str]] = {}
     for key, glob in settings.select:
         globs.setdefault(key, []).append(glob)
     for key, patterns in globs.items():
         option = "<--select> " + " or ".join(repr(f"{key}={glob}") for glob in patterns)
-        yield key, option, partial(_match_globs, patterns)
+        yield Selector(key, option, partial(_match_globs, patterns))
 
 
 def _match_globs(globs: Sequence[str], texts: Sequence[str]) -> bool:
@@ -98,9 +106,9 @@ def _has_name(matches: Matches, spec: ProviderSpec) -> bool:
 
 def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[ProviderSpec], bool]]]:
     """The options that choose providers, each with whether it keeps one; all of them must."""
-    for key, option, matches in selectors(settings):
-        if key == "provider":
-            yield option, partial(_has_name, matches)
+    for selector in selectors(settings):
+        if selector.key == "provider":
+            yield selector.option, partial(_has_name, selector.matches)
     if pattern := settings.filter_providers:
         yield (
             f"--filter-providers {pattern!r}",

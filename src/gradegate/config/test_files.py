@@ -6,7 +6,7 @@ CSV is read as promptfoo reads it: columns are variables, ``__expected`` columns
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -225,8 +225,8 @@ def tests_in(
     source: Source,
     origin: Origin,
     config: Any = None,  # noqa: PT028 - no test
-) -> Iterator[tuple[Any, str, Any]]:
-    """Each test of the files that a path or pattern matches: (test, file, the document it is in). Raises ConfigError.
+) -> Iterator[tuple[Any, str]]:
+    """Each test of the files that a path or pattern matches, with its file. Raises ConfigError.
 
     ``config`` is what a function that makes tests is called with.
     """
@@ -236,24 +236,24 @@ def tests_in(
         )
     if is_code(reference):
         name = source.workspace.name(source.folder / split(reference)[0])
-        yield from ((test, name, test) for test in scripts.tests(reference, config, source, origin))
+        for test in scripts.tests(reference, config, source, origin):
+            yield test, name
         return
     for path in source.workspace.glob(reference, source.folder, origin):
         if path.suffix not in SUFFIXES:
             what = f"`{reference}` is a kind of file that gradegate does not read"
             cure = f"give the tests as a file of one of the kinds {', '.join(SUFFIXES)}"
             raise ConfigError.at(what, origin, cure)
-        test = None
-        for test in _read(path, source, origin):
-            yield test
-        if test is None:
+        name = source.workspace.name(path)
+        tests = _read(path, name, source, origin)
+        if not tests:
             what = "the file holds no tests, so nothing would be checked"
-            place = Origin(source.workspace.name(path), 1)
-            raise ConfigError.at(what, place, "add some, or take the file out of `tests`")
+            raise ConfigError.at(what, Origin(name, 1), "add some, or take the file out of `tests`")
+        for test in tests:
+            yield test, name
 
 
-def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str, Any]]:
-    name = source.workspace.name(path)
+def _read(path: Path, name: str, source: Source, origin: Origin) -> Sequence[Any]:
     content = source.read(str(path), origin)
     if path.suffix in TABLES:
         rows = table(content, name)
@@ -261,8 +261,7 @@ def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str
             rows = goldens.tests(rows, name, joined=True)
         elif path.suffix == ".csv":
             rows = list(read(content, name))
-        yield from ((test, name, test) for test in rows)
-        return
+        return rows
     tests = document.resolved(content, name)
     if goldens.are_goldens(tests):
         tests = goldens.tests(tests, name, joined=False)
@@ -270,7 +269,7 @@ def _read(path: Path, source: Source, origin: Origin) -> Iterator[tuple[Any, str
         tests = tests["tests"] if isinstance(tests.get("tests"), list) else [tests]
     if not isinstance(tests, list):
         raise ConfigError.at("the file holds no tests", Origin(name, 1), "write a list of tests")
-    yield from ((test, name, tests) for test in tests)
+    return tests
 
 
 def table(content: bytes, name: str) -> list[document.Map]:

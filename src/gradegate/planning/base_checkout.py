@@ -107,16 +107,16 @@ def both(head: Plan, base: Plan, find_renames: FindRenames, notes: list[Note]) -
     A counterpart has the base's prompt and target, and is graded by the head's assertions, so that both answers are judged alike.
     """
     single = [replace(job, repeats=1) for job in head.jobs]
-    paired, left, remarks = pair(single, base.jobs, entry_of_job, find_renames)
+    pairs = pair(single, base.jobs, entry_of_job, find_renames)
     jobs = []
     for index, job in enumerate(head.jobs):
         jobs.append(job)
-        if other := paired[AnswerId(index, 0)]:
+        if other := pairs.answers[AnswerId(index, 0)]:
             jobs.append(
                 replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True)
             )
-    notes += remarks
-    gone = tuple(job.case_name for job in left)
+    notes += pairs.notes
+    gone = tuple(job.case_name for job in pairs.left)
     return replace(
         head,
         jobs=tuple(jobs),

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, PromptSpec
@@ -14,6 +14,7 @@ from gradegate.providers.api.options import parameters
 from gradegate.providers.api.provider import Provider
 from gradegate.results.rows import AnswerId, Row
 from gradegate.security.redaction import excerpt
+from gradegate.structs import FrozenStruct
 
 T = TypeVar("T")
 _NEW = "so each of their failures counts as new"
@@ -99,13 +100,21 @@ def entry_of_row(row: Row) -> Entry:
     return Entry(*case, Party(*target), Party(*prompt))
 
 
+class Pairs(FrozenStruct, Generic[T]):
+    """The answer of the base for each answer of a run, None where it has none; those of the base that are left; what a reader should know."""
+
+    answers: Mapping[AnswerId, T | None]
+    left: Sequence[T]
+    notes: Sequence[Note]
+
+
 def pair(
     jobs: Sequence[Job],
     base: Sequence[T],
     entry_of: Callable[[T], Entry],
     find_renames: FindRenames,
-) -> tuple[dict[AnswerId, T | None], list[T], list[Note]]:
-    """The answer of the base for each repetition of each job, the answers that are left, and what a reader should know.
+) -> Pairs[T]:
+    """Pair each repetition of each job with its answer of the base.
 
     Answers to equal cases pair by target and prompt, from the most to the least alike; at last, if only one is left.
     """
@@ -146,7 +155,7 @@ def pair(
             remarks |= dict.fromkeys(_name_changes(entry, there[match[number]]))
         elif remark := _why_new(entry, suites, left_cases):
             remarks[remark] = None
-    return answers, [base[number] for number in sorted(left)], [*map(Note, remarks)]
+    return Pairs(answers, [base[number] for number in sorted(left)], [*map(Note, remarks)])
 
 
 def _name_changes(entry: Entry, old: Entry) -> Iterator[str]:

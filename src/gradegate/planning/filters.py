@@ -46,9 +46,9 @@ def leaving_out(settings: Settings) -> list[str]:
 
 def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], Iterable[Case]]]]:
     """The options that choose tests, each with the tests that it keeps. The first N are taken last."""
-    for key, option, matches in selectors(settings):
-        if key not in ("provider", "first"):
-            yield option, partial(_keep, key, matches)
+    for it in selectors(settings):
+        if it.key not in ("provider", "first"):
+            yield it.option, partial(_keep, it.key, it.matches)
     for key, part in settings.filter_metadata:
         option = f"--filter-metadata {f'{key}={part}'!r}"
         yield option, partial(_keep, f"metadata.{key}", partial(_contains, part))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gradegate.core.numbers import reached, scores, weighted_mean
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
+from gradegate.structs import FrozenStruct
 
 
 def strangeness(grade: Grade) -> str:
@@ -65,8 +66,16 @@ def mean_score(grades: Sequence[Grade], errors_score: float | None = None) -> Fr
 CODE = frozenset(("javascript", "python"))  # whose results may name scores of their own
 
 
-def named_scores(grades: Sequence[Grade]) -> Iterator[tuple[str, float, float]]:
-    """Name, score and weight, as promptfoo's ``namedScores``, of the grades that are known.
+class NamedScore(FrozenStruct):
+    """The score of a metric, or one that code returned."""
+
+    name: str
+    score: float
+    weight: float
+
+
+def named_scores(grades: Sequence[Grade]) -> Iterator[NamedScore]:
+    """Those of the grades that are known, as promptfoo's ``namedScores``.
 
     A metric wins over a returned score of its name. Members of a set have the weight of their set, too.
     """
@@ -78,11 +87,11 @@ def named_scores(grades: Sequence[Grade]) -> Iterator[tuple[str, float, float]]:
         if not is_known(grade) or grade.score is None:
             continue
         if grade.metric:
-            yield grade.metric, grade.score, weight
+            yield NamedScore(grade.metric, grade.score, weight)
         if tells_scores(grade):
             for name, score in grade.evidence.get("named_scores", {}).items():
                 if name != grade.metric:
-                    yield name, score, weight
+                    yield NamedScore(name, score, weight)
 
 
 def is_known(grade: Grade) -> bool:

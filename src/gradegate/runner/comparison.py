@@ -162,15 +162,15 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
     def renames() -> Mapping[str, str]:
         return find_renames(context) if commit else {}
 
-    paired, left, remarks_on_pairs = pair(plan.jobs, baseline.answers, entry_of_row, renames)
-    if not any(paired.values()):
+    pairs = pair(plan.jobs, baseline.answers, entry_of_row, renames)
+    if not any(pairs.answers.values()):
         what = "the baseline has no case of this run, so every failure counts as new"
-        notes += (Note(what), *remarks_on_pairs)
+        notes += (Note(what), *pairs.notes)
         return plan
     models = (model.name for model in plan.models)
-    notes += (*remarks_on_pairs, *map(Note, remarks(baseline, datetime.now(UTC), commit, models)))
-    removed = () if settings.again else tuple(map(case_name, left))
-    return replace(plan, baseline=replace(baseline, paired=paired, removed=removed))
+    notes += (*pairs.notes, *map(Note, remarks(baseline, datetime.now(UTC), commit, models)))
+    removed = () if settings.again else tuple(map(case_name, pairs.left))
+    return replace(plan, baseline=replace(baseline, paired=pairs.answers, removed=removed))
 
 
 def _changes_of(base: Base, plan: Plan, suites: Sequence[Located], context: Context) -> GateChanges:

@@ -29,10 +29,10 @@ def derived(
         known = _known(group, formulas[suite])
         # Of each name the sum of its scores by their weights, as promptfoo has it, and the number of answers.
         sums: dict[str, float] = {}
-        for name, score, weight in (named for row in known for named in named_scores(row.grades)):
-            sums[name] = sums.get(name, 0.0) + score * (
-                weight or 1.0
-            )  # weight 0: it is there to be counted, and not to decide
+        for row in known:
+            for named in named_scores(row.grades):
+                weight = named.weight or 1.0  # 0: it is there to be counted, and not to decide
+                sums[named.name] = sums.get(named.name, 0.0) + named.score * weight
         sums[COUNT] = len(known)
         step = {"provider": {"id": provider, "label": provider}, "prompt": {"label": label}}
         for name, formula in formulas[suite].items():

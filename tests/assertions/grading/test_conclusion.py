@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from msgspec.structs import astuple
 
 from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.assertions.grading.conclusion import conclude, conclude_set, error, missing
@@ -348,4 +349,4 @@ def named(kind, score, *, metric="", weight=1.0, is_set=False, scores=None, outc
     ],
 )
 def test_a_member_has_the_weight_of_its_set_and_a_metric_wins_over_a_returned_name(grades, expected):
-    assert [*named_scores(grades)] == expected
+    assert [astuple(it) for it in named_scores(grades)] == expected

@@ -25,10 +25,10 @@ def run(args: argparse.Namespace) -> int:
 
     context = flags.context_of(args, here())
     settings = context.settings
-    found, text, failures = calibration.calibrate(
+    done = calibration.calibrate(
         context, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci)
     )
-    sys.stdout.writelines(text)
-    for failure in failures.values():
+    sys.stdout.writelines(done.text)
+    for failure in done.failures.values():
         complain(failure)
-    return calibration.exit_code(found) or (INCONCLUSIVE if failures else PASS)
+    return calibration.exit_code(done.calibration) or (INCONCLUSIVE if done.failures else PASS)

@@ -162,7 +162,7 @@ class _Reader:
                 yield item, file, file == self.desk.file
                 continue
             with gather_mistakes(self.desk.mistakes):
-                for test, name, _ in tests_in(item, self.desk.source, origin or line, config):
+                for test, name in tests_in(item, self.desk.source, origin or line, config):
                     yield test, name, False
 
     # --- scenarios --------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from gradegate.results.grades import Outcome
 from gradegate.runner.calibration import drift, labels
 from gradegate.runner.session import Progress, Session
 from gradegate.security.redaction import unchanged
-from gradegate.structs import NamedTexts, replace
+from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 VERSION = 1  # of the JSON
 _HEADER = (
@@ -243,13 +243,16 @@ def _judged(judged: Judged) -> dict[str, Any]:
     }
 
 
-def calibrate(
-    context: Context, path: str, asks: int, progress: Progress
-) -> tuple[Calibration, Iterable[str], NamedTexts]:
-    """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError.
+class Calibrated(FrozenStruct):
+    """A calibration; its text for people, in parts; why a report file could not be written, by its path."""
 
-    Gives the figures, the text for people in parts, and why a report file could not be written, by its path.
-    """
+    calibration: Calibration
+    text: Iterable[str]
+    failures: NamedTexts
+
+
+def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Calibrated:
+    """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
     settings = context.settings
     if wrong_outputs := [path for path in settings.outputs if not path.endswith(".json")]:
         what = "no report of a calibration is written as `{}`"
@@ -261,13 +264,15 @@ def calibrate(
         raise ConfigError.at(
             f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
         )
-    selected = []
+    selected = list[labels.Selected]()
 
     def choose(suites: list[Located]) -> list[Located]:
         found, wrong = labels.read(path, context)
-        (first, *others), chosen, unfit = labels.select(found, suites, asks)
-        selected.extend(chosen)
-        suite = replace(first.suite, mistakes=(*first.suite.mistakes, *wrong, *unfit))
+        selection = labels.select(found, suites, asks)
+        selected.extend(selection.labels)
+        first, *others = selection.suites
+        mistakes = (*first.suite.mistakes, *wrong, *selection.mistakes)
+        suite = replace(first.suite, mistakes=mistakes)
         return [replace(first, suite=suite), *others]
 
     session = Session.begin(
@@ -302,7 +307,7 @@ def calibrate(
     if kept and found.overall.agreement.count:
         documents[kept] = partial(drift.labels_file, found, selected)
     failures = write_documents(documents, session.where, prepared.seal)
-    return found, map(prepared.seal, console(found).parts), failures
+    return Calibrated(found, map(prepared.seal, console(found).parts), failures)
 
 
 def exit_code(calibration: Calibration) -> int:

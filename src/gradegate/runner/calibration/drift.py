@@ -18,7 +18,7 @@ from gradegate.planning.plan import Job, LabelledJobs, Plan
 from gradegate.planning.planner import make_plan
 from gradegate.reports.delivery.report import Document, data_file
 from gradegate.runner.baseline_folder import replaces_baseline
-from gradegate.runner.calibration.labels import Label, Selected, jobs_of, parse, select
+from gradegate.runner.calibration.labels import Label, Selected, Selection, jobs_of, parse, select
 from gradegate.runner.comparison import Base
 from gradegate.structs import replace
 
@@ -30,7 +30,9 @@ _NONE = Note("the base has no labels: the labels of this pull request count afte
 def label_mistakes(suites: Sequence[Located]) -> list[Mistake]:
     """What is wrong with the files that gates name."""
     return [
-        mistake for file, group in _by_file(suites).items() for mistake in _chosen(file, group)[2]
+        mistake
+        for file, group in _by_file(suites).items()
+        for mistake in _chosen(file, group).mistakes
     ]
 
 
@@ -50,20 +52,21 @@ def with_labels(
         file = next(former, None) if base else own
         files.append((file, group))
         # What was left of a removed case is wrong in the file of the base, too.
-        excused = {it.what for it in _chosen(file, group)[2]} if base and file else set[str]()
-        wrong += [it for it in _chosen(own, group)[2] if it.what not in excused]
+        excused = {it.what for it in _chosen(file, group).mistakes} if base and file else set[str]()
+        wrong += [it for it in _chosen(own, group).mistakes if it.what not in excused]
     for file, group in files if not context.settings.listing else ():
         if file is None:
             notes.append(_NONE)
             continue
-        chosen, selected, unfit = _chosen(file, group)
+        selection = _chosen(file, group)
+        unfit = [*selection.mistakes]
         jobs: Sequence[Job] = ()
-        if selected and not wrong:
-            made = make_plan(chosen, context, client)
+        if selection.labels and not wrong:
+            made = make_plan(selection.suites, context, client)
             missing_keys |= made.missing_keys
-            jobs = jobs_of(made, selected, 1)
+            jobs = jobs_of(made, selection.labels, 1)
         graded = []
-        for it, job in zip(selected, jobs, strict=False):
+        for it, job in zip(selection.labels, jobs, strict=False):
             if any("text" in bound.models for bound in job.assertions[0].bounds):
                 graded.append((it.label, job))
             else:
@@ -100,16 +103,14 @@ def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:
     return groups
 
 
-def _chosen(
-    file: LabelsFile, group: Sequence[Located]
-) -> tuple[list[Located], list[Selected], list[Mistake]]:
-    """The suites with the labelled outputs, and these; what is wrong with the file."""
+def _chosen(file: LabelsFile, group: Sequence[Located]) -> Selection:
+    """The labelled outputs of a file, with what is wrong with it."""
     found, wrong = parse(file.content, file.name)
     if found and len(found) < LEAST:
         what = f"`{file.name}` has {many(len(found), 'labelled output')}"
         wrong.append(Mistake(what, file.origin, f"label at least {LEAST}"))
-    chosen, selected, unfit = select(found, group, 1)
-    return chosen, selected, [*wrong, *unfit]
+    selection = select(found, group, 1)
+    return replace(selection, mistakes=[*wrong, *selection.mistakes])
 
 
 def _digest(label: Label) -> bytes:

@@ -108,13 +108,16 @@ class Selected(FrozenStruct):
     )
 
 
-def select(
-    labels: Iterable[Label], suites: Sequence[Located], asks: int
-) -> tuple[list[Located], list[Selected], list[Mistake]]:
-    """The suites with the cases that labels are about, each answered ``asks`` times, and the labels in the order of those cases.
+class Selection(FrozenStruct):
+    """Suites with the cases that labels are about; the labels in the order of those cases; labels that fit no case, or several."""
 
-    A label that fits no case, or several, is a mistake.
-    """
+    suites: Sequence[Located]
+    labels: Sequence[Selected]
+    mistakes: Sequence[Mistake]
+
+
+def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> Selection:
+    """Find the cases that labels are about, each to be answered ``asks`` times."""
     named: dict[str | None, list[tuple[int, Case]]] = defaultdict(
         list
     )  # by description, and all of them
@@ -166,7 +169,8 @@ def select(
         replace(it, recorded=tuple(s.case for s in found[number]))
         for number, it in enumerate(suites)
     ]
-    return planned, [selected for number in range(len(suites)) for selected in found[number]], wrong
+    selected = [label for number in range(len(suites)) for label in found[number]]
+    return Selection(planned, selected, wrong)
 
 
 def jobs_of(plan: Plan, selected: Sequence[Selected], asks: int) -> tuple[Job, ...]:
