@@ -10,6 +10,7 @@ from gradegate.config.context import build_context
 from gradegate.core.policy import Limits
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, ProviderError, Trouble
+from gradegate.http.credentials import FixedKey
 from gradegate.http.guard import Guard
 from gradegate.runner.prepare import Prepared, prepare
 from gradegate.runner.run import run_plan
@@ -66,7 +67,7 @@ def test_nobody_is_asked_without_a_key(tmp_path, llm):
     assert (row.output, llm.requests) == (None, [])
     assert "no APP_KEY" in row.error
     with pytest.raises(ProviderError, match="its key is missing") as raised:  # and if anybody tried
-        prepared.client.send("POST", llm.base + "/chat/completions", headers={}, credential={"Authorization": f"Bearer {STAND_IN}"})
+        prepared.client.send("POST", llm.base + "/chat/completions", headers={}, credential=FixedKey(STAND_IN))
     assert (raised.value.trouble, llm.requests) == (Trouble.WITHHELD, [])
 
 
