@@ -16,15 +16,15 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "cli": 16_798,
-    "assertions": 41_130,
+    "assertions": 40_800,
     "config": 29_220,
     "core": 10_140,
     "files": 13_800,
     "gate": 23_200,
     "github": 13_400,
-    "http": 11_440,
+    "http": 11_320,
     "planning": 33_800,
-    "providers": 42_260,
+    "providers": 41_810,
     "recordings": 10_200,
     "reports": 25_400,
     "results": 9_480,
