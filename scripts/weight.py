@@ -16,15 +16,15 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
     "cli": 16_820,
-    "assertions": 41_140,
+    "assertions": 40_820,
     "config": 30_180,
     "core": 10_690,
     "files": 13_740,
     "gate": 22_860,
     "github": 13_290,
-    "http": 11_500,
+    "http": 11_380,
     "planning": 34_220,
-    "providers": 42_260,
+    "providers": 41_830,
     "recordings": 10_180,
     "reports": 25_350,
     "results": 9_530,

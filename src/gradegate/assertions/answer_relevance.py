@@ -80,8 +80,8 @@ class AnswerRelevance(ModelEvaluator):
         if not asked.strip():
             raise NoVerdict("the prompt is empty, so there is no query to compare with")
         reading = OF_USER if judge.rubric.steps else OURS
-        ask = partial(judge.ask, "answer-relevance", reading, answer=transcript.output)
-        questions = judge.gather(*[ask] * QUESTIONS)
+        variables = [{"answer": transcript.output}] * QUESTIONS
+        questions = judge.ask_all("answer-relevance", reading, variables)
         first, *others = judge.embed([asked, *(question.text for question in questions)])
         similarities = [
             0.0 if question.evades else vectors.cosine(first, other)

@@ -9,10 +9,8 @@ from typing import Any, ClassVar
 from pydantic import field_validator
 
 from gradegate.assertions.grading.evaluator import (
-    Evaluator,
-    Judge,
     NoVerdict,
-    Transcript,
+    TextEvaluator,
     Verdict,
     assertion,
     options,
@@ -24,7 +22,7 @@ MOST_WORK = 1_000_000_000  # characters of the answer by texts: about a second
 
 
 @options
-class _Folding(Evaluator):
+class _Folding(TextEvaluator):
     folded: ClassVar[bool] = False  # without regard to case
 
     def fold(self, text: str) -> str:
@@ -41,12 +39,12 @@ class Contains(_Folding):
     @field_validator("value")
     @classmethod
     def _text(cls, value: Any) -> str:
-        if isinstance(value, bool | list | dict) or show(value) == "":
+        if isinstance(value, bool | list | dict):
             raise ValueError("must be a text or a number, and not empty")
         return show(value)
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        holds = self.fold(self.value) in self.fold(transcript.output)
+    def check(self, output: str) -> Verdict:
+        holds = self.fold(self.value) in self.fold(output)
         return pass_or_fail(
             holds, f'the answer {"contains" if holds else "does not contain"} "{self.value}"'
         )
@@ -90,12 +88,12 @@ class ContainsAny(_Folding):
             raise ValueError("contains an empty text, which every answer contains")
         return texts
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        if len(transcript.output) * len(self.value) > MOST_WORK:
+    def check(self, output: str) -> Verdict:
+        if len(output) * len(self.value) > MOST_WORK:
             raise NoVerdict(
                 f"{len(self.value):,} texts are too many to look for in so long an answer"
             )
-        output = self.fold(transcript.output)
+        output = self.fold(output)
         missing = [text for text in self.value if self.fold(text) not in output]
         passed = not missing if self.every else len(missing) < len(self.value)
         if passed:

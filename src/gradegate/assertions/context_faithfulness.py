@@ -13,8 +13,7 @@ from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.assertions.judge.rubric import list_of, shape
-from gradegate.assertions.metrics import context
-from gradegate.assertions.metrics.context import ContextEvaluator
+from gradegate.assertions.metrics.context import ContextEvaluator, share_of
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.errors import Unreadable
 from gradegate.structs import replace
@@ -58,10 +57,10 @@ class ContextFaithfulness(ContextEvaluator):
     no_claims: NoClaims = "error"
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        source = context.resolve(transcript, self.context_transform)
+        source = self.context_of(transcript)
         question = transcript.vars["query"]
         answer = transcript.output
-        judge = replace(judge, graded=f"{answer}\n{question}\n{source.text}")
+        judge = judge.with_graded(answer, question, source.text)
         form = verdict_forms.items("statements", least=0)
         statements = [
             *judge.ask(
@@ -81,7 +80,7 @@ class ContextFaithfulness(ContextEvaluator):
             context=source.text,
             statements=statements,
         )
-        return context.share_of(
+        return share_of(
             [*zip(statements, supported, strict=True)],
             "the context supports {} of {} statements",
             "statements",

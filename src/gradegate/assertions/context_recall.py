@@ -11,8 +11,13 @@ from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import marked_lines
-from gradegate.assertions.metrics import context
-from gradegate.assertions.metrics.context import ContextEvaluator, Quotations, units
+from gradegate.assertions.metrics.context import (
+    ContextEvaluator,
+    Quotations,
+    lacks,
+    share_of,
+    units,
+)
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import many
 from gradegate.structs import replace
@@ -50,11 +55,11 @@ class ContextRecall(ContextEvaluator):
     """The expected answer."""
 
     def needs(self, variables: Variables) -> str:
-        return context.lacks(variables, self.context_transform)
+        return lacks(variables, self.context_transform)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        source = context.resolve(transcript, self.context_transform)
-        judge = replace(judge, graded=f"{source.text}\n{self.value}")
+        source = self.context_of(transcript)
+        judge = judge.with_graded(source.text, self.value)
         sentences = units(self.value)
         judgements = judge.ask(
             "context-recall",
@@ -68,4 +73,4 @@ class ContextRecall(ContextEvaluator):
             for sentence, judgement in zip(sentences, judgements, strict=True)
         ]
         summary = "{} of {} sentences of the expected answer are in the context"
-        return context.share_of(marked, summary, "sentences", "sentence", "attributed")
+        return share_of(marked, summary, "sentences", "sentence", "attributed")

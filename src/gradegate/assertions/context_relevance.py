@@ -13,9 +13,7 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import quoted_lines
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import TEXT
-from gradegate.assertions.metrics import context
 from gradegate.assertions.metrics.context import ContextEvaluator, Quotations
-from gradegate.structs import replace
 
 NOTHING = "Insufficient Information"
 
@@ -29,7 +27,7 @@ class ContextRelevance(ContextEvaluator):
     """The context is about the query, and about little else."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        source = context.resolve(transcript, self.context_transform)
+        source = self.context_of(transcript)
         query = transcript.vars["query"]
         units = source.units
         quotations = Quotations(source.text, units)
@@ -49,7 +47,7 @@ class ContextRelevance(ContextEvaluator):
         }
         schema = shape(reason=TEXT, sentences=sentences)
         quoting = Form(schema, read, lines=lambda text: {"sentences": quoted_lines(text)})
-        judge = replace(judge, graded=f"{source.text}\n{query}")
+        judge = judge.with_graded(source.text, query)
         quoted = judge.ask("context-relevance", quoting, context=source.text, query=query)
         count = min(len(quoted), len(units))
         reason = f"{count} of {len(units)} sentences of the context bear on the query"

@@ -10,11 +10,11 @@ from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
     ask_each,
+    asking,
     numbered,
     of_rows,
     shown,
 )
-from gradegate.structs import replace
 
 _INTENTIONS = verdict_forms.texts("intentions")
 _VERDICT = verdict_forms.single()
@@ -24,7 +24,7 @@ _VERDICT = verdict_forms.single()
 class ConversationCompleteness(CountingMetric):
     """The user got from the conversation what he or she wanted."""
 
-    requires = replace(CountingMetric.requires, questions=("intentions", "verdicts", "reason"))
+    requires = asking("intentions", "verdicts")
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         conversation = shown("conversation", numbered(transcript))
@@ -38,14 +38,7 @@ class ConversationCompleteness(CountingMetric):
             intentions,
             lambda text: {"intention": text, **conversation},
         )
-        rows = [
-            {
-                "intention": text,
-                "verdict": judgements[text].verdict,
-                "reason": judgements[text].reason,
-            }
-            for text in intentions
-        ]
+        rows = [judgements[text].row(intention=text) for text in intentions]
         faults = {"no": '"{intention}" was not satisfied'}
         nothing = "the user wanted nothing"
         summary = "{} of {} intentions were satisfied"

@@ -9,10 +9,9 @@ from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.conversation import Measured, Metric, numbered, shown
+from gradegate.assertions.metrics.conversation import Measured, Metric, asking, numbered, shown
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import exact
-from gradegate.structs import replace
 
 BEST = 10
 _SCORE = verdict_forms.score(BEST)
@@ -23,7 +22,7 @@ _KNOWN = ("scenario", "expected_outcome", "chatbot_role")
 class ConversationalGEval(Metric):
     """A model judges a whole conversation step by step, on criteria in plain words."""
 
-    requires = replace(Metric.requires, questions=("steps", "evaluate", "reason"))
+    requires = asking("steps", "evaluate")
 
     value: str = ""
     """The criteria, in plain words."""

@@ -9,7 +9,7 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -33,9 +33,9 @@ from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.core.conversation import Variables
 from gradegate.core.field_types import Number, Share
 from gradegate.core.numbers import exact
-from gradegate.structs import replace
+from gradegate.structs import NamedTexts
 
-WORDS: Mapping[str, str] = {"true": "true", "false": "false", "idk": "idk"}
+WORDS: NamedTexts = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all
 _CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
 
@@ -131,7 +131,7 @@ class Factfulness(ModelEvaluator):
             raise NoVerdict("the answer is empty, so it claims nothing")
         if not source:
             raise NoVerdict("there is no source to check the answer with")
-        judge = replace(judge, graded=f"{output}\n{source}")
+        judge = judge.with_graded(output, source)
         claims = judge.ask(
             "factfulness-claims",
             Form(_CLAIMS, read_claims),
@@ -151,11 +151,9 @@ class Factfulness(ModelEvaluator):
             if standing(vote.verdict for vote in first[claim.id]) is Standing.UNKNOWN
         ]
         # What the source says has been seen already when it was shown to the first runs.
-        second = (
-            self._votes(judge, unknown_claims, source, self.n_runs)
-            if unknown_claims and visible_source is None
-            else {}
-        )
+        second = {}
+        if unknown_claims and visible_source is None:
+            second = self._votes(judge, unknown_claims, source, self.n_runs)
         judged = [
             VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ()))
             for claim in checkable
@@ -181,6 +179,8 @@ class Factfulness(ModelEvaluator):
         ids = [claim.id for claim in claims]
         schema = verdict_forms.verdicts_schema(ids, WORDS)
         read = Form(schema, partial(verdict_forms.verdicts_by_id, ids=ids, words=WORDS))
+        step = "verdicts" if source is None else "grounded"
+        shown: dict[str, Any] = {} if source is None else {"source": source}
 
         def ask(number: int) -> Mapping[int, Judgement[str]]:
             # A seed and an order of its own: some models take no temperature, some servers answer alike from a cache.
@@ -189,17 +189,8 @@ class Factfulness(ModelEvaluator):
                 {"id": claim.id, "claim": claim.text} for claim in claims[start:] + claims[:start]
             ]
             sampling = {"temperature": self.temperature, "seed": before + number + 1}
-            if source is None:
-                return judge.ask(
-                    "factfulness-verdicts", read, step="verdicts", options=sampling, claims=numbered
-                )
             return judge.ask(
-                "factfulness-grounded",
-                read,
-                step="grounded",
-                options=sampling,
-                claims=numbered,
-                source=source,
+                f"factfulness-{step}", read, step=step, options=sampling, claims=numbered, **shown
             )
 
         voted = judge.gather(*(partial(ask, number) for number in range(self.n_runs)))
@@ -247,16 +238,14 @@ def _summary(judged: Sequence[VotedClaim]) -> str:
 def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> Object:
     """Every claim with the votes of each run; ``false_details`` and ``unknown_details`` as Aegis has them."""
 
-    def details(*standings: Standing) -> list[Object]:
-        claims_of_standing = [voted for voted in judged if voted.standing in standings]
-        return [
-            {
-                "claim": voted_claim.claim,
-                "reason": voted_claim.reason,
-                **({"tie": True} if voted_claim.standing is Standing.TIE else {}),
-            }
-            for voted_claim in claims_of_standing
-        ]
+    def details(*standings: Standing) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        for voted in judged:
+            if voted.standing in standings:
+                rows.append({"claim": voted.claim, "reason": voted.reason})
+                if voted.standing is Standing.TIE:
+                    rows[-1]["tie"] = True
+        return rows
 
     return {
         "false_details": details(Standing.FALSE),

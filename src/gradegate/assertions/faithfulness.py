@@ -38,10 +38,7 @@ class Faithfulness(FaithfulnessMetric):
         if not judged_claims.pairs:
             raise NoUnitsError("the answer claims nothing")
         total = len(judged_claims.pairs)
-        rows = [
-            {"claim": claim, "verdict": judgement.verdict, "reason": judgement.reason}
-            for claim, judgement in judged_claims.pairs
-        ]
+        rows = [judgement.row(claim=claim) for claim, judgement in judged_claims.pairs]
         return Measured(
             self.share(judged_claims),
             f"{total - len(findings)} of {total} claims hold",

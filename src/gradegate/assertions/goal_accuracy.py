@@ -7,8 +7,7 @@ AgentGoalAccuracyWithReference (https://docs.ragas.io/en/stable/concepts/metrics
 (``strict_mode``).
 """
 
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
@@ -16,15 +15,15 @@ from gradegate.assertions.metrics.conversation import (
     Measured,
     Metric,
     ask_once,
+    asking,
     clipped,
     exchanges_of,
     script,
     shown,
 )
 from gradegate.assertions.metrics.tool_calls import with_calls
-from gradegate.core.conversation import Numbered
-from gradegate.core.numbers import exact
-from gradegate.structs import replace
+from gradegate.core.conversation import Numbered, flat
+from gradegate.core.numbers import mean
 
 BEST = 10
 _MARK = verdict_forms.score(BEST)
@@ -42,7 +41,7 @@ class _Task(NamedTuple):
 class GoalAccuracy(Metric):
     """The agent reached what it was asked for, by a good way."""
 
-    requires = replace(Metric.requires, questions=(Each("goal"), Each("way"), "reason"))
+    requires = asking(Each("goal"), Each("way"))
 
     value: str = ""
     """The wanted outcome; without it, the goal is what the user asks for in each exchange."""
@@ -53,18 +52,16 @@ class GoalAccuracy(Metric):
         return Metric.count_questions(self, tasks) - (0 if self.way else tasks)
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        complete = exchanges_of(replace(transcript, turns=with_calls(transcript)))
+        complete = exchanges_of(with_calls(transcript))
         if self.value.strip():
-            tasks = [_Task(self.value, tuple(turn for exchange in complete for turn in exchange))]
+            tasks = [_Task(self.value, flat(complete))]
         else:
             asked = (
                 "\n\n".join(turn.content for _, turn in exchange if turn.role == "user")
                 for exchange in complete
             )
             tasks = list(map(_Task, asked, complete))
-        judge = replace(
-            judge, graded="\n".join([judge.graded, *(script(task.turns) for task in tasks)])
-        )
+        judge = judge.with_graded(judge.graded, *(script(task.turns) for task in tasks))
         steps = [*_PROMPTS] if self.way else ["goal"]
 
         def ask(question: tuple[_Task, str]) -> verdict_forms.Judgement[float]:
@@ -74,28 +71,22 @@ class GoalAccuracy(Metric):
             )
 
         marks = ask_once(judge, [(task, step) for task in tasks for step in steps], ask)
-        means = [
-            sum((exact(marks[task, step].verdict) / BEST for task in tasks), Fraction(0))
-            / len(tasks)
-            for step in steps
-        ]
-        rows: list[dict[str, Any]] = [
-            {
-                "turn": task.turns[-1].number,
-                "of": step,
-                "score": mark.verdict,
-                "reason": mark.reason,
-            }
-            for (task, step), mark in marks.items()
-        ]
-        low = [row for row in rows if row["score"] < BEST]
+        means = {step: mean(marks[task, step].verdict for task in tasks) / BEST for step in steps}
+        rows = []
+        findings = []
+        low_turns: dict[int, None] = {}
+        for (task, step), mark in marks.items():
+            turn = task.turns[-1].number
+            rows.append({"turn": turn, "of": step, "score": mark.verdict, "reason": mark.reason})
+            if mark.verdict < BEST:
+                low_turns[turn] = None
+                findings.append(
+                    f"turn {turn}, {step} {mark.verdict:g} of {BEST}: {clipped(mark.reason)}"
+                )
         return Measured(
-            sum(means, Fraction(0)) / len(means),
-            ", ".join(f"{step} {float(mean):.4g}" for step, mean in zip(steps, means, strict=True)),
-            tuple(
-                f"turn {low_row['turn']}, {low_row['of']} {low_row['score']:g} of {BEST}: {clipped(low_row['reason'])}"
-                for low_row in low
-            ),
+            mean(means.values()),
+            ", ".join(f"{step} {float(share):.4g}" for step, share in means.items()),
+            tuple(findings),
             evidence={"marks": rows},
-            turns=tuple(dict.fromkeys(low_row["turn"] for low_row in low)),
+            turns=tuple(low_turns),
         )

@@ -10,10 +10,8 @@ from typing import Any
 from pydantic import field_validator
 
 from gradegate.assertions.grading.evaluator import (
-    Evaluator,
-    Judge,
     NoVerdict,
-    Transcript,
+    TextEvaluator,
     Verdict,
     assertion,
     options,
@@ -27,7 +25,7 @@ MOST = 1000  # objects of one answer that are checked
 
 
 @options
-class _WithSchema(Evaluator):
+class _WithSchema(TextEvaluator):
     value: Any = None
     """A JSON Schema: a mapping, YAML or JSON text, or `file://schema.json`."""
 
@@ -61,13 +59,11 @@ class _WithSchema(Evaluator):
 class IsJson(_WithSchema):
     """The whole answer is JSON, and conforms to a JSON Schema where one is given."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+    def check(self, output: str) -> Verdict:
         try:
-            value = json.loads(transcript.output, parse_constant=lenient_json.no_number)
+            value = json.loads(output, parse_constant=lenient_json.no_number)
         except (ValueError, RecursionError) as e:
-            return pass_or_fail(
-                False, f"the answer is not JSON: {documents.fault(e, transcript.output)}"
-            )
+            return pass_or_fail(False, f"the answer is not JSON: {documents.fault(e, output)}")
         problem = self._problem(value)
         return pass_or_fail(not problem, problem or "the answer is JSON that fits the schema")
 
@@ -76,9 +72,9 @@ class IsJson(_WithSchema):
 class ContainsJson(_WithSchema):
     """The answer holds a JSON object, one that conforms to a JSON Schema where one is given."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+    def check(self, output: str) -> Verdict:
         problem = "the answer contains no JSON object"
-        for tried, item in enumerate(lenient_json.find(transcript.output), 1):
+        for tried, item in enumerate(lenient_json.find(output), 1):
             if tried > MOST:
                 raise NoVerdict(
                     f"none of the first {MOST:,} JSON objects of the answer fits the schema"

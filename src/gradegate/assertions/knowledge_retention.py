@@ -10,6 +10,7 @@ from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
     ask_each,
+    asking,
     numbered,
     of_rows,
     script,
@@ -27,9 +28,7 @@ _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and
 class KnowledgeRetention(CountingMetric):
     """The assistant never forgets what the user has told it in the conversation."""
 
-    requires = replace(
-        CountingMetric.requires, questions=(Each("facts"), Each("verdicts"), "reason")
-    )
+    requires = asking(Each("facts"), Each("verdicts"))
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         turns = numbered(transcript)

@@ -14,6 +14,7 @@ from gradegate.assertions.grading.evaluator import (
     NoVerdict,
     Requirements,
     Scoring,
+    TextEvaluator,
     Transcript,
     Verdict,
     assertion,
@@ -35,20 +36,20 @@ def _count(value: Any) -> Any:
 
 
 @assertion("word-count")
-class WordCount(Evaluator):
+class WordCount(TextEvaluator):
     """The answer has so many words."""
 
     value: Annotated[Bounds, BeforeValidator(_count)]
     """The number of words, or `{min: N, max: N}`."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        count = len(transcript.output.split())
+    def check(self, output: str) -> Verdict:
+        count = len(output.split())
         limit = beyond(count, self.value.min, self.value.max)
         return pass_or_fail(not limit, f"the answer has {count} words{limit}", count=count)
 
 
 @assertion("levenshtein")
-class Levenshtein(Evaluator):
+class Levenshtein(TextEvaluator):
     """The answer becomes a text by at most so many insertions, deletions and replacements of a character."""
 
     scoring = Scoring(decides=True, at_most=True, share=False)
@@ -57,9 +58,9 @@ class Levenshtein(Evaluator):
     """The text that the answer is compared with."""
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+    def check(self, output: str) -> Verdict:
         most = int(self.threshold)
-        distance = _distance(transcript.output, self.value, most)
+        distance = _distance(output, self.value, most)
         passed = distance <= most
         said = distance if passed else f"more than {most}"
         return pass_or_fail(

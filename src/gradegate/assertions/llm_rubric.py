@@ -83,7 +83,7 @@ class LlmRubric(ModelEvaluator):
         A prompt of the user's may ask for points and a pass that contradict each other.
         """
         score = form.number(item.get("score"))
-        reason = form.words(item.get("reason"))
+        reason = form.reason(item)
         unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
         if unread and self.threshold is not None:
             raise Unreadable(f"`score` is not a number: {unread}")

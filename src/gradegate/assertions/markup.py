@@ -12,10 +12,8 @@ from xml.parsers import expat
 from pydantic import BeforeValidator
 
 from gradegate.assertions.grading.evaluator import (
-    Evaluator,
-    Judge,
     NoVerdict,
-    Transcript,
+    TextEvaluator,
     Verdict,
     assertion,
     options,
@@ -94,7 +92,7 @@ class _Reader:
 
 
 @options
-class _OfXml(Evaluator):
+class _OfXml(TextEvaluator):
     value: _Elements | None = None
     """Names of elements that must be there: a list, or a text with commas."""
 
@@ -103,12 +101,12 @@ class _OfXml(Evaluator):
 class IsXml(_OfXml):
     """The whole answer is well-formed XML, with the elements that ``value`` names."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+    def check(self, output: str) -> Verdict:
         reader = _Reader(self.value or ())
         try:
-            reader.read(transcript.output)
+            reader.read(output)
         except (expat.ExpatError, ValueError) as e:
-            return pass_or_fail(False, f"the answer is not XML: {fault(e, transcript.output)}")
+            return pass_or_fail(False, f"the answer is not XML: {fault(e, output)}")
         return _found(reader.missing)
 
 
@@ -116,8 +114,8 @@ class IsXml(_OfXml):
 class ContainsXml(_OfXml):
     """The answer holds well-formed XML, with the elements that ``value`` names."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        text = transcript.output
+    def check(self, output: str) -> Verdict:
+        text = output
         position = 0
         spent = 0
         missing = {*(self.value or ())}
@@ -166,18 +164,14 @@ _CLOSING = r"</[a-zA-Z][a-zA-Z0-9-]*\s*>"
 
 
 @assertion("contains-html")
-class ContainsHtml(Evaluator):
+class ContainsHtml(TextEvaluator):
     """The answer holds HTML."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+    def check(self, output: str) -> Verdict:
         """Score 1 or 0: two signs of HTML are enough, such as a known tag, or an opening and a closing one."""
         try:
-            signs = sum(
-                weight for pattern, weight in _SIGNS if regex.search(pattern, transcript.output)
-            )
-            signs += regex.search(_OPENING, transcript.output) + regex.search(
-                _CLOSING, transcript.output
-            )
+            signs = sum(weight for pattern, weight in _SIGNS if regex.search(pattern, output))
+            signs += regex.search(_OPENING, output) + regex.search(_CLOSING, output)
         except ValueError as e:
             raise NoVerdict(f"HTML cannot be looked for in the answer: {e}") from e
         return pass_or_fail(signs >= 2, f"the answer has {signs} signs of HTML, and two are enough")

@@ -14,10 +14,8 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from gradegate.assertions.grading.evaluator import (
-    Evaluator,
-    Judge,
     Scoring,
-    Transcript,
+    TextEvaluator,
     Verdict,
     assertion,
     options,
@@ -117,15 +115,15 @@ def tokens(text: str) -> list[str]:
 
 
 @options
-class _Overlap(Evaluator):
+class _Overlap(TextEvaluator):
     scoring = Scoring(0.5)
     measure: ClassVar[Callable[[str, Sequence[str]], float]]
 
     value: Annotated[list[str], BeforeValidator(listed), Field(min_length=1)]
     """The reference, or a list of references of which the best counts."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        score = type(self).measure(transcript.output, self.value)
+    def check(self, output: str) -> Verdict:
+        score = type(self).measure(output, self.value)
         return Verdict(score, None, f"{type(self).measure.__name__.upper()} is {score:.4f}")
 
 
@@ -144,7 +142,7 @@ class Gleu(_Overlap):
 
 
 @assertion("rouge-n")
-class RougeN(Evaluator):
+class RougeN(TextEvaluator):
     """The answer and a reference have tokens in common (ROUGE-1, F1)."""
 
     scoring = Scoring(0.75)
@@ -152,6 +150,6 @@ class RougeN(Evaluator):
     value: str
     """The reference."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        score = rouge(transcript.output, self.value)
+    def check(self, output: str) -> Verdict:
+        score = rouge(output, self.value)
         return Verdict(score, None, f"ROUGE-N is {score:.4f}")

@@ -4,7 +4,6 @@ As in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/m
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 from gradegate.assertions.grading.evaluator import (
     Grade,
@@ -60,13 +59,9 @@ class SelectBest(ModelEvaluator):
     def _ask_in_orders(
         self, outputs: Sequence[str], orders: Sequence[Sequence[int]], judge: Judge
     ) -> Sequence[Judgement[int]]:
-        form = index_form(len(outputs))
-
-        def ask(order: Sequence[int]) -> Judgement[int]:
-            shown = [outputs[number] for number in order]
-            return judge.ask("select-best", form, criteria=self.value, outputs=shown)
-
-        return judge.gather(*(partial(ask, order) for order in orders))
+        shown = ([outputs[number] for number in order] for order in orders)
+        variables = ({"criteria": self.value, "outputs": texts} for texts in shown)
+        return judge.ask_all("select-best", index_form(len(outputs)), variables)
 
 
 def _orders(count: int) -> Sequence[Sequence[int]]:
@@ -86,7 +81,7 @@ def index_form(count: int) -> Form[Judgement[int]]:
             or (isinstance(written, str) and not written.strip().isdigit())
         ):
             raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
-        return Judgement(int(index), form.words(item.get("reason")))
+        return Judgement(int(index), form.reason(item))
 
     return Form(
         shape(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),

@@ -55,8 +55,8 @@ class Similar(Evaluator):
         nearest = max(compared, key=lambda item: self._score(item[0]))
         chosen = next((item for item in compared if self._near(item[0], limit)), nearest)
         # At least as far as the limit: a measure that is equal to it is both near and far.
-        pair = (nearest[0], limit) if self.scoring.at_most else (limit, nearest[0])
-        reverse = self._verdict(nearest, not reached(*pair, self.scoring.tolerance), len(values))
+        is_far = self._near(limit, nearest[0])
+        reverse = self._verdict(nearest, not is_far, len(values))
         return self._verdict(chosen, self._near(chosen[0], limit), len(values), reverse)
 
     def _verdict(

@@ -10,10 +10,8 @@ from pydantic import field_validator
 
 from gradegate.assertions.grading.evaluator import (
     AnyValue,
-    Evaluator,
-    Judge,
     NoVerdict,
-    Transcript,
+    TextEvaluator,
     Verdict,
     assertion,
     pass_or_fail,
@@ -23,20 +21,20 @@ from gradegate.templating.template import show
 
 
 @assertion("equals")
-class Equals(Evaluator):
+class Equals(TextEvaluator):
     """The answer is exactly this text, or JSON equal to this value."""
 
     value: AnyValue
     """The text, or a JSON value that the answer must equal as JSON."""
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+    def check(self, output: str) -> Verdict:
         if isinstance(self.value, dict | list):
             try:
-                same = json.loads(transcript.output) == self.value
+                same = json.loads(output) == self.value
             except (ValueError, RecursionError):
                 return pass_or_fail(False, "the answer is not JSON")
         else:
-            same = transcript.output == show(self.value)
+            same = output == show(self.value)
         expected = (
             self.value
             if isinstance(self.value, str)
@@ -48,28 +46,21 @@ class Equals(Evaluator):
 
 
 @assertion("starts-with")
-class StartsWith(Evaluator):
+class StartsWith(TextEvaluator):
     """The answer starts with a text."""
 
     value: str
     """The text with which the answer begins."""
 
-    @field_validator("value")
-    @classmethod
-    def _filled(cls, value: str) -> str:
-        if not value:
-            raise ValueError("is empty: every answer starts with it")
-        return value
-
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        starts = transcript.output.startswith(self.value)
+    def check(self, output: str) -> Verdict:
+        starts = output.startswith(self.value)
         return pass_or_fail(
             starts, f'the answer {"starts" if starts else "does not start"} with "{self.value}"'
         )
 
 
 @assertion("regex")
-class Regex(Evaluator):
+class Regex(TextEvaluator):
     """A regular expression matches somewhere in the answer."""
 
     value: str
@@ -81,9 +72,9 @@ class Regex(Evaluator):
         regex.check(value)
         return value
 
-    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+    def check(self, output: str) -> Verdict:
         try:
-            matches = regex.search(self.value, transcript.output, javascript=True)
+            matches = regex.search(self.value, output, javascript=True)
         except ValueError as e:
             raise NoVerdict(
                 f"the regular expression cannot be used on the answer: {e}; simplify it"

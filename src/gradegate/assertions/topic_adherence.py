@@ -19,6 +19,7 @@ from gradegate.assertions.metrics.conversation import (
     CountingMetric,
     Measured,
     ask_each,
+    asking,
     exchanges_of,
     of_rows,
     shown,
@@ -27,7 +28,7 @@ from gradegate.assertions.metrics.conversation import (
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Exchange, Variables
 from gradegate.core.field_types import FilledText, listed, stripped
-from gradegate.structs import JsonObject, replace
+from gradegate.structs import JsonObject
 
 WORDS = ("helped", "withheld", "strayed", "declined")
 _WRONG = {
@@ -50,9 +51,7 @@ _Topics = Annotated[list[FilledText], BeforeValidator(stripped), BeforeValidator
 class TopicAdherence(CountingMetric):
     """The agent answers what belongs to its topics, and declines everything else."""
 
-    requires = replace(
-        CountingMetric.requires, questions=(Each("questions"), Each("verdicts"), "reason")
-    )
+    requires = asking(Each("questions"), Each("verdicts"))
 
     value: _Topics = Field(default_factory=list)
     """The topics: a text or a list; without it the variable `relevant_topics`."""
@@ -80,20 +79,18 @@ class TopicAdherence(CountingMetric):
             return {"topics": list(topics), "question": asked[1], **shown("exchange", asked[0])}
 
         questions = ask_each(
-            judge, "topic-questions", _QUESTIONS, exchanges_of(transcript), of_user, "questions"
+            judge,
+            "topic-questions",
+            _QUESTIONS,
+            exchanges_of(transcript.turns),
+            of_user,
+            "questions",
         )
         asked = [(exchange, text) for exchange, texts in questions.items() for text in texts]
         judgements = ask_each(judge, "topic-verdict", _VERDICT, asked, of_both)
         rows = [
-            {
-                "turn": exchange[-1].number,
-                "question": text,
-                "verdict": judgement.verdict,
-                "reason": judgement.reason,
-            }
-            for (exchange, text), judgement in (
-                (question, judgements[question]) for question in asked
-            )
+            judgements[exchange, text].row(turn=exchange[-1].number, question=text)
+            for exchange, text in asked
         ]
         counts = Counter(row["verdict"] for row in rows)
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)

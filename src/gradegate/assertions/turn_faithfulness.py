@@ -22,6 +22,7 @@ from gradegate.assertions.metrics.conversation import (
     Measured,
     WindowSize,
     ask_once,
+    asking,
     exchanges_of,
     images_in,
     texts_of,
@@ -29,7 +30,7 @@ from gradegate.assertions.metrics.conversation import (
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Numbered, Turn, Variables, Window, flat, unanswered, windows
 from gradegate.core.numbers import mean
-from gradegate.structs import replace
+from gradegate.structs import JsonObject
 
 _WORDS = re.compile(r"\w+")
 
@@ -56,10 +57,7 @@ class _Failure(NamedTuple):
 class TurnFaithfulness(FaithfulnessMetric):
     """The claims of an assistant hold, throughout a conversation, against the documents retrieved for it."""
 
-    requires = replace(
-        FaithfulnessMetric.requires,
-        questions=(*map(Each, ("truths", "claims", "verdicts")), "reason"),
-    )
+    requires = asking(*map(Each, ("truths", "claims", "verdicts")))
 
     window_size: WindowSize = 10
     overlap: Literal["deepeval", "last"] = "deepeval"
@@ -74,18 +72,24 @@ class TurnFaithfulness(FaithfulnessMetric):
 
     def ignores(self, turns: Sequence[Turn]) -> str:
         """The documents of messages of the user, but for ``overlap: last``."""
+        return "" if self.overlap == "last" else self._note_on_user(turns)
+
+    def _note_on_user(self, turns: Sequence[Turn]) -> str:
+        """Which messages of the user have documents, and what becomes of these; empty for none."""
         on_user = [
             number
             for number, turn in enumerate(turns, 1)
             if turn.role == "user" and turn.retrieval_context
         ]
-        if not on_user or self.overlap == "last":
+        if not on_user:
             return ""
-        return f"the retrieval context of {_turns(on_user)} is on a message of the user and is not used; `overlap: last` uses it"
+        used = "is used" if self.overlap == "last" else "is not used; `overlap: last` uses it"
+        return f"the retrieval context of {_turns(on_user)} is on a message of the user and {used}"
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         cases = [
-            self._case(window) for window in windows(exchanges_of(transcript), self.window_size)
+            self._case(window)
+            for window in windows(exchanges_of(transcript.turns), self.window_size)
         ]
         if not any(case.documents for case in cases):
             raise NoVerdict(
@@ -164,14 +168,12 @@ class TurnFaithfulness(FaithfulnessMetric):
                 f"  claim: {claim} -> {judgement.verdict}: {judgement.reason}"
                 for claim, judgement in judged_claims.pairs
             ]
-        evidence = {
-            name: [
+        evidence: dict[str, list[JsonObject]] = {"contradicted": [], "ambiguous": []}
+        for fault in failures:
+            name = "contradicted" if fault.judgement.verdict == "no" else "ambiguous"
+            evidence[name].append(
                 {"turn": fault.turn, "claim": fault.claim, "reason": fault.judgement.reason}
-                for fault in failures
-                if fault.judgement.verdict == word
-            ]
-            for name, word in (("contradicted", "no"), ("ambiguous", "idk"))
-        }
+            )
         return Measured(
             mean(scores),
             f"{perfect_count} of {len(scores)} {unit} hold in full",
@@ -186,25 +188,14 @@ class TurnFaithfulness(FaithfulnessMetric):
         )
 
     def _notes(self, transcript: Transcript, cases: list[_Case]) -> tuple[str, ...]:
-        turns = list(enumerate(transcript.turns, 1))
-        on_user = [
-            number for number, turn in turns if turn.role == "user" and turn.retrieval_context
-        ]
-        bare = [case.span for case in cases if not case.documents]
-        left = unanswered(transcript.turns)
-        used = "is used" if self.overlap == "last" else "is not used; `overlap: last` uses it"
-        notes = (
-            (
-                on_user,
-                f"the retrieval context of {_turns(on_user)} is on a message of the user and {used}",
-            ),
-            (
-                bare,
-                f"no retrieval context for turns {', '.join(bare)}: claims were checked against nothing",
-            ),
-            (left, f"{_turns(left)} got no answer and was not judged"),
-        )
-        return tuple(text for there, text in notes if there)
+        notes = [self._note_on_user(transcript.turns)]
+        if bare := ", ".join(case.span for case in cases if not case.documents):
+            notes.append(
+                f"no retrieval context for turns {bare}: claims were checked against nothing"
+            )
+        if left := unanswered(transcript.turns):
+            notes.append(f"{_turns(left)} got no answer and was not judged")
+        return tuple(filter(None, notes))
 
 
 def _failures(cases: list[_Case], judged: list[HeldClaims]) -> list[_Failure]:

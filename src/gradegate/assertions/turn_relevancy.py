@@ -11,12 +11,12 @@ from gradegate.assertions.metrics.conversation import (
     Metric,
     WindowSize,
     ask_each,
+    asking,
     exchanges_of,
     share_of_yes,
     shown,
 )
 from gradegate.core.conversation import flat, windows
-from gradegate.structs import replace
 
 _FORM = verdict_forms.single()
 
@@ -25,12 +25,12 @@ _FORM = verdict_forms.single()
 class TurnRelevancy(Metric):
     """Every answer in a conversation fits what was said before it."""
 
-    requires = replace(Metric.requires, questions=(Each("verdicts"), "reason"))
+    requires = asking(Each("verdicts"))
 
     window_size: WindowSize = 10
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        cut = windows(exchanges_of(transcript), self.window_size)
+        cut = windows(exchanges_of(transcript.turns), self.window_size)
         judgements = ask_each(
             judge, "turn-relevancy", _FORM, cut, lambda window: shown("conversation", flat(window))
         )

@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +32,7 @@ from gradegate.http.rate_limits import announced_pause, quota
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.http.tokens import Tokens
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject, replace
+from gradegate.structs import JsonObject, NamedTexts, replace
 
 if TYPE_CHECKING:
     from gradegate.http.connections import Connections
@@ -101,7 +101,7 @@ class Client:
     timeout: float = TIMEOUT
     retries: int = RETRIES
     slots: int = 64
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environ: NamedTexts = field(default_factory=dict, repr=False)
     first_pause: float = FIRST_PAUSE
     ramps: bool = False  # whether calls to a host that is no vendor's begin with a few at a time
     patience: float = 0.0
@@ -125,10 +125,10 @@ class Client:
         method: str,
         url: str,
         *,
-        headers: Mapping[str, str],
+        headers: NamedTexts,
         body: JsonObject | None = None,
         credential: Credential = NO_CREDENTIAL,
-        secret: Mapping[str, str] = NOTHING,
+        secret: NamedTexts = NOTHING,
     ) -> Response:
         """One request for a token. It is no question: on no account, in no cache, and over connections of its own.
 
@@ -171,7 +171,7 @@ class Client:
         method: str,
         url: str,
         *,
-        headers: Mapping[str, str],
+        headers: NamedTexts,
         body: Any = None,
         timeout: float | None = None,
         credential: Credential = NO_CREDENTIAL,
@@ -417,7 +417,7 @@ def _is_final(answer: Response | ProviderError) -> bool:
     return isinstance(answer, ProviderError) and answer.trouble not in PASSING
 
 
-def _under(own: Container[str], credential: Mapping[str, str]) -> dict[str, str]:
+def _under(own: Container[str], credential: NamedTexts) -> dict[str, str]:
     """The headers of a credential that a request does not have itself."""
     return {name: text for name, text in credential.items() if name.lower() not in own}
 

@@ -7,7 +7,7 @@ undocumented ``_new_conn`` to the name in ``_dns_host``; ``tests/http/test_adapt
 
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import metadata
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.http import budget
 from gradegate.http.exchange import Ask, Response, unpacked
 from gradegate.security.hosts import Address, Host, literal
+from gradegate.structs import NamedTexts
 
 CONNECT_SECONDS = 10.0
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
@@ -45,7 +46,7 @@ class _Route(NamedTuple):
     pool: Any
     method: str
     target: str  # as the first line of a request has it
-    headers: Mapping[str, str]
+    headers: NamedTexts
 
 
 class Connections:
@@ -54,7 +55,7 @@ class Connections:
     Raises ProviderError where another package has overwritten urllib3, as the dependency of niquests does.
     """
 
-    def __init__(self, size: int, environ: Mapping[str, str], look: Look) -> None:
+    def __init__(self, size: int, environ: NamedTexts, look: Look) -> None:
         installed = metadata.version("urllib3")
         loaded = urllib3.__version__  # type: ignore[attr-defined]
         if installed != loaded:

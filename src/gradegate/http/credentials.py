@@ -1,10 +1,11 @@
 """How a request is authenticated: fixed keys, minted tokens and signed requests look the same to the client."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-NOTHING: Mapping[str, str] = {}
+from gradegate.structs import NamedTexts
+
+NOTHING: NamedTexts = {}
 
 
 class Credential:
@@ -16,14 +17,14 @@ class Credential:
     # Whether every request has the same fields. Then they tell apart whose replies of the cache may be believed.
     is_fixed: ClassVar[bool] = False
 
-    def fields(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The headers that authenticate one request. Raises ProviderError."""
         raise NotImplementedError
 
-    def accept(self, fields: Mapping[str, str]) -> None:
+    def accept(self, fields: NamedTexts) -> None:
         """The vendor answered a request with these fields."""
 
-    def may_renew(self, fields: Mapping[str, str]) -> bool:
+    def may_renew(self, fields: NamedTexts) -> bool:
         """Whether new fields may be accepted in place of these, which the vendor refused."""
         return False
 
@@ -37,7 +38,7 @@ class FixedKey(Credential):
 
     is_fixed = True
 
-    def fields(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The same for each request."""
         if not self.key:
             return NOTHING
@@ -47,6 +48,6 @@ class FixedKey(Credential):
 NO_CREDENTIAL = FixedKey(None)
 
 
-def bearer(token: str) -> Mapping[str, str]:
+def bearer(token: str) -> NamedTexts:
     """The header of a bearer token."""
     return {"Authorization": f"Bearer {token}"}

@@ -1,14 +1,13 @@
 """What is sent over HTTP, and what came back."""
 
 import zlib
-from collections.abc import Mapping
 from typing import Any
 
 from gradegate.errors import ProviderError
 from gradegate.files.documents import strict
 from gradegate.files.limits import MAX_BODY, MAX_BODY_VALUES
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, NamedTexts
 
 
 class Ask(FrozenStruct):
@@ -17,7 +16,7 @@ class Ask(FrozenStruct):
     method: str
     url: str
     host: str
-    headers: Mapping[str, str]
+    headers: NamedTexts
     content: bytes | None
     most: int = MAX_BODY  # bytes that the response may have
 
@@ -26,7 +25,7 @@ class Response(FrozenStruct):
     """A response; ``headers`` in lower case, ``seconds`` of the last attempt alone."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: NamedTexts
     body: bytes
     host: str
     seconds: float = 0.0

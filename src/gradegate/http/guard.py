@@ -10,7 +10,7 @@ from gradegate.security.egress import PRIVATE, Egress
 from gradegate.security.environment import STAND_IN
 from gradegate.security.hosts import Address, host_at
 from gradegate.security.redaction import Traces, whole_tokens
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, NamedTexts
 
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
 FRAMING = "transfer-encoding"
@@ -33,9 +33,7 @@ class Guard:
 
     egress: Egress = Egress()
 
-    def check(
-        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
-    ) -> None:
+    def check(self, method: str, url: str, headers: NamedTexts, content: bytes | None) -> None:
         """Raises ProviderError for a host that is not asked, and for a credential in what is beside the credential field of a request.
 
         Headers may hold one of no vendor where their host may have it, and an address the one that it is made of.
@@ -66,9 +64,7 @@ class Guard:
             ):
                 raise _withheld(names[0])
 
-    def check_field(
-        self, method: str, url: str, headers: Mapping[str, str], field: Mapping[str, str]
-    ) -> None:
+    def check_field(self, method: str, url: str, headers: NamedTexts, field: NamedTexts) -> None:
         """Raises ProviderError for a credential field with a credential that does not go to the host, or not in this request."""
         text = "\n".join(field.values())
         if _STAND_IN.shows(text):
@@ -114,7 +110,7 @@ class Guard:
     def _all(self) -> Traces:
         return Traces.whole(text for text in self._named if len(text) >= LEAST)
 
-    def check_signed(self, method: str, url: str, headers: Mapping[str, str]) -> None:
+    def check_signed(self, method: str, url: str, headers: NamedTexts) -> None:
         """Raises ProviderError for a request that a token is to sign and that no provider makes, or whose headers name another host."""
         if not self.egress.fits_signed(method, url):
             raise ProviderError(strange_request("a token", method, url), Trouble.WITHHELD)

@@ -3,12 +3,13 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import Credential, bearer
 from gradegate.security.redaction import remember
+from gradegate.structs import NamedTexts
 
 RENEWED = 2 / 3  # of a token's life, after which another is minted
 PATIENCE = 30.0  # seconds before it is tried again after a refusal, or after
@@ -35,20 +36,20 @@ class Minted(Credential):
         self._minting = threading.Lock()
         # A token with the times of the monotonic clock at which it is renewed and at which it ends: no clock that is set wrong matters.
         self._held: tuple[str, float, float] | None = None
-        self._accepted: Mapping[str, str] = {}  # fields of the last token that was answered
+        self._accepted: NamedTexts = {}  # fields of the last token that was answered
         self._failure: ProviderError | None = None
         self._failed = -math.inf  # when
         self._failures = 0  # in a row
 
-    def fields(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The token as a bearer token. Raises ProviderError where none can be minted."""
         return bearer(self.take())
 
-    def accept(self, fields: Mapping[str, str]) -> None:
+    def accept(self, fields: NamedTexts) -> None:
         """The vendor has answered to the token in these fields."""
         self._accepted = fields
 
-    def may_renew(self, fields: Mapping[str, str]) -> bool:
+    def may_renew(self, fields: NamedTexts) -> bool:
         """Whether another token may be taken in place of a refused one: it was accepted before, or is not the last.
 
         One that was refused from the start is not too old: another would be refused as well.

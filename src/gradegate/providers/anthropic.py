@@ -6,15 +6,13 @@ https://platform.claude.com/docs/en/manage-claude/wif-reference (the exchange) a
 exchanges and calls have to name).
 """
 
-from collections.abc import Mapping
-
 from gradegate.providers.api.anthropic_messages import OPTIONS, SAMPLING, Messages
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import base_url, need_model
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, NamedTexts
 
 VERSION = "2026-10-21"
 SAMPLING_VERSION = "2023-06-01"
@@ -37,7 +35,7 @@ _VENDOR = Vendor(
 FEDERATION = Federation(
     "Anthropic",
     "https://api.anthropic.com/v1/oauth/token",
-    Vendor(hosts=_VENDOR.hosts),
+    _VENDOR,
     {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer"},
     subject="assertion",
     ids=_IDS,
@@ -74,6 +72,6 @@ class Anthropic(ChatModel):
         shape = Messages(model, config)
         super().__init__(setting, shape, url, credential, model, headers, {"model": model})
 
-    def _headers_for(self, body: JsonObject) -> Mapping[str, str]:
+    def _headers_for(self, body: JsonObject) -> NamedTexts:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION
         return {"anthropic-version": version, **self._headers}

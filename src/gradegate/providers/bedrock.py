@@ -7,13 +7,11 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.md. Ids, options a
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.errors import ProviderError
 from gradegate.http.credentials import NOTHING, Credential, FixedKey
 from gradegate.http.tokens import Token
 from gradegate.providers.api.aws_signing import SECONDS, Credentials, SignedRequests, signed_key
@@ -26,12 +24,13 @@ from gradegate.providers.api.json_http import (
     base_url,
     must_be,
     need_model,
+    need_text,
     one_text,
 )
 from gradegate.providers.api.prices import price
 from gradegate.providers.api.provider import PROVIDERS, Setting, secret
 from gradegate.security.vendors import Vendor
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, NamedTexts
 
 _KEY = "AWS_BEARER_TOKEN_BEDROCK"
 _ACCESS = "AWS_ACCESS_KEY_ID"
@@ -141,7 +140,7 @@ class KnowledgeBase(Model):
         signing = SignedRequests(_given(setting) or _credentials(setting), region)
         super().__init__(setting, url, signing, model)
 
-    def _headers_for(self, body: JsonObject) -> Mapping[str, str]:
+    def _headers_for(self, body: JsonObject) -> NamedTexts:
         return NOTHING  # a config sets none
 
     def complete(self, request: Request) -> Reply:
@@ -172,9 +171,7 @@ class KnowledgeBase(Model):
         response, seconds = self._post(
             {"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": about}
         )
-        text = members(response.get("output")).get("text")
-        if not isinstance(text, str):
-            raise ProviderError(f"{self.host} answered without a text")
+        text = need_text(members(response.get("output")).get("text"), self.host)
         usage = Usage(1, unpriced=1, seconds=seconds)
         stopped = response.get("guardrailAction") == "INTERVENED"
         return Reply(
@@ -201,7 +198,7 @@ def _credential(setting: Setting, url: str, region: str) -> Credential:
     if key:
         return FixedKey(key)
     signing = credentials or _credentials(setting, _KEY)
-    if not Vendor(forms=VENDOR.forms).serves(url):
+    if not VENDOR.serves(url):
         raise strayed(
             setting,
             "one that AWS credentials sign goes",
@@ -219,11 +216,11 @@ def _given(setting: Setting) -> Credentials | None:
         str(setting.config.get(name) or "")
         for name in ("accessKeyId", "secretAccessKey", "sessionToken")
     ]
-    if any(values[:2]) and not all(values[:2]):
-        raise setting.keyless(
-            f"no `{'secretAccessKey' if values[0] else 'accessKeyId'}`", "write both, or neither"
-        )
-    return Credentials(*values) if any(values[:2]) else None
+    access, secret_key, _ = values
+    if bool(access) != bool(secret_key):
+        lacking = "secretAccessKey" if access else "accessKeyId"
+        raise setting.keyless(f"no `{lacking}`", "write both, or neither")
+    return Credentials(*values) if access else None
 
 
 def _credentials(setting: Setting, instead: str = "") -> Credentials:

@@ -16,8 +16,8 @@ from gradegate.providers.api.json_http import (
     ACCESS,
     base_url,
     must_be,
-    need_key,
     need_model,
+    read_key,
     rows,
 )
 from gradegate.providers.api.prices import PRICES
@@ -70,7 +70,7 @@ class GoogleEmbeddings(Embeddings):
         super().__init__(setting, *_place(setting, model, "batchEmbedContents"), model)
 
     def _body(self, texts: Sequence[str]) -> JsonObject:
-        more = {**picked(self._config, _EMBEDDING), **(self._config.get("passthrough") or {})}
+        more = {**picked(self._config, _EMBEDDING), **self._passthrough}
         model = f"models/{self._model}"
         return {
             "requests": [
@@ -97,4 +97,4 @@ def _place(setting: Setting, model: str, task: str) -> tuple[str, Credential]:
     must_be("version", version, r"v\d\w{0,20}", setting, "write v1 or v1beta")
     root = base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{version}"
     url = f"{root}/models/{quote(model, safe='')}:{task}"
-    return url, need_key(setting, *_KEYS, header="x-goog-api-key")
+    return url, read_key(setting, *_KEYS, header="x-goog-api-key")

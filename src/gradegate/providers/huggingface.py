@@ -6,25 +6,25 @@ of router.huggingface.co, for vectors and similarity with ``/pipeline/TASK`` beh
 promptfoo's (https://www.promptfoo.dev/docs/providers/huggingface/).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.credentials import FixedKey
 from gradegate.providers.api.chat_api import members, picked
 from gradegate.providers.api.json_http import (
     Model,
     base_url,
     labels,
-    need_key,
     need_model,
+    need_text,
     one_text,
+    read_key,
     rows,
     vector,
 )
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.provider import PROVIDERS, Labels, Setting, Vectors
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -57,14 +57,13 @@ class _Model(Model):
         model = need_model(setting, f"huggingface:{self.task}:MODEL")
         endpoint = setting.config.get("apiEndpoint")
         # An endpoint of one's own may do without
-        key = FixedKey(secret(setting, *_KEYS)) if endpoint else need_key(setting, *_KEYS)
+        key = read_key(setting, *_KEYS, needed=not endpoint)
         url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
         super().__init__(setting, url, key, model)
 
     def _asked(self, body: JsonObject) -> tuple[Any, Usage]:
         """What is answered, and its usage: the answer names no tokens and no price."""
-        passed = self._config.get("passthrough") or {}
-        answer, seconds = self._post_any({**body, **passed})
+        answer, seconds = self._post_any({**body, **self._passthrough})
         return answer, Usage(1, unpriced=1, seconds=seconds)
 
 
@@ -76,7 +75,7 @@ class HuggingFaceClassification(_Model):
     options = (*ACCESS, "function_to_apply", "top_k")
     task = "text-classification"
 
-    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+    def classify(self, text: str) -> tuple[Labels, Usage]:
         """Raises ProviderError."""
         parameters = picked(self._config, ("function_to_apply", "top_k"))
         answer, usage = self._asked(
@@ -96,7 +95,7 @@ class HuggingFaceEmbeddings(_Model):
     task = "feature-extraction"
     below = "/pipeline/feature-extraction"
 
-    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+    def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """One vector for each text, in order. Raises ProviderError."""
         options = picked(
             self._config, ("normalize", "prompt_name", "truncate", "truncation_direction")
@@ -122,7 +121,7 @@ class HuggingFaceTokens(_Model):
     options = (*ACCESS, "aggregation_strategy")
     task = "token-classification"
 
-    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+    def classify(self, text: str) -> tuple[Labels, Usage]:
         """Raises ProviderError."""
         strategy = self._config.get("aggregation_strategy") or "simple"
         answer, usage = self._asked(
@@ -187,9 +186,5 @@ class HuggingFaceText(_Model):
             **picked({**self._config, **request.options}, _TEXT),
         }
         answer, usage = self._asked({"inputs": one_text(request), "parameters": parameters})
-        text = members(answer[0] if isinstance(answer, list) and answer else answer).get(
-            "generated_text"
-        )
-        if not isinstance(text, str):
-            raise ProviderError(f"{self.host} answered without a text")
-        return Reply(text, usage)
+        first = members(answer[0] if isinstance(answer, list) and answer else answer)
+        return Reply(need_text(first.get("generated_text"), self.host), usage)

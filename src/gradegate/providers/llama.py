@@ -6,11 +6,9 @@ are those of promptfoo (https://www.promptfoo.dev/docs/providers/llama.cpp/).
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.errors import ProviderError
-from gradegate.http.credentials import FixedKey
 from gradegate.providers.api.chat_api import is_count, picked
-from gradegate.providers.api.json_http import Model, base_url, count, one_text
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.json_http import Model, base_url, count, need_text, one_text, read_key
+from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
 
 TOKENS = 512
@@ -39,7 +37,7 @@ class Llama(Model):
         super().__init__(
             setting,
             f"{base}/completion",
-            FixedKey(secret(setting)),
+            read_key(setting, needed=False),
             setting.model,
         )
 
@@ -60,9 +58,7 @@ class Llama(Model):
             **({"n_predict": request.max_tokens} if request.max_tokens else {}),
         }
         answer, seconds = self._post({"prompt": one_text(request), **sent})
-        text = answer.get("content")
-        if not isinstance(text, str):
-            raise ProviderError(f"{self.host} answered without a text")
+        text = need_text(answer.get("content"), self.host)
         cut = (
             answer.get("stop_type") == "limit"
             or answer.get("stopped_limit") is True

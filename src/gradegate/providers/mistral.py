@@ -7,8 +7,8 @@ type ``thinking``.
 
 from gradegate.core.conversation import Request
 from gradegate.http.credentials import Credential
-from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
-from gradegate.providers.api.json_http import ACCESS, need_key, need_model, place
+from gradegate.providers.api.chat_model import CHAT, EMBEDDING, ChatModel, Embeddings
+from gradegate.providers.api.json_http import ACCESS, need_model, place, read_key
 from gradegate.providers.api.openai_chat import Completions
 from gradegate.providers.api.prices import PRICES
 from gradegate.providers.api.provider import PROVIDERS, Setting
@@ -45,9 +45,7 @@ class MistralChat(ChatModel):
     vendor = _VENDOR
 
     def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "mistral:MODEL")
-        if model.partition(":")[0] in ("embedding", "embeddings", "moderation"):
-            raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
+        model = need_model(setting, "mistral:MODEL", (*EMBEDDING, "moderation"))
         shape = _Completions(model, setting.config, SENT)
         super().__init__(setting, shape, *_place(setting, "chat/completions"), model)
 
@@ -68,4 +66,4 @@ class MistralEmbeddings(Embeddings):
 
 def _place(setting: Setting, task: str) -> tuple[str, Credential]:
     url = place(setting, "MISTRAL_API_HOST", ("MISTRAL_API_BASE_URL",), "https://api.mistral.ai/v1")
-    return f"{url}/{task}", need_key(setting, "MISTRAL_API_KEY")
+    return f"{url}/{task}", read_key(setting, "MISTRAL_API_KEY")

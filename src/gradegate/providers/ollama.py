@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.core.conversation import Image, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.credentials import Credential, FixedKey
+from gradegate.http.credentials import Credential
 from gradegate.providers.api.chat_api import (
     Form,
     ModelOutput,
@@ -18,13 +18,14 @@ from gradegate.providers.api.chat_api import (
     Shape,
     as_text,
     data_of,
+    members,
     objects,
     picked,
 )
-from gradegate.providers.api.chat_model import ChatModel, Embeddings
-from gradegate.providers.api.content import Parts, Taken, ToolCall, ToolResult
-from gradegate.providers.api.json_http import base_url, count, need_model, rows
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.chat_model import EMBEDDING, ChatModel, Embeddings
+from gradegate.providers.api.content import Parts, Taken, ToolCall, ToolResult, is_text
+from gradegate.providers.api.json_http import base_url, count, need_model, read_key, rows
+from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -79,12 +80,12 @@ class OllamaChat(Shape):
             "stream": False,
             "options": {
                 "temperature": 0,
-                **(self.config.get("options") or {}),
+                **members(self.config.get("options")),
                 **options,
                 **request.options,
             },
             **picked(self.config, BESIDE),
-            **(self.config.get("passthrough") or {}),
+            **self.passthrough,
         }
 
     def read(self, response: JsonObject) -> ModelOutput:
@@ -119,9 +120,7 @@ class Ollama(ChatModel):
     rates = (0.0, 0.0)  # nobody charges for it
 
     def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "ollama:chat:MODEL")
-        if model.partition(":")[0] in ("embedding", "embeddings"):
-            raise setting.mistake(f"`{setting.spec.id}` names no model", "write it after the colon")
+        model = need_model(setting, "ollama:chat:MODEL", EMBEDDING)
         super().__init__(
             setting, OllamaChat(model, setting.config), *_place(setting, "chat"), model
         )
@@ -145,7 +144,7 @@ class OllamaEmbeddings(Embeddings):
         super().__init__(setting, *_place(setting, "embed"), model)
 
     def _body(self, texts: Sequence[str]) -> JsonObject:
-        options = {**(self._config.get("options") or {}), **picked(self._config, OPTIONS)}
+        options = {**members(self._config.get("options")), **picked(self._config, OPTIONS)}
         return {**({"options": options} if options else {}), **super()._body(texts)}
 
     def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
@@ -161,8 +160,8 @@ def _place(setting: Setting, task: str) -> tuple[str, Credential]:
         setting,
         config.get("apiBaseUrl") or setting.env.get("OLLAMA_BASE_URL") or "http://localhost:11434",
     )
-    key = secret(setting, "OLLAMA_API_KEY")  # a server of one's own asks for none
-    return f"{base}/api/{task}", FixedKey(key)
+    # A server of one's own asks for no key
+    return f"{base}/api/{task}", read_key(setting, "OLLAMA_API_KEY", needed=False)
 
 
 def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
@@ -175,7 +174,7 @@ def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
         {"role": "tool", "content": result.content, "tool_name": result.name} for result in results
     )
     if not results:
-        texts = [part for part in parts if isinstance(part, str) and not isinstance(part, Image)]
+        texts = [str(part) for part in parts if is_text(part)]
         calls = [
             {"function": {"name": part.name, "arguments": part.arguments}}
             for part in parts

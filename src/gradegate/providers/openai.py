@@ -14,8 +14,9 @@ from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.json_http import Model, need_model, place
 from gradegate.providers.api.openai_chat import RESPONSES_SENT, SENT, Completions, Responses
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
 from gradegate.security.vendors import Vendor
+from gradegate.structs import NamedTexts
 
 _KEYS = ("OPENAI_API_KEY",)
 _HOST = "OPENAI_API_HOST"
@@ -40,7 +41,7 @@ VENDOR = Vendor(
 FEDERATION = Federation(
     "OpenAI",
     "https://auth.openai.com/oauth/token",
-    Vendor(hosts=VENDOR.hosts),
+    VENDOR,
     {"grant_type": EXCHANGE, "subject_token_type": JWT},
     subject="subject_token",
     ids=_IDS,
@@ -54,14 +55,19 @@ SIBLINGS = {
 }
 
 
+class _AtOpenAi(Provider):
+    """A model of OpenAI, or of an endpoint that speaks the same."""
+
+    vendor = VENDOR
+    takes_keys_of_hosts = True
+
+
 @PROVIDERS.register("openai:chat", "openai")
-class OpenAiChat(ChatModel):
+class OpenAiChat(_AtOpenAi, ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
     siblings = SIBLINGS
     options = (*SENT, *ACCESS, *CHAT)
-    vendor = VENDOR
-    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:chat:MODEL")
@@ -75,7 +81,7 @@ class OpenAiChat(ChatModel):
 
 
 @PROVIDERS.register("openai:responses")
-class OpenAiResponses(ChatModel):
+class OpenAiResponses(_AtOpenAi, ChatModel):
     """A model at ``{base}/responses``."""
 
     siblings = SIBLINGS
@@ -88,8 +94,6 @@ class OpenAiResponses(ChatModel):
         "verbosity",
         "response_format",
     )
-    vendor = VENDOR
-    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:responses:MODEL")
@@ -103,12 +107,10 @@ class OpenAiResponses(ChatModel):
 
 
 @PROVIDERS.register("openai:embeddings", "openai:embedding")
-class OpenAiEmbeddings(Embeddings):
+class OpenAiEmbeddings(_AtOpenAi, Embeddings):
     """An embedding model at ``{base}/embeddings``."""
 
     options = (*Embeddings.options, *ACCESS)
-    vendor = VENDOR
-    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = need_model(setting, "openai:embeddings:MODEL")
@@ -116,14 +118,12 @@ class OpenAiEmbeddings(Embeddings):
 
 
 @PROVIDERS.register("openai:moderation")
-class OpenAiModeration(Model):
+class OpenAiModeration(_AtOpenAi, Model):
     """A moderation model at ``{base}/moderations``."""
 
     kinds = ("moderation",)
     rates = (0.0, 0.0)  # its use is free of charge
     options = tuple(ACCESS)
-    vendor = VENDOR
-    takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting) -> None:
         model = setting.model or str(setting.config.get("model") or "omni-moderation-latest")
@@ -131,7 +131,7 @@ class OpenAiModeration(Model):
 
     def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
-        body = {"model": self._model, "input": text, **(self._config.get("passthrough") or {})}
+        body = {"model": self._model, "input": text, **self._passthrough}
         response, seconds = self._post(body)
         results = response.get("results")
         if not isinstance(results, list) or not results:
@@ -157,7 +157,7 @@ def _place(setting: Setting, task: str) -> tuple[str, Credential]:
     return f"{url}/{task}", FEDERATION.credential(setting, url, _KEYS, needed=needed)
 
 
-def _headers(setting: Setting) -> Mapping[str, str]:
+def _headers(setting: Setting) -> NamedTexts:
     """The organization, where one is named."""
     organization = setting.config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
     return {"OpenAI-Organization": str(organization)} if organization else {}

@@ -15,13 +15,13 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.providers.api.chat_api import members
+from gradegate.providers.api.json_http import own_prompt, plain_messages
 from gradegate.providers.api.prices import is_number
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.providers.api.provider import PROVIDERS, Labels, Provider, Setting, Vectors
 from gradegate.sandbox import repository_code
 from gradegate.sandbox.program import argv, command_digest
 from gradegate.sandbox.repository_code import ANSWERS, Failed, Place, check, program
 from gradegate.security.redaction import excerpt
-from gradegate.templating import chat_prompt
 
 _LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
 _METADATA = 200_000  # characters: reports keep them
@@ -82,18 +82,14 @@ class _Code(Provider):
             said.written or {"role": said.role, "content": said.content}
             for said in request.messages
         ]
-        alone = len(request.messages) == 1
-        prompt = (
-            request.prompt
-            if request.prompt and (alone or chat_prompt.parse(request.prompt))
-            else ""
-        )
-        prompt = prompt or (request.messages[0].content if alone else to_json(written))
+        prompt = own_prompt(request)
+        if prompt is None:
+            prompt = to_json(written)
         context = {
             "vars": request.vars,
             "prompt": {"raw": prompt, "label": ""},
             "test": {"vars": request.vars},
-            "messages": [{"role": said.role, "content": said.content} for said in request.messages],
+            "messages": plain_messages(request),
         }
         said, seconds = self._timed(lambda: self._asked([prompt, self._options, context]))
         output = self._result(said, "output")
@@ -164,7 +160,7 @@ class File(_Code):
         self.code = self._program.digest
         super().__init__(setting)
 
-    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+    def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """``call_embedding_api(prompt, options)`` gives ``{embedding}``, for one text after another. Raises ProviderError."""
         vectors = []
         usage = Usage()
@@ -178,7 +174,7 @@ class File(_Code):
             usage += spent
         return vectors, usage
 
-    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+    def classify(self, text: str) -> tuple[Labels, Usage]:
         """``call_classification_api(prompt, options)`` gives ``{classification}``. Raises ProviderError."""
         labels, usage = self._called("call_classification_api", text, "classification")
         if not isinstance(labels, Mapping) or not all(

@@ -18,9 +18,9 @@ from gradegate.providers.api.json_http import (
     base_url,
     id_of,
     must_be,
-    need_key,
     need_model,
     one_text,
+    read_key,
 )
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.vendors import Vendor
@@ -67,7 +67,7 @@ class Replicate(Model):
             if self._version
             else f"{self._base}/models/{name}/predictions"
         )
-        super().__init__(setting, url, need_key(setting, *_KEYS), name, {"Prefer": "wait=60"})
+        super().__init__(setting, url, read_key(setting, *_KEYS), name, {"Prefer": "wait=60"})
 
     def complete(self, request: Request) -> Reply:
         """A system's message and a user's go where the model has a place for each; other messages are one text. Raises ProviderError."""

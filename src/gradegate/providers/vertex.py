@@ -46,6 +46,7 @@ VENDOR = Vendor(
 )
 ANTHROPIC_VERSION = "vertex-2023-10-16"
 _PROMPTFOOS = {
+    "temperature": "temperature",
     "max_tokens": "maxOutputTokens",
     "top_p": "topP",
     "top_k": "topK",
@@ -122,12 +123,7 @@ class VertexMessages(anthropic_messages.Messages):
             for name, other in _PROMPTFOOS.items()
             if written.get(other) is not None
         }
-        heat = (
-            {"temperature": written["temperature"]}
-            if written.get("temperature") is not None
-            else {}
-        )
-        super().__init__(model, {**heat, **renamed, **config})
+        super().__init__(model, {**renamed, **config})
 
     def body(self, request: Request) -> JsonObject:
         """With ``systemInstruction`` where the messages have no system's own."""

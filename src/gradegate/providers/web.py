@@ -17,18 +17,26 @@ from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import strings, to_json
 from gradegate.http.exchange import Response
 from gradegate.providers.api import request_template
-from gradegate.providers.api.json_http import base_url, host_of, labels, refusal, vector, words
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.providers.api.json_http import (
+    base_url,
+    host_of,
+    labels,
+    plain_messages,
+    refusal,
+    vector,
+    words,
+)
+from gradegate.providers.api.provider import PROVIDERS, Labels, Provider, Setting, Vectors
 from gradegate.security.redaction import ending
-from gradegate.structs import FrozenStruct, JsonObject, replace
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 from gradegate.templating.script import ScriptError, of_request
 from gradegate.templating.template import TemplateError, environment, render, uses
 
 
 class _Templates(FrozenStruct):
     url: str
-    headers: Mapping[str, str]
-    query: Mapping[str, str]
+    headers: NamedTexts
+    query: NamedTexts
     body: Any
 
 
@@ -132,9 +140,7 @@ class Web(Provider):
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        messages = [
-            {"role": message.role, "content": message.content} for message in request.messages
-        ]
+        messages = plain_messages(request)
         prompt = request.prompt or (
             to_json(messages) if len(messages) > 1 else messages[-1]["content"]
         )
@@ -143,7 +149,7 @@ class Web(Provider):
         # It is not known what the application asked in turn, so the price of its answer is unknown.
         return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
 
-    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+    def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """One vector for each text, in order, each in a request of its own. Raises ProviderError."""
         rows = []
         usage = Usage()
@@ -153,7 +159,7 @@ class Web(Provider):
             usage = usage + Usage(1, unpriced=1, seconds=answer.seconds)
         return rows, usage
 
-    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+    def classify(self, text: str) -> tuple[Labels, Usage]:
         """Labels with scores. Raises ProviderError."""
         value, answer = self._given(text, "classification")
         return labels(value, answer.host), Usage(1, unpriced=1, seconds=answer.seconds)
@@ -167,7 +173,7 @@ class Web(Provider):
         return inner if isinstance(inner, list | dict) else value, answer
 
     def _asked(
-        self, prompt: str, messages: Sequence[Mapping[str, str]], given: JsonObject
+        self, prompt: str, messages: Sequence[NamedTexts], given: JsonObject
     ) -> tuple[str, Response]:
         """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
         made: Any = prompt  # what `transformRequest` makes of it: another text, or an object that is the body
@@ -216,7 +222,7 @@ class Web(Provider):
         return text, answer
 
 
-def _texts(config: JsonObject, key: str) -> Mapping[str, str]:
+def _texts(config: JsonObject, key: str) -> NamedTexts:
     return {
         str(name): str(text) for name, text in (config.get(key) or {}).items() if text is not None
     }

@@ -3,7 +3,6 @@
 Thresholds, ``not-`` and weights are applied elsewhere. What every evaluator names is imported from here.
 """
 
-import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
@@ -28,6 +27,7 @@ __all__ = [
     "NoVerdict",
     "Requirements",
     "Scoring",
+    "TextEvaluator",
     "Transcript",
     "Unreadable",
     "Verdict",
@@ -124,11 +124,8 @@ class Evaluator:
     @classmethod
     def needs_value(cls) -> bool:
         """Whether an assertion of this type must have a ``value``."""
-        fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # every evaluator is one
-        return (
-            "value" in fields
-            and fields["value"].default is fields["value"].default_factory is dataclasses.MISSING
-        )
+        value = cls.__pydantic_fields__.get("value")  # type: ignore[attr-defined]  # of pydantic's dataclasses
+        return value is not None and value.is_required()
 
     @classmethod
     def skips_prompt(cls, written: Any) -> bool:
@@ -163,6 +160,18 @@ class Evaluator:
     ) -> Sequence[Verdict]:
         """All answers to one case in config order, with the grades that they have so far: one verdict for each."""
         raise NotImplementedError
+
+
+class TextEvaluator(Evaluator):
+    """Base of the evaluators that look at nothing but the text of an answer."""
+
+    def check(self, output: str) -> Verdict:
+        """The verdict on a text. Raises NoVerdict."""
+        raise NotImplementedError
+
+    def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
+        """Check the last answer."""
+        return self.check(transcript.output)
 
 
 @options

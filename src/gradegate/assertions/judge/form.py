@@ -74,6 +74,11 @@ def words(value: Any) -> str:
     return value.strip() if isinstance(value, str) else "" if value is None else str(value)
 
 
+def reason(item: Object) -> str:
+    """The reason under its key; empty where the grader gave none."""
+    return words(item.get("reason"))
+
+
 def entry(item: Object, key: str) -> Any:
     """The value of a key. Raises Unreadable where there is none."""
     if key not in item:

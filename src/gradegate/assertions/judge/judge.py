@@ -3,9 +3,10 @@
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
@@ -116,6 +117,10 @@ class Judge(Struct, frozen=True):
     ask_number: int = 0
     one_at_a_time: bool = False
 
+    def with_graded(self, *texts: str) -> Self:
+        """The same judge with these texts under judgement."""
+        return replace(self, graded="\n".join(texts))
+
     def ask(
         self,
         prompt: str,
@@ -184,6 +189,14 @@ class Judge(Struct, frozen=True):
                 self.account.add(Usage(readings=Readings(**{reading.way: 1})))
                 asked.keep()
                 return reading.value
+
+    def ask_all(
+        self, prompt: str, form: Form[T], variables: Iterable[Variables], *, step: str = ""
+    ) -> list[T]:
+        """As ``ask``, of questions that differ in nothing but their variables (and ``images``), all at once; answers in order."""
+        return self.gather(
+            *(partial(self.ask, prompt, form, step=step, **these) for these in variables)
+        )
 
     def ask_once(self, prompt: str, form: Form[T], *, step: str = "", **variables: Any) -> T:
         """As ``ask``, for a question that is about no answer: a run asks each model once, and all cases share the reply."""
@@ -302,7 +315,7 @@ class Judge(Struct, frozen=True):
         model = self.models["text"]
         tokens = replies[-1].usage.completion_tokens
         end = f"after {many(tokens, 'token')}" if tokens else "at its token limit"
-        times = f" (asked {len(replies)} times)" if len(replies) > 1 else ""
+        times = _times(replies)
         return ProviderError(
             f"the reply of {model.name} was cut off {end}{times}; raise `{model.limit_option}` in the config of the grader",
             Trouble.TRUNCATED,
@@ -310,10 +323,14 @@ class Judge(Struct, frozen=True):
 
     def _missing(self, what: str, replies: Sequence[Reply], *, off_schema: bool) -> str:
         start = excerpt(" ".join(replies[-1].text.split()), 200)
-        times = f" (asked {len(replies)} times)" if len(replies) > 1 else ""
+        times = _times(replies)
         cure = ""
         if off_schema:
             provider = self.models["text"]
             at = f"{provider.name} at {provider.host}" if provider.host else provider.name
             cure = f". {at} ignores the schema: set `structured: requested` on the grader"
         return f"the grader's reply contains no verdict: {what}{times}. It began: {start!r}{cure}"
+
+
+def _times(replies: Sequence[Reply]) -> str:
+    return f" (asked {len(replies)} times)" if len(replies) > 1 else ""

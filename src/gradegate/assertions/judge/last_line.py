@@ -2,13 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradegate.assertions.judge import prose
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 
 _BEFORE = r"(?:(?:the|my)\s+)?(?:(?:final|correct|best|right|overall)\s+)?"
 _SIGN = r"[*_`\"'”’)\]]{0,6}\s{0,9}[:=?：][*_`]{0,4}"
@@ -32,9 +32,9 @@ class LastLine(FrozenStruct):
     most: int = 0
     among: str = ""
     count: int = 1
-    meanings: Mapping[str, str] = {}  # of words that mean the same as others
+    meanings: NamedTexts = {}  # of words that mean the same as others
     # Words by the lines of the user's prompt that offer them, as `option_lines` finds them
-    options: Mapping[str, str] = {}
+    options: NamedTexts = {}
 
     def read(self, text: str) -> tuple[JsonObject, bool]:
         """The grader's object, and whether the text is the value and nothing else. Raises Unreadable."""
@@ -48,11 +48,7 @@ class LastLine(FrozenStruct):
             words = [
                 prose.unwrapped(prose.unmarked(line)[0]).lower() for line in lines if line.strip()
             ]
-            value = (
-                words
-                if len(words) == self.count and all(word in self.words for word in words)
-                else None
-            )
+            value = self._for_all_items(words)
             lines = []
         if value is None:
             raise Unreadable(
@@ -180,13 +176,15 @@ class LastLine(FrozenStruct):
             )
             return float(number[1]) if number and fits else None
         if self.among:
-            words = _BETWEEN.split(value.lower()) if label else []
-            if len(words) == self.count and all(word in self.words for word in words):
-                return words
-            return None
+            return self._for_all_items(_BETWEEN.split(value.lower())) if label else None
         return next(
             (word for word in self.words if prose.unwrapped(word).lower() == value.lower()), None
         )
+
+    def _for_all_items(self, words: list[str]) -> list[str] | None:
+        """The words, if they are values, one for each item."""
+        fits = len(words) == self.count and all(word in self.words for word in words)
+        return words if fits else None
 
     def _label(self, line: str) -> re.Match[str] | None:
         labels = "|".join(map(re.escape, self.labels))

@@ -11,10 +11,10 @@ from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.core.numbers import many
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Likened
+from gradegate.structs import Likened, NamedTexts
 
 T = TypeVar("T")
-YES_NO: Mapping[str, str] = {
+YES_NO: NamedTexts = {
     "yes": "yes",
     "y": "yes",
     "true": "yes",
@@ -22,7 +22,7 @@ YES_NO: Mapping[str, str] = {
     "n": "no",
     "false": "no",
 }
-YES_NO_IDK: Mapping[str, str] = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
+YES_NO_IDK: NamedTexts = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
 TEXT: Object = {"type": "string"}
 YES_NO_LINE = LastLine(
     "verdict",
@@ -42,16 +42,20 @@ class Judgement(Likened, Generic[T]):
     verdict: T
     reason: str = ""
 
+    def row(self, **about: Any) -> dict[str, Any]:
+        """Evidence: what was judged, the verdict and the reason."""
+        return {**about, "verdict": self.verdict, "reason": self.reason}
+
 
 Judgements = tuple[Judgement[str], ...]
 
 
-def single(words: Mapping[str, str] = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:
+def single(words: NamedTexts = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:
     """The one verdict of ``{"reason", "verdict"}``, or of a last line."""
     return Form(_schema(words), partial(judgement, words=words), line)
 
 
-def listed(words: Mapping[str, str] = YES_NO, *, count: int) -> Form[Judgements]:
+def listed(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
     """Exactly ``count`` verdicts, in order."""
 
     def read(found: Object) -> Judgements:
@@ -66,18 +70,18 @@ def listed(words: Mapping[str, str] = YES_NO, *, count: int) -> Form[Judgements]
     return Form(list_of("verdicts", _schema(words), count), read)
 
 
-def numbered(words: Mapping[str, str], count: int) -> Form[Judgements]:
+def numbered(words: NamedTexts, count: int) -> Form[Judgements]:
     """One verdict on each of ``count`` parts that the grader was shown under numbers from 1; in the order of the numbers."""
     read = partial(_in_order, count=count, words=words)
     return Form(verdicts_schema(range(1, count + 1), words), read)
 
 
-def _in_order(found: Object, count: int, words: Mapping[str, str]) -> Judgements:
+def _in_order(found: Object, count: int, words: NamedTexts) -> Judgements:
     by_id = verdicts_by_id(found, range(1, count + 1), words)
     return tuple(by_id[number] for number in range(1, count + 1))
 
 
-def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> Object:
+def verdicts_schema(ids: Sequence[int], words: NamedTexts) -> Object:
     """JSON Schema of one verdict for each of these ids."""
 
     def item(*ids: int) -> Object:
@@ -87,7 +91,7 @@ def verdicts_schema(ids: Sequence[int], words: Mapping[str, str]) -> Object:
 
 
 def verdicts_by_id(
-    found: Object, ids: Collection[int], words: Mapping[str, str]
+    found: Object, ids: Collection[int], words: NamedTexts
 ) -> Mapping[int, Judgement[str]]:
     """``{"verdicts": [{"id", "reason", "verdict"}]}``, each id exactly once. Raises Unreadable."""
     by_id = {}
@@ -115,7 +119,7 @@ def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
             raise Unreadable(
                 f"`{key}` {excerpt(str(written), 40)!r} is not one of the choices", choices
             )
-        return Judgement(known[word], form.words(item.get("reason")))
+        return Judgement(known[word], form.reason(item))
 
     schema = shape(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
     return Form(
@@ -149,13 +153,13 @@ def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
         number = form.number(form.entry(item, "score"))
         if number is None or not 0 <= number <= best:
             raise Unreadable(f"`score` is not a number from 0 to {best}")
-        return Judgement(number, form.words(item.get("reason")))
+        return Judgement(number, form.reason(item))
 
     schema = shape(reason=TEXT, score={"type": "integer", "minimum": 0, "maximum": best})
     return Form(schema, read, line)
 
 
-def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
+def judgement(item: Any, words: NamedTexts) -> Judgement[str]:
     """What ``{"reason", "verdict"}`` says. Raises Unreadable."""
     if not isinstance(item, Mapping):
         raise Unreadable("a verdict is not a JSON object with the key `verdict`")
@@ -166,17 +170,17 @@ def judgement(item: Any, words: Mapping[str, str]) -> Judgement[str]:
             f"the verdict {excerpt(str(value), 40)!r} is not one of the allowed words",
             _asked_for(words),
         )
-    return Judgement(words[word], form.words(item.get("reason")))
+    return Judgement(words[word], form.reason(item))
 
 
-def _schema(words: Mapping[str, str]) -> Object:
+def _schema(words: NamedTexts) -> Object:
     return shape(**_properties(words))
 
 
-def _properties(words: Mapping[str, str]) -> Object:
+def _properties(words: NamedTexts) -> Object:
     return {"reason": TEXT, "verdict": {**TEXT, "enum": _asked_for(words)}}
 
 
-def _asked_for(words: Mapping[str, str]) -> list[str]:
+def _asked_for(words: NamedTexts) -> list[str]:
     meant = dict.fromkeys(words.values())
     return [*meant] if meant.keys() <= words.keys() else [*words]

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, options
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.conversation import CountingMetric, clipped, split
+from gradegate.assertions.metrics.conversation import CountingMetric, asking, clipped, split
 from gradegate.core.field_types import Whole
-from gradegate.structs import replace
 
 _TRUTHS = verdict_forms.texts("truths")
 _CLAIMS = verdict_forms.texts("claims")
@@ -37,9 +36,7 @@ class HeldClaims(NamedTuple):
 class FaithfulnessMetric(CountingMetric):
     """Base of the metrics that hold claims against documents. Each of its questions raises NoVerdict."""
 
-    requires = replace(
-        CountingMetric.requires, questions=("truths", "claims", "verdicts", "reason")
-    )
+    requires = asking("truths", "claims", "verdicts")
 
     truths_extraction_limit: Annotated[Whole, Field(ge=1)] | None = None
     penalize_ambiguous_claims: bool = False

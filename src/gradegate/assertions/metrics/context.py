@@ -160,6 +160,10 @@ class ContextEvaluator(ModelEvaluator):
 
     context_transform: ContextTransformOption | None = None
 
+    def context_of(self, transcript: Transcript) -> Context:
+        """The context of one answer. Raises NoVerdict when there is none."""
+        return resolve(transcript, self.context_transform)
+
     def needs(self, variables: Variables) -> str:
         """The query and the context."""
         return lacks_query(variables) or lacks(variables, self.context_transform)

@@ -29,7 +29,7 @@ from gradegate.core.conversation import Exchange, Image, Numbered, Turn, Variabl
 from gradegate.core.field_types import Number, Whole
 from gradegate.errors import ProviderError
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject, Struct, replace
+from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -52,6 +52,11 @@ class Measured(Struct, frozen=True):
     turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
 
 
+def asking(*questions: str) -> Requirements:
+    """What a metric requires that asks these questions, and at the end for a reason."""
+    return Requirements(("text",), (*questions, "reason"), images=True)
+
+
 @options
 class Metric(ModelEvaluator):
     """Base of the family; the options and their defaults are those of DeepEval 4.3 (docs.confident-ai.com).
@@ -62,7 +67,7 @@ class Metric(ModelEvaluator):
     """
 
     scoring = Scoring(0.5)
-    requires = Requirements(("text",), ("verdicts", "reason"), images=True)
+    requires = asking("verdicts")
 
     threshold: Number | None = None  # compared by the gate
     include_reason: bool | Literal["llm"] = True
@@ -100,10 +105,9 @@ class Metric(ModelEvaluator):
             return verdict_without_units(str(e), self.no_units)
         perfect = measured.score == 1
         score = measured.score if perfect or not self.strict_mode else Fraction(0)
-        evidence = {
-            **measured.evidence,
-            **({"notes": list(measured.notes)} if measured.notes else {}),
-        }
+        evidence = dict(measured.evidence)
+        if measured.notes:
+            evidence["notes"] = list(measured.notes)
         if self.verbose_mode:
             listed = [
                 f"{name}: {item}"
@@ -135,7 +139,7 @@ class Metric(ModelEvaluator):
 
 
 def _read_reason(item: JsonObject) -> str:
-    reason = form.words(item.get("reason"))
+    reason = form.reason(item)
     if not reason:
         raise Unreadable("`reason` is not a text")
     return reason
@@ -197,9 +201,9 @@ def texts_of(variables: Variables, *names: str) -> tuple[str, ...]:
     return ()
 
 
-def exchanges_of(transcript: Transcript) -> tuple[Exchange, ...]:
+def exchanges_of(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     """The complete exchanges. Raises NoVerdict when there is none."""
-    complete = exchanges(transcript.turns)
+    complete = exchanges(turns)
     if not complete:
         raise NoVerdict(
             "the conversation has no complete exchange: a message of the user and an answer to it"
@@ -209,7 +213,7 @@ def exchanges_of(transcript: Transcript) -> tuple[Exchange, ...]:
 
 def numbered(transcript: Transcript) -> list[Numbered]:
     """All turns. Raises NoVerdict when no exchange is complete."""
-    exchanges_of(transcript)
+    exchanges_of(transcript.turns)
     return [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
 
 
@@ -274,7 +278,7 @@ def clipped(text: str) -> str:
 def of_rows(
     rows: Sequence[Mapping[str, Any]],
     summary: str,
-    faults: Mapping[str, str],
+    faults: NamedTexts,
     name: str = "verdicts",
     *,
     key: str = "verdict",
@@ -311,10 +315,7 @@ def share_of_yes(
     fault: str,
 ) -> Measured:
     """Yes among all; each judgement comes with the number of its ``part``, such as a turn. ``fault`` is said of each no."""
-    rows = [
-        {part: number, "verdict": judgement.verdict, "reason": judgement.reason}
-        for number, judgement in judgements
-    ]
+    rows = [judgement.row(**{part: number}) for number, judgement in judgements]
     return of_rows(rows, summary, {"no": fault})
 
 

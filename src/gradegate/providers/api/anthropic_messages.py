@@ -19,6 +19,7 @@ from gradegate.providers.api.chat_api import (
     members,
     picked,
     text_of,
+    thinks,
 )
 from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
 from gradegate.structs import JsonObject
@@ -58,8 +59,8 @@ class Messages(Shape):
     required_limit = MAX_TOKENS
 
     def __init__(self, model: str, config: JsonObject) -> None:
-        thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
-        super().__init__(config, heats=bool(_SAMPLED.search(model)) and not thinks, insists=True)
+        heats = bool(_SAMPLED.search(model)) and not thinks(config)
+        super().__init__(config, heats=heats, insists=True)
 
     def forms(self, schema: JsonObject) -> Sequence[Form]:
         """A format, else a tool that the model is made to call, whose input has the shape."""
@@ -74,7 +75,7 @@ class Messages(Shape):
         """Without the model, which Bedrock and Vertex name in the URL."""
         config = self.config
         system, rest = TAKEN.split(request.messages)
-        output = {**picked(config, ("effort",)), **(config.get("output_config") or {})}
+        output = {**picked(config, ("effort",)), **members(config.get("output_config"))}
         if config.get("output_format"):  # its name before it became `output_config.format`
             output["format"] = config["output_format"]
         options = picked(config, SENT)
@@ -92,8 +93,8 @@ class Messages(Shape):
                 if name in SENT and name not in SAMPLING
             },
             **({"output_config": output} if output else {}),
-            **(config.get("extra_body") or {}),
-            **(config.get("passthrough") or {}),
+            **members(config.get("extra_body")),
+            **self.passthrough,
         }
 
     def read(self, response: JsonObject) -> ModelOutput:

@@ -9,12 +9,13 @@ such key are served too.
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
 
 from gradegate.http.credentials import Credential
+from gradegate.structs import NamedTexts
 
 SECONDS = 3600  # that a key lives, or the credentials where they end before; the service allows twelve hours
 _HOST = "bedrock.amazonaws.com"
@@ -59,7 +60,7 @@ class SignedRequests(Credential):
     region: str
     service: str = _SERVICE
 
-    def fields(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The headers that sign a request now."""
         time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         place = urlsplit(url)

@@ -21,6 +21,7 @@ from gradegate.providers.api.chat_api import (
     objects,
     picked,
     text_of,
+    thinks,
 )
 from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
 from gradegate.structs import JsonObject
@@ -72,8 +73,8 @@ class Converse(Shape):
         flat = _flat(config)
         # Nova takes no temperature then
         reasons = members(config.get("reasoningConfig")).get("type") == "enabled"
-        thinks = members(config.get("thinking")).get("type") in ("enabled", "adaptive")
-        super().__init__(flat, heats=not reasons and not thinks, insists=thinks)
+        insists = thinks(config)
+        super().__init__(flat, heats=not reasons and not insists, insists=insists)
         self._nova_reasons = reasons
         effort = members(flat.get("reasoningConfig")).get("maxReasoningEffort")
         # Nova takes no limit with its highest effort.
@@ -110,12 +111,12 @@ class Converse(Shape):
                 if name != "topP" and not (high and name == "maxTokens")
             }
         # What goes to the model as it is, whatever Converse knows of it.
-        more = {**picked(options, _MODELS), **(options.get("additionalModelRequestFields") or {})}
+        more = {**picked(options, _MODELS), **members(options.get("additionalModelRequestFields"))}
         if options.get("top_k") is not None and "amazon.nova" in self._model:
             # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
             more["inferenceConfig"] = {
                 "topK": options["top_k"],
-                **(more.get("inferenceConfig") or {}),
+                **members(more.get("inferenceConfig")),
             }
         elif options.get("top_k") is not None:
             more = {"top_k": options["top_k"], **more}
@@ -140,7 +141,7 @@ class Converse(Shape):
             **dict(_tools(options)),
             **({"guardrailConfig": guardrail} if named else {}),
             **picked(options, BESIDE),
-            **(options.get("passthrough") or {}),
+            **self.passthrough,
         }
 
     def heated(self, heat: JsonObject) -> JsonObject:

@@ -130,6 +130,7 @@ class Shape:
         insists: bool = False,
     ) -> None:
         self.config = config
+        self.passthrough = members(config.get("passthrough"))  # joins every body as it is
         self._heats = heats
         self._insists = insists
         self.reasons = not heats  # before it answers
@@ -316,7 +317,17 @@ def text_of(texts: Sequence[str], calls: Sequence[JsonObject], finish: str) -> s
     """The texts in one, else the tool calls as JSON. Raises NoOutput where an answer came to its end without either."""
     if not texts and not calls and finish in ("stop", ""):
         raise NoOutput("without a text")
+    return text_or_calls(texts, calls)
+
+
+def text_or_calls(texts: Sequence[str], calls: Any) -> str:
+    """The texts in one, else the tool calls as JSON; empty for neither."""
     return "".join(texts) or (as_text(calls) if calls else "")
+
+
+def thinks(config: JsonObject) -> bool:
+    """Whether an option makes Claude think before it answers."""
+    return members(config.get("thinking")).get("type") in ("enabled", "adaptive")
 
 
 def total(usage: JsonObject, *names: str) -> int | None:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.credentials import NOTHING, Credential, FixedKey
+from gradegate.http.credentials import NOTHING, Credential
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_api import TOOL, NoOutput, Shape, members, objects, picked
 from gradegate.providers.api.content import CALLS, UNTOLD, uniform
@@ -19,18 +19,18 @@ from gradegate.providers.api.json_http import (
     Model,
     base_url,
     must_be,
-    need_key,
     need_model,
+    read_key,
     rows,
     token_usage,
     vector,
 )
 from gradegate.providers.api.openai_chat import SENT, Completions
 from gradegate.providers.api.prices import PRICES, is_number
-from gradegate.providers.api.provider import Provider, Setting, secret, split_id
+from gradegate.providers.api.provider import Provider, Setting, Vectors, kind_of
 from gradegate.providers.cache.call import named_model, paid
 from gradegate.security.vendors import Vendor
-from gradegate.structs import FrozenStruct, JsonObject, replace
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
 ENFORCED, REQUESTED, NONE = "enforced", "requested", "none"  # values of the option `structured`
 # Of AWS. Only letters before the first dash: `s3-us-west-2.amazonaws.com` has buckets of anybody below it.
@@ -52,7 +52,7 @@ OWN = Vendor(
 
 
 CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
-_EMBEDDING = ("embedding", "embeddings")
+EMBEDDING = ("embedding", "embeddings")  # kinds of models in ids
 
 
 class ChatModel(Model):
@@ -67,7 +67,7 @@ class ChatModel(Model):
         url: str,
         credential: Credential,
         model: str,
-        headers: Mapping[str, str] = NOTHING,
+        headers: NamedTexts = NOTHING,
         beside: JsonObject | None = None,
     ) -> None:
         super().__init__(setting, url, credential, model, headers)
@@ -160,7 +160,7 @@ class Embeddings(Model):
     options: tuple[str, ...] = ("dimensions", "user", *ACCESS, *PRICES)
     most: ClassVar[int] = 2048  # texts that one request may hold
 
-    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+    def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """One vector for each text, in order. Raises ProviderError."""
         found = []
         usage = Usage()
@@ -174,7 +174,7 @@ class Embeddings(Model):
         return found, usage
 
     def _body(self, texts: Sequence[str]) -> JsonObject:
-        options = {**picked(self._config, self.sent), **(self._config.get("passthrough") or {})}
+        options = {**picked(self._config, self.sent), **self._passthrough}
         return {"model": self._model, "input": list(texts), **options}
 
     def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
@@ -201,10 +201,10 @@ class Service(FrozenStruct):
     keys: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()  # variables that hold another address
     below: str = ""  # where the API is, below the address that a variable holds
-    parts: Mapping[str, str] = {}  # options that `base` names, and the variables for them
+    parts: NamedTexts = {}  # options that `base` names, and the variables for them
     extra: tuple[str, ...] = ()  # options that go into the request beside those of OpenAI
-    renamed: Mapping[str, str] = {}  # options that promptfoo writes otherwise
-    unsupported: Mapping[str, str] = {}
+    renamed: NamedTexts = {}  # options that promptfoo writes otherwise
+    unsupported: NamedTexts = {}
     embeds: bool = False
     chats: bool = True
     also: tuple[str, ...] = ()  # other paths of its API in OpenAI's form
@@ -218,9 +218,9 @@ class Service(FrozenStruct):
         kind, _, model = setting.model.partition(":")
         if kind == "chat" and self.chats:
             setting = replace(setting, model=model)
-        elif kind in _EMBEDDING and (self.embeds or not self.chats):
+        elif kind in EMBEDDING and self.embeds:
             return CompatibleEmbeddings(replace(setting, model=model), self)
-        elif kind in _EMBEDDING:
+        elif kind in EMBEDDING:
             raise setting.mistake(
                 f"{self.name} serves no embeddings",
                 "name another vendor's, such as openai:embedding:MODEL",
@@ -236,9 +236,7 @@ class Service(FrozenStruct):
     def options(self) -> tuple[str, ...]:
         """The options that its ``config`` takes."""
         chat = (*SENT, *self.extra, *self.renamed, *CHAT) if self.chats else ()
-        dimensions = (
-            ("dimensions", "encoding_format", "user") if self.embeds or not self.chats else ()
-        )
+        dimensions = ("dimensions", "encoding_format", "user") if self.embeds else ()
         return tuple(dict.fromkeys((*chat, *dimensions, *ACCESS, *PRICES, *self.parts)))
 
     @property
@@ -261,7 +259,7 @@ class Service(FrozenStruct):
         requests = [*self.also]
         if self.chats:
             requests.append(f"{path}/chat/completions")
-        if self.embeds or not self.chats:
+        if self.embeds:
             requests.append(f"{path}/embeddings")
         return Vendor(
             self.keys,
@@ -301,9 +299,7 @@ class Service(FrozenStruct):
         needed = not self.keyless and setting.config.get("apiKeyRequired") is not False
         if self.federation:
             return self.federation.credential(setting, url, self.keys, needed=needed)
-        if needed:
-            return need_key(setting, *self.keys)
-        return FixedKey(secret(setting, *self.keys))
+        return read_key(setting, *self.keys, needed=needed)
 
     def config(self, written: JsonObject) -> JsonObject:
         """The options as OpenAI's API names them."""
@@ -316,7 +312,7 @@ class CompatibleChat(ChatModel):
     takes_keys_of_hosts = True
 
     def __init__(self, setting: Setting, service: Service) -> None:
-        model = need_model(setting, f"{_prefix(setting)}:MODEL")
+        model = need_model(setting, f"{kind_of(setting.spec.id)}:MODEL")
         url = service.url(setting)
         config = service.config(setting.config)
         more = options.free(config, service.options) if service.open else ()
@@ -352,11 +348,7 @@ class CompatibleEmbeddings(Embeddings):
     sent = ("dimensions", "encoding_format", "user")
 
     def __init__(self, setting: Setting, service: Service) -> None:
-        prefix = _prefix(setting) + (":embedding" if service.chats else "")
+        prefix = kind_of(setting.spec.id) + (":embedding" if service.chats else "")
         model = need_model(setting, f"{prefix}:MODEL")
         url = service.url(setting)
         super().__init__(setting, f"{url}/embeddings", service.credential(setting, url), model)
-
-
-def _prefix(setting: Setting) -> str:
-    return (split_id(setting.spec.id) or (setting.spec.id, ""))[0]

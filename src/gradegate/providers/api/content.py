@@ -8,13 +8,13 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecific
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradegate.core.conversation import Image, Message
 from gradegate.errors import ProviderError, Trouble
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 from gradegate.templating import chat_prompt
 
 CALLS = "tool_calls"  # where the metadata of a turn has them
@@ -80,6 +80,11 @@ def written(text: str) -> list[JsonObject] | None:
         return None
 
 
+def listed(fields: Iterable[Any]) -> list[Any]:
+    """The calls in fields that have a list of them, or one."""
+    return [call for field in fields for call in (field if isinstance(field, list) else [field])]
+
+
 def told(value: Any) -> list[JsonObject] | None:
     """The calls of a JSON value: a list of them, one, or a message that holds them; None for anything else."""
     if isinstance(value, Mapping):
@@ -88,12 +93,8 @@ def told(value: Any) -> list[JsonObject] | None:
             if isinstance(value.get("toolCall"), Mapping)
             else None
         )
-        fields = [
-            field for field in (value.get(CALLS), value.get("function_call"), vendors) if field
-        ]
-        value = [
-            call for field in fields for call in (field if isinstance(field, list) else [field])
-        ] or value
+        fields = filter(None, (value.get(CALLS), value.get("function_call"), vendors))
+        value = listed(fields) or value
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     return [uniform(item) for item in items] if items and all(map(_is_call, items)) else None
 
@@ -174,6 +175,11 @@ class ToolResult(FrozenStruct):
     content: str
 
 
+def is_text(part: Any) -> bool:
+    """Whether a part of a message is text, and no image."""
+    return isinstance(part, str) and not isinstance(part, Image)
+
+
 # A text, an Image, a call, its result, or a part of the vendor's own
 Part = str | ToolCall | ToolResult | JsonObject
 Parts = list[Part]
@@ -203,13 +209,9 @@ class Taken(FrozenStruct):
         ours = [parts for role, parts in read if role in ("system", "developer")]
         rest = [(role, parts) for role, parts in read if role not in ("system", "developer")]
         flat = [part for parts in ours for part in parts]
-        if rest and any(
-            isinstance(part, Image)
-            or not (isinstance(part, str) or self._is_one(part, self.system))
-            for part in flat
-        ):
+        if rest and not all(is_text(part) or self._is_one(part, self.system) for part in flat):
             raise self._refusal("in a system message anything but text")
-        if all(isinstance(part, str) and not isinstance(part, Image) for part in flat):
+        if all(map(is_text, flat)):
             flat = ["\n\n".join("\n".join(map(str, parts)) for parts in ours)] if any(flat) else []
         return (flat, rest) if rest else ([], [("user", flat or [""])])
 
@@ -226,7 +228,7 @@ class Taken(FrozenStruct):
                 read.append((message.role, parts))
         return read
 
-    def _parts(self, message: Message, names: Mapping[str, str]) -> Parts:
+    def _parts(self, message: Message, names: NamedTexts) -> Parts:
         written = {
             key: value
             for key, value in (message.written or {}).items()
@@ -268,8 +270,10 @@ class Taken(FrozenStruct):
         return parts
 
     def _is_one(self, part: Any, own: Sequence[str]) -> bool:
+        if not isinstance(part, Mapping):
+            return False
         told = [part.get("type")] if self.typed else part if "type" not in part else ()
-        return isinstance(part, Mapping) and any(kind in own for kind in told)
+        return any(kind in own for kind in told)
 
     def _part(self, part: JsonObject) -> Part:
         if self._is_one(part, self.own):

@@ -9,7 +9,7 @@ import base64
 import email.utils
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import host_at
 from gradegate.security.redaction import excerpt, redactor, remember
 from gradegate.security.vendors import Vendor
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 JWT = "urn:ietf:params:oauth:token-type:jwt"
@@ -52,13 +52,13 @@ class Federation(FrozenStruct):
     vendor: str  # as messages name it
     url: str
     own: Vendor
-    grant: Mapping[str, str]
+    grant: NamedTexts
     subject: str  # the field for GitHub's token
-    ids: Mapping[str, str]
+    ids: NamedTexts
     audience: str
     audience_variable: str = ""
-    optional: Mapping[str, str] = {}
-    headers: Mapping[str, str] = {}
+    optional: NamedTexts = {}
+    headers: NamedTexts = {}
     form: bool = False  # it is sent as a form, not as JSON
 
     def credential(
@@ -107,7 +107,7 @@ class Federation(FrozenStruct):
             (self.url, *values.values()), lambda: self._mint(setting.client, env, values)
         )
 
-    def _mint(self, client: Client, env: Environment, values: Mapping[str, str]) -> Token:
+    def _mint(self, client: Client, env: Environment, values: NamedTexts) -> Token:
         audience = env.workflow(self.audience_variable) or self.audience
         ours = identity_token(client, env, audience)
         fields = {
@@ -118,15 +118,16 @@ class Federation(FrozenStruct):
         url = self.url
         for name in [name for name in fields if f"{{{name}}}" in url]:
             url = url.replace(f"{{{name}}}", quote(fields.pop(name), safe=""))
-        content = {**self.grant, **fields}
+        body = {**self.grant, **fields}
         subject = {self.subject: ours}
         headers = {**(FORM if self.form else {}), **self.headers}
         what = f"no token from {self.vendor} for GitHub's identity"
-        answer = asked(client, "POST", url, what, headers=headers, body=content, secret=subject)
+        answer = asked(client, "POST", url, what, headers=headers, body=body, secret=subject)
         names = ", ".join((*self.ids.values(), *self.optional.values()))
         variable = f" ({self.audience_variable})" if self.audience_variable else ""
         cure = f"check {names} and the audience {audience}{variable} against the vendor's rule{claims(ours)}"
-        return granted(answer, what, cure, (ours, env.workflow(REQUESTS)))
+        content = read(answer, what, cure, (ours, env.workflow(REQUESTS)))
+        return granted(content, what, answer.host)
 
 
 def strayed(setting: Setting, what: str, url: str, cure: str) -> ConfigError:
@@ -227,18 +228,17 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> Json
     return dict(content)
 
 
-def granted(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> Token:
+def granted(content: JsonObject, what: str, host: str) -> Token:
     """The token of an OAuth answer, RFC 6749 section 5.1. Raises ProviderError."""
-    content = read(answer, what, cure, secrets)
     text = content.get("access_token")
     kind = content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
-        raise ProviderError(f"{what}: {answer.host} answered without a bearer token")
+        raise ProviderError(f"{what}: {host} answered without a bearer token")
     remember(text)
     try:
         return Token(text, life(content.get("expires_in")))
     except ProviderError as e:
-        raise ProviderError(f"{what}: {answer.host}: {e}", e.trouble) from e
+        raise ProviderError(f"{what}: {host}: {e}", e.trouble) from e
 
 
 # --- Google's ---------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class ExternalAccount(FrozenStruct):
         answer = asked(
             client, "POST", STS, what, headers=FORM, body=asks, secret={"subject_token": ours}
         )
-        federated = granted(answer, what, cure, secrets)
+        federated = granted(read(answer, what, cure, secrets), what, answer.host)
         if not self.account:
             return federated
         what = "no token of the service account"
@@ -317,12 +317,7 @@ class ExternalAccount(FrozenStruct):
                 f"no token of the service account: {answer.host} does not say when it ends"
             ) from e
         token_reply = {"access_token": content.get("accessToken"), "expires_in": seconds_left}
-        return granted(
-            Response(answer.status, answer.headers, json.dumps(token_reply).encode(), answer.host),
-            what,
-            cure,
-            secrets,
-        )
+        return granted(token_reply, what, answer.host)
 
 
 def access_token(setting: Setting) -> Credential:

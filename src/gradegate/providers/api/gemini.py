@@ -14,12 +14,12 @@ from gradegate.providers.api.chat_api import (
     ModelOutput,
     NoOutput,
     Shape,
-    as_text,
     data_of,
     joined,
     members,
     objects,
     picked,
+    text_or_calls,
     total,
 )
 from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
@@ -67,7 +67,7 @@ class Gemini(Shape):
         }
         pieces = (
             (name.split("_"), value)
-            for name, value in (self.config.get("generationConfig") or {}).items()
+            for name, value in members(self.config.get("generationConfig")).items()
         )
         written = {
             first + "".join(map(str.capitalize, rest)): value for (first, *rest), value in pieces
@@ -91,7 +91,7 @@ class Gemini(Shape):
             ),
             "generationConfig": generation,
         }
-        return joined(own, self.config.get("passthrough") or {})
+        return joined(own, self.passthrough)
 
     def read(self, response: JsonObject) -> ModelOutput:
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
@@ -115,7 +115,7 @@ class Gemini(Shape):
         texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
         calls = objects([part.get("functionCall") for part in parts])
         finish = self.ended(word, calls)
-        text = as_text(calls) if calls and not any(texts) else "".join(texts)
+        text = text_or_calls(texts, calls)
         if finish == "content_filter":
             words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
             return ModelOutput(words, finish, True, calls)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,11 +13,11 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import RETRIED, Client, Waits
 from gradegate.http.credentials import NO_CREDENTIAL, NOTHING, Credential, FixedKey
 from gradegate.http.exchange import Response
-from gradegate.providers.api.chat_api import is_count, members, objects
+from gradegate.providers.api.chat_api import as_text, is_count, members, objects
 from gradegate.providers.api.prices import is_number, rates
 from gradegate.providers.api.provider import Provider, Setting, secret
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, NamedTexts
 from gradegate.templating import chat_prompt
 
 # The key, the model or the address is wrong: the same answer comes to every call.
@@ -88,10 +88,12 @@ def must_be(kind: str, text: str, pattern: str, setting: Setting, cure: str) -> 
         raise setting.mistake(f"`{text}` is no {kind} for `{setting.spec.id}`", cure)
 
 
-def need_key(setting: Setting, *names: str, header: str = "Authorization") -> FixedKey:
-    """The provider's key, which goes into a header. Raises ConfigError when there is none."""
+def read_key(
+    setting: Setting, *names: str, header: str = "Authorization", needed: bool = True
+) -> FixedKey:
+    """The provider's key, which goes into a header. Raises ConfigError when there is none and one is ``needed``."""
     key = secret(setting, *names)
-    if not key:
+    if needed and not key:
         variable = str(setting.config.get("apiKeyEnvar") or names[0])
         raise setting.keyless(
             "", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable
@@ -99,26 +101,39 @@ def need_key(setting: Setting, *names: str, header: str = "Authorization") -> Fi
     return FixedKey(key, header)
 
 
-def need_model(setting: Setting, example: str) -> str:
-    """The model of the id, or of ``model`` in the config. Raises ConfigError when neither names one."""
+def need_model(setting: Setting, example: str, kinds: Sequence[str] = ()) -> str:
+    """The model of the id, or of ``model`` in the config. Raises ConfigError when neither names one, or the id only one of these kinds."""
     model = setting.model or str(setting.config.get("model") or "")
-    if not model:
-        raise setting.mistake(f"`{setting.spec.id}` names no model", f"write {example}")
+    if not model or model.partition(":")[0] in kinds:
+        cure = "write it after the colon" if model else f"write {example}"
+        raise setting.mistake(f"`{setting.spec.id}` names no model", cure)
     return model
-
-
-def own_headers(config: JsonObject) -> dict[str, str]:
-    """The ``headers`` of a config: they win over those of the provider."""
-    return {str(name): str(value) for name, value in (config.get("headers") or {}).items()}
 
 
 def one_text(request: Request) -> str:
     """A question for an API that takes no messages: the prompt as it is written, else all messages as JSON."""
-    alone = len(request.messages) == 1
-    if request.prompt and (alone or chat_prompt.parse(request.prompt)):
+    prompt = own_prompt(request)
+    return as_text(plain_messages(request)) if prompt is None else prompt
+
+
+def own_prompt(request: Request) -> str | None:
+    """The prompt as it is written, or the one message; None where only all messages together are the question."""
+    is_alone = len(request.messages) == 1
+    if request.prompt and (is_alone or chat_prompt.parse(request.prompt)):
         return request.prompt
-    said = [{"role": message.role, "content": message.content} for message in request.messages]
-    return said[0]["content"] if alone else json.dumps(said, ensure_ascii=False)
+    return request.messages[0].content if is_alone else None
+
+
+def plain_messages(request: Request) -> list[dict[str, str]]:
+    """Role and content of each message."""
+    return [{"role": message.role, "content": message.content} for message in request.messages]
+
+
+def need_text(text: Any, host: str) -> str:
+    """The text of an answer. Raises ProviderError for anything else."""
+    if not isinstance(text, str):
+        raise ProviderError(f"{host} answered without a text")
+    return text
 
 
 def post(
@@ -126,7 +141,7 @@ def post(
     url: str,
     body: Any,
     *,
-    headers: Mapping[str, str] = NOTHING,
+    headers: NamedTexts = NOTHING,
     credential: Credential = NO_CREDENTIAL,
     waits: Waits | None = None,
 ) -> tuple[Any, float]:
@@ -248,14 +263,16 @@ class Model(Provider):
         url: str,
         credential: Credential,
         model: str,
-        headers: Mapping[str, str] = NOTHING,
+        headers: NamedTexts = NOTHING,
     ) -> None:
         self.name = setting.spec.name
         self._client = setting.client
         self._config = setting.config
+        self._passthrough = members(setting.config.get("passthrough"))
         self.url = url
         self._credential = credential
-        self._headers = {**headers, **own_headers(setting.config)}
+        own = members(setting.config.get("headers"))
+        self._headers = {**headers, **{str(name): str(value) for name, value in own.items()}}
         self._model = model
 
     @property
@@ -267,7 +284,7 @@ class Model(Provider):
         """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
         return ""
 
-    def _headers_for(self, body: JsonObject) -> Mapping[str, str]:
+    def _headers_for(self, body: JsonObject) -> NamedTexts:
         """The headers of a request, which may depend on what it asks."""
         return self._headers
 

@@ -21,8 +21,17 @@ from gradegate.providers.api.chat_api import (
     members,
     objects,
     picked,
+    text_or_calls,
 )
-from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
+from gradegate.providers.api.content import (
+    Part,
+    Parts,
+    Taken,
+    ToolCall,
+    ToolResult,
+    is_text,
+    listed,
+)
 from gradegate.structs import JsonObject
 
 # Options that go into the request as they are.
@@ -74,7 +83,7 @@ class Completions(Shape):
         """The whole body, with the model."""
         options = {**self._options, **request.options}
         options.pop("temperature", None)  # sent where the model takes any
-        options |= self.config.get("passthrough") or {}
+        options |= self.passthrough
         if self._is_reasoning_model and "max_tokens" in options:
             options["max_completion_tokens"] = options.pop("max_tokens")
         return {
@@ -91,9 +100,7 @@ class Completions(Shape):
             raise NoOutput("without a message")
         # The tool calls of a message, and its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
         fields = [message[key] for key in ("tool_calls", "function_call") if message.get(key)]
-        written = [
-            call for field in fields for call in (field if isinstance(field, list) else [field])
-        ]
+        written = listed(fields)
         calls = objects(written)
         if len(calls) < len(written):
             raise NoOutput("with a tool call that is not an object")
@@ -215,7 +222,7 @@ class Responses(Shape):
             else plain,
             **options,
             **({"text": text} if text else {}),
-            **(config.get("passthrough") or {}),
+            **self.passthrough,
         }
 
     def read(self, response: JsonObject) -> ModelOutput:
@@ -246,7 +253,7 @@ class Responses(Shape):
             raise NoOutput(
                 "without a message" + ("" if finish in ("stop", "") else f" (status {finish})")
             )
-        text = as_text(calls) if calls and not any(texts) else "".join(texts)
+        text = text_or_calls(texts, calls)
         return ModelOutput(text, finish, finish == "content_filter", calls)
 
 
@@ -258,7 +265,7 @@ def _items(role: str, parts: Parts) -> Iterator[JsonObject]:
     """A message, then the calls in it and the results, which are items of their own."""
     said = [part for part in parts if not isinstance(part, ToolCall | ToolResult)]
     text = "output_text" if role == "assistant" else "input_text"
-    if said and all(isinstance(part, str) and not isinstance(part, Image) for part in said):
+    if said and all(map(is_text, said)):
         yield {"role": role, "content": "\n".join(map(str, said))}
     elif said:
         yield {"role": role, "content": [_content(part, text) for part in said]}

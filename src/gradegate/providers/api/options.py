@@ -17,6 +17,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import table
 from gradegate.providers.api.provider import PROVIDERS, Build, split_id
 from gradegate.registry import near
+from gradegate.structs import NamedTexts
 
 _TABLE = table("providers.api", "options.yaml")
 _PASSED, _TOOLS, PARAMETERS = (
@@ -150,7 +151,7 @@ def _is_free(name: str, known: Sequence[str]) -> bool:
 
 
 def _mistakes(
-    spec: ProviderSpec, build: Build, known: Sequence[str] | None, unsupported: Mapping[str, str]
+    spec: ProviderSpec, build: Build, known: Sequence[str] | None, unsupported: NamedTexts
 ) -> Iterator[Mistake]:
     if known is None:  # a provider that says nothing about its options
         return

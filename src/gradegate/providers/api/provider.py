@@ -20,7 +20,10 @@ from gradegate.sandbox.program import is_javascript
 from gradegate.security.environment import MODEL, Environment, Use
 from gradegate.security.secrets import is_runners
 from gradegate.security.vendors import Vendor
-from gradegate.structs import FrozenStruct, JsonObject, replace
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
+
+Vectors = list[list[float]]  # one for each text, in order
+Labels = Mapping[str, float]  # scores from 0 to 1
 
 
 class Provider:
@@ -42,7 +45,7 @@ class Provider:
     takes_keys_of_hosts: bool = False
     # For graders: by kind, the id of its vendor's model that promptfoo takes where no model of the kind is named. A name in braces
     # is a variable of the environment that holds the rest of it.
-    siblings: Mapping[str, str] = {}
+    siblings: NamedTexts = {}
     chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
     vectors: bool = True  # one for embeddings gives them; else it only compares two texts
     sees: bool = False  # takes images
@@ -59,9 +62,9 @@ class Provider:
     # The options that its `config` takes; None: not said, so not checked
     options: tuple[str, ...] | None = None
     # Options that promptfoo has here: the option, and what to do instead
-    unsupported: Mapping[str, str] = {}
+    unsupported: NamedTexts = {}
     # What its API takes for an option, where that is less than others' do, as in `options.yaml`
-    values: Mapping[str, str] = {}
+    values: NamedTexts = {}
     bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
     judges: bool = False  # an assertion asks it; set by whoever binds it
@@ -98,7 +101,7 @@ class Provider:
     @property
     def kind(self) -> str:
         """The form of its id without the model, such as ``openai:chat``."""
-        return (split_id(self.id) or (self.id, ""))[0]
+        return kind_of(self.id)
 
     @property
     def host(self) -> str:
@@ -115,7 +118,7 @@ class Provider:
     def check(self, messages: Sequence[Message]) -> None:
         """Raises ProviderError for messages that it cannot send whole."""
 
-    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+    def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """One vector for each text, in order. Raises ProviderError."""
         raise self._cannot("embedding")
 
@@ -123,7 +126,7 @@ class Provider:
         """How near two texts are, as a cosine, of a model without ``vectors``. Raises ProviderError."""
         raise self._cannot("embedding")
 
-    def classify(self, text: str) -> tuple[Mapping[str, float], Usage]:
+    def classify(self, text: str) -> tuple[Labels, Usage]:
         """Labels with scores from 0 to 1. Raises ProviderError."""
         raise self._cannot("classification")
 
@@ -217,6 +220,11 @@ def split_id(provider_id: str) -> tuple[str, str] | None:
         if PROVIDERS.find(prefix) is not None:
             return prefix, ":".join(parts[length:])
     return None
+
+
+def kind_of(provider_id: str) -> str:
+    """The form of an id without the model: ``openai:chat:gpt-5`` -> "openai:chat"."""
+    return (split_id(provider_id) or (provider_id, ""))[0]
 
 
 def serving(spec: ProviderSpec, model: str) -> ProviderSpec:

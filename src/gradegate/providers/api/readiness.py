@@ -2,13 +2,13 @@
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from gradegate.core.options import amount
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
 from gradegate.http.client import Client
 from gradegate.security.hosts import host_at, refused, unreachable
-from gradegate.structs import FrozenStruct
+from gradegate.structs import FrozenStruct, NamedTexts
 
 SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most
 NO_SUCH_METHOD = 501  # whoever says so is there
@@ -22,7 +22,7 @@ class Ready(FrozenStruct):
     seconds: float = SECONDS
 
 
-def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
+def read(lines: Iterable[str], environ: NamedTexts) -> tuple[Ready, ...]:
     """The lines of ``ready``, each ``URL`` or ``URL SECONDS``. Raises ConfigError with every mistake."""
     awaited = []
     mistakes = []
@@ -55,7 +55,7 @@ def read(lines: Iterable[str], environ: Mapping[str, str]) -> tuple[Ready, ...]:
     return tuple(awaited)
 
 
-def wait(awaited: Sequence[Ready], environ: Mapping[str, str]) -> str:
+def wait(awaited: Sequence[Ready], environ: NamedTexts) -> str:
     """Wait for each in order: for any answer below 500, or 501. Gives why one is not there in time, or an empty string."""
     client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
     for ready in awaited:

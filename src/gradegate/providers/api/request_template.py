@@ -13,7 +13,7 @@ from gradegate.errors import ProviderError
 from gradegate.files.documents import strict
 from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 from gradegate.templating.javascript import is_function
 from gradegate.templating.script import Script, ScriptError, mentions, of_response
 from gradegate.templating.template import change_texts, render
@@ -134,7 +134,7 @@ _CLIMBS = re.compile(r"/\.\.?(?:/|$)")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 
-def address(url: str, query: Mapping[str, str], variables: Variables) -> str:
+def address(url: str, query: NamedTexts, variables: Variables) -> str:
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
     filled = render(url, variables, into="url")
     if _CLIMBS.search(filled.partition("?")[0]) and not _CLIMBS.search(url):
@@ -152,7 +152,7 @@ def address(url: str, query: Mapping[str, str], variables: Variables) -> str:
 
 def body(
     template: Any,
-    headers: Mapping[str, str],
+    headers: NamedTexts,
     variables: Variables,
     whole: JsonObject | None = None,
 ) -> tuple[bytes | None, str]:

@@ -3,12 +3,12 @@
 import hmac
 import json
 from base64 import b64encode
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 from gradegate.http.exchange import Ask
+from gradegate.structs import NamedTexts
 
 SCHEMA = 2  # grows when a key or a column changes its meaning; the names of the files hold it
 SALT = b"gradegate cache v2"
@@ -47,7 +47,7 @@ class Stored(NamedTuple):
 class Seals:
     """``credentials`` of the environment, by variable; ``secret`` is the workflow's own, and wins."""
 
-    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    credentials: NamedTexts = field(default_factory=dict, repr=False)
     secret: str = field(default="", repr=False)
 
     def of(self, ask: Ask, kind: str) -> tuple[tuple[str, ...], bytes]:
