@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from gradegate.core.usage import NO_USAGE
-from gradegate.gate.case_runs import as_cases
+from gradegate.gate.case_runs import as_cases, with_verdicts
 from gradegate.gate.reasks.ballot import ballot_state
 from gradegate.gate.reasks.stopping import BallotState, LeadRule
 from gradegate.gate.regressions import increases, is_old
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.baseline import Baseline, beside, report, stated
+from gradegate.results.baseline import Baseline, beside, report, stated, together
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import AnswerId, GradeId, Row
 from gradegate.runner.reasks.eligible import EligibleGrades
-from gradegate.runner.reasks.ledger import Answer
 from gradegate.runner.reasks.reask import BASE_ASKS, BallotBox, ReaskTask
+from gradegate.runner.rounds import Answer, by_job
 from gradegate.structs import Struct, replace
 
 _OUTCOMES = {BallotState.PASSED: PASS, BallotState.UNANSWERABLE: ERROR}  # else the pass is lost
@@ -33,7 +33,7 @@ class BaseRegrade(Struct):
 
     @classmethod
     def from_plan(
-        cls, plan: Plan, eligible: EligibleGrades, fresh: Mapping[AnswerId, Row | None]
+        cls, plan: Plan, eligible: EligibleGrades, fresh: Iterable[Answer]
     ) -> BaseRegrade | None:
         """The base of a plan; ``fresh`` are its answers that were asked for in this run.
 
@@ -41,13 +41,17 @@ class BaseRegrade(Struct):
         """
         baseline = plan.baseline
         if plan.base is not None:
+            paired: dict[AnswerId, Row | None] = {}
+            for index, runs in by_job(fresh).items():
+                for row in together(with_verdicts(runs)):
+                    paired[AnswerId(index - 1, row.repeat)] = row  # the head's job comes before
             baseline = Baseline(
                 (),
                 plan.base.commit,
                 datetime.now(UTC).isoformat(timespec="seconds"),
                 reask="off",
                 fresh=True,
-                paired=fresh,
+                paired=paired,
                 removed=plan.base.gone,
             )
         if baseline is None and not any(rule.beside_base for rule in plan.rules):
@@ -69,18 +73,18 @@ class BaseRegrade(Struct):
         if not any(grade.has_failed for grade in answer.row.grades):
             return outcomes
         base = self._counterpart(answer)
-        # The k of n runs of a base are as good as re-asks.
-        eligible = {} if base and base.runs else self.eligible.of(answer.job)
-        is_over = self.is_over or (base is not None and base.hidden)
+        has_runs = base is not None and base.runs > 0  # these are as good as re-asks
+        eligible = {} if has_runs else self.eligible.of(answer.job)
+        is_hidden = base is not None and base.hidden and not has_runs
         for position, grade in enumerate(answer.row.grades):
             ballot = self.box.ballots.get(GradeId(answer.case_id, position))
             state = ballot_state(ballot) if ballot else BallotState.OPEN
             if state is not BallotState.OPEN:
                 outcomes[position] = _OUTCOMES.get(state, FAIL)
+            elif (self.is_over or is_hidden) and _needs_base(grade):
+                outcomes[position] = ERROR
             elif position not in eligible:
                 outcomes[position] = PASS
-            elif is_over and _needs_base(grade):
-                outcomes[position] = ERROR
         return outcomes
 
     def is_known_failure(self, row: Row, grade: Grade) -> bool:

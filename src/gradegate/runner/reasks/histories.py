@@ -15,7 +15,7 @@ from gradegate.results.history import GradeRecord, HistoryReport, PastRun, PastV
 from gradegate.results.results_file import history_lines
 from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import RunResult
-from gradegate.runner.reasks.eligible import EligibleGrades, is_recorded, mode_of
+from gradegate.runner.reasks.eligible import EligibleGrades, is_recorded, mode_of, quarantine_of
 from gradegate.structs import FrozenStruct, replace
 
 _COMMIT_DIGITS, _REQUEST_DIGITS = 7, 16
@@ -110,8 +110,11 @@ class Histories:
 
     def with_past_votes(self, answer_id: AnswerId, job: Job, row: Row) -> Row:
         """The row with the earlier votes of its grades."""
+        keys = self.keys(answer_id)
+        if not keys:
+            return row
         grades = list(row.grades)
-        for position, key in self.keys(answer_id).items():
+        for position, key in keys.items():
             grade = grades[position]
             past = self.count(key, grade.model)
             votes = _votes(grade)
@@ -124,7 +127,7 @@ class Histories:
                 grade.model,
                 flaky=past.is_flaky,
                 broken=past.broken is not None,
-                quarantined=job.case.quarantine is not None and job.case.quarantine.lasts,
+                quarantined=quarantine_of(job) is not None,
                 bayes_factor=rule.factor(votes.count("F"), votes.count("P")) if rule else None,
             )
             grades[position] = replace(grade, history=past_votes)

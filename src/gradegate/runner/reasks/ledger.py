@@ -7,37 +7,17 @@ from collections.abc import Iterable, Mapping
 
 from gradegate.assertions.grading.bound import BoundSet
 from gradegate.assertions.grading.conclusion import conclude_set
-from gradegate.core.conversation import Transcript
 from gradegate.gate.case_runs import OpenRow
 from gradegate.gate.reasks.ballot import Ballot, final_grade, is_contradicted
 from gradegate.gate.reasks.stopping import HistoryRule
-from gradegate.planning.plan import Job
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import FAIL, Grade
-from gradegate.results.rows import AnswerId, GradeId, Row, chief, members
+from gradegate.results.rows import AnswerId, GradeId, chief, members
+from gradegate.runner.reasks.eligible import quarantine_of
 from gradegate.runner.reasks.histories import Histories
+from gradegate.runner.rounds import Answer
 from gradegate.runner.rows import with_grades
 from gradegate.structs import Struct, replace
-
-
-class Answer(Struct):
-    """An answer with its row as it is now. ``transcript`` is what its graders saw, where that was kept."""
-
-    id: AnswerId
-    job: Job
-    row: Row
-    transcript: Transcript | None = None
-    open: set[int] = set()  # the positions of failing grades that may still be re-asked
-
-    @property
-    def case_id(self) -> AnswerId:
-        """The id of the first answer of what is decided together."""
-        return AnswerId(self.id.case, 0) if self.job.needs else self.id
-
-    @property
-    def in_quarantine(self) -> bool:
-        """Whether its test is in a quarantine that still lasts."""
-        return self.job.case.quarantine is not None and self.job.case.quarantine.lasts
 
 
 class AnswerLedger(Struct):
@@ -53,7 +33,7 @@ class AnswerLedger(Struct):
         if any(grade.has_failed for grade in grades):
             positions = self.histories.eligible.of(answer.job)
             answer.open = {position for position in positions if grades[position].has_failed}
-        if answer.in_quarantine:
+        if quarantine_of(answer.job):
             # Only grades with a history are re-asked: it tells a break from flaking, for the report.
             answer.open = {it for it in answer.open if self.history_rule(answer, it)}
         _forgive(answer)
@@ -82,7 +62,7 @@ class AnswerLedger(Struct):
 
     def end_quarantines(self) -> list[Answer]:
         """Let what is still open in a quarantine only advise. Gives the answers that changed."""
-        changed = [it for it in self.answers.values() if it.in_quarantine and it.open]
+        changed = [it for it in self.answers.values() if it.open and quarantine_of(it.job)]
         for answer in changed:
             answer.open.clear()
             _forgive(answer)
@@ -121,7 +101,8 @@ def change_grades(answer: Answer, grades: Mapping[int, Grade]) -> None:
 def _forgive(answer: Answer) -> None:
     """Let failing grades of a test in quarantine only advise, and conclude the case without them."""
     case = answer.job.case
-    if case.quarantine is None or not case.quarantine.lasts:
+    quarantine = quarantine_of(answer.job)
+    if quarantine is None:
         return
 
     grades = [replace(grade, quarantine=None) for grade in answer.row.grades]
@@ -137,7 +118,7 @@ def _forgive(answer: Answer) -> None:
         is_failure = not grade.has_passed and grade.assertion.counts
         is_forgiven = fails and (is_failure or case.threshold is not None)
         if is_forgiven and position not in kept and not grade.inner:
-            grades[position] = replace(grade, quarantine=case.quarantine.until)
+            grades[position] = replace(grade, quarantine=quarantine.until)
     if answer.job.needs:  # a run that fails is no run that passes
         answer.row = replace(answer.row, grades=tuple(grades))
     else:

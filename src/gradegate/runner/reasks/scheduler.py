@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from gradegate.assertions.grading.conclusion import error
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.gate.case_runs import stated
+from gradegate.gate.case_runs import with_verdicts
 from gradegate.gate.reasks.ballot import doubts, undecided
 from gradegate.gate.reasks.needs import RuleNeeds
 from gradegate.gate.reasks.stopping import HistoryRule, LeadRule
 from gradegate.planning.plan import Plan
 from gradegate.reports.view.wording import name
 from gradegate.results.accounts import ReaskReport
-from gradegate.results.baseline import together
 from gradegate.results.grades import ERROR, PASS, Grade
 from gradegate.results.history import PastVotes
 from gradegate.results.rows import AnswerId, GradeId, Row, chief
@@ -23,9 +22,9 @@ from gradegate.runner.asker import Asker
 from gradegate.runner.reasks.base_regrade import BaseRegrade
 from gradegate.runner.reasks.eligible import EligibleGrades, mode_of
 from gradegate.runner.reasks.histories import Histories
-from gradegate.runner.reasks.ledger import Answer, AnswerLedger, change_grades
+from gradegate.runner.reasks.ledger import AnswerLedger, change_grades
 from gradegate.runner.reasks.reask import BallotBox, ReaskTask, ask_until_decided
-from gradegate.runner.rounds import Asked, Rounds, by_job
+from gradegate.runner.rounds import Answer, Rounds, by_job
 from gradegate.structs import Struct, replace
 
 HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
@@ -40,37 +39,28 @@ class Reasks(Struct):
     rounds: Rounds  # makes further runs of cases
     asker: Asker
     box: BallotBox
-    base_rows: Sequence[Row]  # the answers of a base that is asked in the same run
+    base_answers: Sequence[Answer]  # of a base that is asked in the same run
 
     @classmethod
     def from_answers(
-        cls, plan: Plan, answers: Mapping[AnswerId, Asked], rounds: Rounds, asker: Asker
+        cls, plan: Plan, answers: Iterable[Answer], rounds: Rounds, asker: Asker
     ) -> Reasks:
         """Begin with the first answers of a plan, in plan order."""
-        of_base = [(it, asked.row) for it, asked in answers.items() if plan.jobs[it.case].of_base]
-        fresh: dict[AnswerId, Row | None] = {}
-        base_rows: list[Row] = []
-        for index, runs in by_job(of_base).items():
-            rows = stated(runs)
-            base_rows += rows
-            for row in together(rows):
-                fresh[AnswerId(index - 1, row.repeat)] = row  # its own side comes before it
-
+        own, of_base = list[Answer](), list[Answer]()
+        for answer in answers:
+            (of_base if answer.job.of_base else own).append(answer)
         histories = Histories(plan)
-        base = BaseRegrade.from_plan(plan, histories.eligible, fresh)
-        reasks = cls(AnswerLedger(histories), base, rounds, asker, BallotBox(), base_rows)
-        for answer_id, asked in answers.items():
-            if not plan.jobs[answer_id.case].of_base:
-                reasks.add(answer_id, asked)
+        base = BaseRegrade.from_plan(plan, histories.eligible, of_base)
+        reasks = cls(AnswerLedger(histories), base, rounds, asker, BallotBox(), of_base)
+        reasks.add(own)
         return reasks
 
-    def add(self, answer_id: AnswerId, asked: Asked) -> None:
-        """Take an answer that was just asked for."""
-        job = asked.job or self.rounds.jobs[answer_id.case]
-        answer = Answer(answer_id, job, asked.row, asked.transcript)
-        self.ledger.add(answer)
-        if self.base:
-            self.base.update_statuses([answer])
+    def add(self, answers: Iterable[Answer]) -> None:
+        """Take answers that were just asked for."""
+        for answer in answers:
+            self.ledger.add(answer)
+            if self.base:
+                self.base.update_statuses([answer])
 
     def ask(self, tasks: Sequence[ReaskTask], box: BallotBox) -> None:
         """Ask until each task is decided, or as far as this job can."""
@@ -170,13 +160,12 @@ def _add_missing_runs(reasks: Reasks) -> None:
     """Make the runs that cases need whose k of n runs an overturned failure left undecided."""
     while True:
         answers = reasks.ledger.answers
-        rows = by_job((it.id, it.row) for it in answers.values() if it.job.needs)
+        rows = by_job(answer for answer in answers.values() if answer.job.needs)
         # What is asked together with them may have been before.
         missing = [answer_id for answer_id in reasks.rounds.next(rows) if answer_id not in answers]
         if not missing:
             return
-        for answer_id, asked in reasks.rounds.take(missing).items():
-            reasks.add(answer_id, asked)
+        reasks.add(reasks.rounds.take(missing).values())
 
 
 # --- what came of it ------------------------------------------------------------------------------------------
@@ -200,18 +189,24 @@ def final_rows(reasks: Reasks, why: str) -> list[Row]:
             if base is not None:
                 base.update_statuses([answer])
 
-    rows = by_job((answer.id, _final_row(reasks, answer)) for answer in ledger.answers.values())
-    return [row for case in rows.values() for row in stated(case)]
+    rows = by_job(
+        replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
+    )
+    return [row for case in rows.values() for row in with_verdicts(case)]
 
 
 def _final_row(reasks: Reasks, answer: Answer) -> Row:
-    row, grades = answer.row, list(answer.row.grades)
+    row = answer.row
+    grades = list(row.grades)
     for position in answer.open:
         # What a set tolerates of its members does not fail.
         if grades[position].has_failed and grades[chief(grades, position)].has_failed:
             grades[position] = replace(grades[position], unconfirmed=True)
-    usage = row.usage + reasks.box.target_usage.get(answer.id, NO_USAGE)
-    row = replace(row, grades=tuple(grades), usage=usage)
+    if answer.open:
+        row = replace(row, grades=tuple(grades))
+    usage = reasks.box.target_usage.get(answer.id)
+    if usage is not None:
+        row = replace(row, usage=row.usage + usage)
     return reasks.ledger.histories.with_past_votes(answer.id, answer.job, row)
 
 
@@ -238,7 +233,7 @@ def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
         mode=", ".join(sorted({policy.reask for policy in policies})) or "off",
         noise=max((policy.noise for policy in policies), default=0.0),
         lead=max((eligible.lead(suite).votes for suite in eligible.policies), default=0),
-        grades=reasks.eligible.total,
+        grades=eligible.total,
         asked_again=len(reasked),
         overturned=outcomes.count(PASS),
         confirmed=sum(grade.confirmed is True for grade in reasked),
