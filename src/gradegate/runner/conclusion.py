@@ -102,7 +102,7 @@ def conclude_run(
         budget=account.budget,
         cache=account.cache,
         reask=reask_report,
-        baseline=reasks.base.report(rows) if reasks.base else None,
+        baseline=reasks.base.report(rows),
         on_default_branch=plan.on_default_branch,
         derived=tuple(derived(plan.derived, rows)),
         history=reasks.ledger.histories.report(rows),

@@ -24,9 +24,10 @@ _OUTCOMES = {BallotState.PASSED: PASS, BallotState.UNANSWERABLE: ERROR}  # else 
 
 
 class BaseRegrade(Struct):
-    """What the base says of a run's answers. ``baseline`` is None if there is none, and a rule asks for one."""
+    """What the base says of a run's answers. ``baseline`` is None if there is none."""
 
     baseline: Baseline | None
+    is_asked_for: bool  # there is one, or a rule looks at it
     eligible: EligibleGrades
     box: BallotBox
     is_over: bool = False  # what is not decided by now remains unknown
@@ -34,11 +35,8 @@ class BaseRegrade(Struct):
     @classmethod
     def from_plan(
         cls, plan: Plan, eligible: EligibleGrades, fresh: Iterable[Answer]
-    ) -> BaseRegrade | None:
-        """The base of a plan; ``fresh`` are its answers that were asked for in this run.
-
-        None if there is no base, and no rule asks for one.
-        """
+    ) -> BaseRegrade:
+        """The base of a plan; ``fresh`` are its answers that were asked for in this run."""
         baseline = plan.baseline
         if plan.base is not None:
             paired: dict[AnswerId, Row | None] = {}
@@ -54,16 +52,15 @@ class BaseRegrade(Struct):
                 paired=paired,
                 removed=plan.base.gone,
             )
-        if baseline is None and not any(rule.beside_base for rule in plan.rules):
-            return None
-        return cls(baseline, eligible, BallotBox())
+        is_asked_for = baseline is not None or any(rule.beside_base for rule in plan.rules)
+        return cls(baseline, is_asked_for, eligible, BallotBox())
 
     def _counterpart(self, answer: Answer) -> Row | None:
         return self.baseline.paired.get(answer.case_id) if self.baseline else None
 
     def update_statuses(self, answers: Iterable[Answer]) -> None:
         """Compare each grade of these answers with the base."""
-        for answer in answers:
+        for answer in answers if self.is_asked_for else ():
             answer.row = beside(answer.row, self._counterpart(answer))
             answer.row = stated(answer.row, self._regraded(answer), answer.open)
 

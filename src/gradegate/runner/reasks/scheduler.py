@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from gradegate.assertions.grading.conclusion import error
@@ -35,7 +35,7 @@ class Reasks(Struct):
     """The answers of a run while their failing grades are re-asked."""
 
     ledger: AnswerLedger
-    base: BaseRegrade | None  # None if there is no base, and no rule asks for one
+    base: BaseRegrade
     rounds: Rounds  # makes further runs of cases
     asker: Asker
     box: BallotBox
@@ -55,19 +55,19 @@ class Reasks(Struct):
         reasks.add(own)
         return reasks
 
-    def add(self, answers: Iterable[Answer]) -> None:
+    def add(self, answers: Collection[Answer]) -> None:
         """Take answers that were just asked for."""
         for answer in answers:
             self.ledger.add(answer)
-            if self.base:
-                self.base.update_statuses([answer])
+        self.base.update_statuses(answers)
 
     def ask(self, tasks: Sequence[ReaskTask], box: BallotBox) -> None:
         """Ask until each task is decided, or as far as this job can."""
         asker = self.asker
         for task in tasks:
             asker.require_keys(task.providers)
-        asker.in_threads(lambda task: ask_until_decided(task, box, asker.reason_to_stop), tasks)
+        if tasks:
+            asker.in_threads(lambda it: ask_until_decided(it, box, asker.reason_to_stop), tasks)
 
     @property
     def eligible(self) -> EligibleGrades:
@@ -77,7 +77,7 @@ class Reasks(Struct):
     @property
     def grader_usage(self) -> Usage:
         """What graders took for no grade of the run: for asks that were cut off, and for the base's answers."""
-        return self.box.lost + (self.base.box.grader_usage if self.base else NO_USAGE)
+        return self.box.lost + self.base.box.grader_usage
 
 
 def settle_rules(reasks: Reasks) -> None:
@@ -93,12 +93,12 @@ def settle_rules(reasks: Reasks) -> None:
 
 
 def _rule_needs(reasks: Reasks) -> RuleNeeds:
-    ledger, base = reasks.ledger, reasks.base
+    ledger = reasks.ledger
     if not any(answer.open for answer in ledger.answers.values()):
         return RuleNeeds((), (), compared=False)
     rules = chain.from_iterable(reasks.eligible.rules.values())
     cases = (ledger.open_case(it) for it in ledger.answers.values() if it.id == it.case_id)
-    return RuleNeeds(rules, cases, compared=base is not None and base.baseline is not None)
+    return RuleNeeds(rules, cases, compared=reasks.base.baseline is not None)
 
 
 def _reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> None:
@@ -109,14 +109,11 @@ def _reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> No
     _add_missing_runs(reasks)
 
     # A confirmed failure is new only if the base's answer still passes when it is graded now.
-    if base is not None:
-        base.update_statuses(changed)
-        failing = [answer for answer in changed if not _passes_by_runs(reasks, answer)]
-        reasks.ask([*base.make_tasks(failing)], base.box)
-        for answer in changed:
-            base.update_statuses(ledger.runs_of(answer))
-
+    base.update_statuses(changed)
+    failing = [answer for answer in changed if not _passes_by_runs(reasks, answer)]
+    reasks.ask([*base.make_tasks(failing)], base.box)
     for answer in changed:
+        base.update_statuses(ledger.runs_of(answer))
         needs.update(ledger.open_case(answer))
 
 
@@ -148,12 +145,11 @@ def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
 
 
 def _stopping_rule(reasks: Reasks, answer: Answer, position: int) -> LeadRule | HistoryRule:
-    ledger, base = reasks.ledger, reasks.base
     row = answer.row
-    if base and not row.needs and base.is_known_failure(row, row.grades[position]):
+    if not row.needs and reasks.base.is_known_failure(row, row.grades[position]):
         return LeadRule(_KNOWN_LEAD, keeps_failure=True)
     lead_rule = LeadRule(reasks.eligible.lead(row.suite).votes)
-    return ledger.history_rule(answer, position) or lead_rule
+    return reasks.ledger.history_rule(answer, position) or lead_rule
 
 
 def _add_missing_runs(reasks: Reasks) -> None:
@@ -177,17 +173,15 @@ def final_rows(reasks: Reasks, why: str) -> list[Row]:
     changed = ledger.apply(box.ballots, list(box.ballots))  # those of a wave that ended early, too
     _add_missing_runs(reasks)
     ended = ledger.end_quarantines()
-    if base is not None:
-        base.is_over = bool(why)
-        base.update_statuses([*changed, *ended] if why else changed)
+    base.is_over = bool(why)
+    base.update_statuses([*changed, *ended] if why else changed)
     if why:
         for answer_id, position in _rule_needs(reasks).all_needed():
             answer = ledger.answers[answer_id]
             reason = f"failed, and was not re-asked: {why}"
             grade = undecided(answer.row.grades[position], reason, undone=True)
             change_grades(answer, {position: grade})
-            if base is not None:
-                base.update_statuses([answer])
+            base.update_statuses([answer])
 
     rows = by_job(
         replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
@@ -212,13 +206,13 @@ def _final_row(reasks: Reasks, answer: Answer) -> Row:
 
 def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
     """What re-asking came to, in figures."""
-    eligible, base = reasks.eligible, reasks.base
+    eligible = reasks.eligible
     unconfirmed = known_failures = 0
     for row in rows:
         for grade in row.grades:
             if grade.unconfirmed:
                 unconfirmed += 1
-                known_failures += base is not None and base.is_known_failure(row, grade)
+                known_failures += reasks.base.is_known_failure(row, grade)
 
     # Answers and runs that are not there have no first asks.
     asks = 0

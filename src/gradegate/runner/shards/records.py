@@ -60,14 +60,17 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
     @classmethod
     def from_answer(cls, answer: Answer, planned: Job, hide: Hide) -> Self:
         """The answer without secrets; what its graders saw is in it where somebody may have to grade it again."""
-        row, seen = conceal(answer.row, hide), answer.transcript
+        row, transcript = conceal(answer.row, hide), answer.transcript
         texts = None
-        if seen and not planned.of_base and any(grade.has_failed for grade in row.grades):
-            conversation = None if CONVERSATION in planned.vars else seen.vars.get(CONVERSATION)
-            texts = seen.turns, seen.before, conversation
+        if transcript and not planned.of_base and any(grade.has_failed for grade in row.grades):
+            is_planned = CONVERSATION in planned.vars
+            conversation = None if is_planned else transcript.vars.get(CONVERSATION)
+            texts = transcript.turns, transcript.before, conversation
+
         public, known = conceal((texts, answer.known), hide)
-        row = replace(row, hidden=row.hidden or public is not texts or known is not answer.known)
-        return cls(*answer.id, row, Shown(*public) if public else None, known)
+        is_hidden = row.hidden or public is not texts or known is not answer.known
+        shown = Shown(*public) if public else None
+        return cls(*answer.id, replace(row, hidden=is_hidden), shown, known)
 
     def as_planned(self, planned: Job) -> Answer:
         """The answer as its shard had it. Raises Damaged where it is not one to the planned question."""
