@@ -71,10 +71,10 @@ class Histories:
         record = self.records.get(key)
         return count_votes(record.runs if record else (), model)
 
-    def rule(self, job: Job, position: int, key: str, model: str) -> HistoryRule | None:
+    def rule(self, answer_id: AnswerId, job: Job, position: int, model: str) -> HistoryRule | None:
         """The rule for a grade with a first vote of a model; None if its history is not used."""
         noise = self.eligible.policies[job.suite].noise
-        past = self.count(key, model)
+        past = self.count(self.keys(answer_id).get(position, ""), model)
         if not (past.is_used and noise):
             return None
         returned = ""
@@ -121,7 +121,7 @@ class Histories:
             before = past.broken or past.votes
             if not sum(before) or votes.startswith("E"):
                 continue
-            rule = self.rule(job, position, key, grade.model)
+            rule = self.rule(answer_id, job, position, grade.model)
             past_votes = PastVotes(
                 *before,
                 grade.model,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from gradegate.assertions.grading.bound import BoundSet
 from gradegate.assertions.grading.conclusion import conclude_set
 from gradegate.gate.case_runs import OpenRow
 from gradegate.gate.reasks.ballot import Ballot, final_grade, is_contradicted
-from gradegate.gate.reasks.stopping import HistoryRule
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import FAIL, Grade
 from gradegate.results.rows import AnswerId, GradeId, chief, members
@@ -35,7 +35,8 @@ class AnswerLedger(Struct):
             answer.open = {position for position in positions if grades[position].has_failed}
         if quarantine_of(answer.job):
             # Only grades with a history are re-asked: it tells a break from flaking, for the report.
-            answer.open = {it for it in answer.open if self.history_rule(answer, it)}
+            rule_of = partial(self.histories.rule, answer.id, answer.job)
+            answer.open = {it for it in answer.open if rule_of(it, grades[it].model)}
         _forgive(answer)
 
     def apply(self, ballots: Mapping[GradeId, Ballot], wave: Iterable[GradeId]) -> list[Answer]:
@@ -53,12 +54,6 @@ class AnswerLedger(Struct):
                     answer.open.discard(position)
             change_grades(answer, grades)
         return [self.answers[answer_id] for answer_id in changes]
-
-    def history_rule(self, answer: Answer, position: int) -> HistoryRule | None:
-        """The rule for a grade with earlier votes; None if its history is not used."""
-        key = self.histories.keys(answer.id).get(position, "")
-        model = answer.row.grades[position].model
-        return self.histories.rule(answer.job, position, key, model)
 
     def end_quarantines(self) -> list[Answer]:
         """Let what is still open in a quarantine only advise. Gives the answers that changed."""

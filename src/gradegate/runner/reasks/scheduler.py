@@ -87,9 +87,9 @@ def settle_rules(reasks: Reasks) -> None:
         wave = needs.next_wave()
         if not wave:
             # No rule needs these failures, but people who read the report should not fix good answers.
-            _reask_wave(reasks, needs, needs.last_wave())
+            reask_wave(reasks, needs, needs.last_wave())
             break
-        _reask_wave(reasks, needs, wave)
+        reask_wave(reasks, needs, wave)
 
 
 def _rule_needs(reasks: Reasks) -> RuleNeeds:
@@ -101,7 +101,7 @@ def _rule_needs(reasks: Reasks) -> RuleNeeds:
     return RuleNeeds(rules, cases, compared=reasks.base.baseline is not None)
 
 
-def _reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> None:
+def reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> None:
     """Ask the grades of one wave until each is decided, and tell the rules what changed."""
     ledger, base = reasks.ledger, reasks.base
     reasks.ask(_make_tasks(reasks, wave), reasks.box)
@@ -145,11 +145,12 @@ def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
 
 
 def _stopping_rule(reasks: Reasks, answer: Answer, position: int) -> LeadRule | HistoryRule:
-    row = answer.row
-    if not row.needs and reasks.base.is_known_failure(row, row.grades[position]):
+    row, grade = answer.row, answer.row.grades[position]
+    if not row.needs and reasks.base.is_known_failure(row, grade):
         return LeadRule(_KNOWN_LEAD, keeps_failure=True)
-    lead_rule = LeadRule(reasks.eligible.lead(row.suite).votes)
-    return reasks.ledger.history_rule(answer, position) or lead_rule
+    histories = reasks.ledger.histories
+    history_rule = histories.rule(answer.id, answer.job, position, grade.model)
+    return history_rule or LeadRule(reasks.eligible.lead(row.suite).votes)
 
 
 def _add_missing_runs(reasks: Reasks) -> None:
