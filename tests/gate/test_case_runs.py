@@ -1,8 +1,20 @@
 """What the runs of a case come to, for the case as a whole and for each rule, on grades made by hand."""
 
 from gradegate.core.policy import CaseRuns, Rule, Runs, Select
-from gradegate.gate.case_runs import as_cases, held_runs, next_runs, of_rule, open_places, outcome_of, stated, verdict, whole
+from gradegate.gate.case_runs import (
+    OpenRow,
+    as_cases,
+    held_runs,
+    next_runs,
+    of_rule,
+    open_grades,
+    outcome_of,
+    verdict,
+    whole,
+    with_verdicts,
+)
 from gradegate.results.grades import Counterpart
+from gradegate.results.rows import AnswerId
 from gradegate.structs import replace
 from support.decided import EVERY, OUTCOMES, E, F, P, made, row, ruled
 from support.each import each
@@ -276,9 +288,9 @@ def test_what_passing_takes_is_said_where_all_cases_take_the_same(needs, expecte
 
 
 def test_every_row_of_a_case_says_what_its_runs_came_to():
-    found = [(it.outcome, it.verdict, it.runs, it.of, it.passed, it.needed) for it in stated(runs("P F F"))]
+    found = [(it.outcome, it.verdict, it.runs, it.of, it.passed, it.needed) for it in with_verdicts(runs("P F F"))]
     assert found == [(P, F, 3, 3, 1, 2), (F, F, 3, 3, 1, 2), (F, F, 3, 3, 1, 2)]
-    assert stated(made("P")) == made("P")
+    assert with_verdicts(made("P")) == made("P")
 
 
 @each(
@@ -298,7 +310,8 @@ def test_every_row_of_a_case_says_what_its_runs_came_to():
 def test_what_is_asked_again_in_a_case_that_might_still_pass(rule, words, open_, expected):
     rule = rule and replace(rule, runs=Runs(3, 2))
     case = [(number, it, frozenset(places)) for number, (it, places) in enumerate(zip(runs(words), open_, strict=True))]
-    assert open_places(rule, case) == expected
+    rows = [OpenRow(AnswerId(number, 0), *run) for number, *run in case]
+    assert [(grade.answer.case, grade.position) for grade in open_grades(rule, rows)] == expected
 
 
 def test_a_case_is_shown_by_what_counts_in_it_and_without_that_by_what_it_has():

@@ -212,7 +212,7 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
     return replace(row, grades=(grade,))
 
 
-def stated(rows: Sequence[Row]) -> list[Row]:
+def with_verdicts(rows: Sequence[Row]) -> list[Row]:
     """The rows of a job, those of a case with runs with what these come to."""
     case = whole(None, rows) if rows[0].needs else None
     if case is None:

@@ -159,8 +159,9 @@ def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[Ans
     """
     groups = defaultdict[tuple[Any, ...], list[AnswerId]](list)
     for answer_id in answer_ids:
-        job = jobs[answer_id.case]
-        key = answer_id if job.talk is None else (job.of_base, *job.talk, answer_id.repeat)
+        index, repeat = answer_id
+        job = jobs[index]
+        key = answer_id if job.talk is None else (job.of_base, *job.talk, repeat)
         groups[key].append(answer_id)
     return list(groups.values())
 

@@ -63,7 +63,7 @@ def conclude_run(
     rows = final_rows(reasks, why)
     target_usage = NO_USAGE
     grader_usage = account.lost + reasks.grader_usage
-    for row in (*rows, *reasks.base_rows):
+    for row in (*rows, *(answer.row for answer in reasks.base_answers)):
         target_usage += row.usage
         grader_usage = sum((grade.usage for grade in row.grades), grader_usage)
 
@@ -102,7 +102,7 @@ def conclude_run(
         budget=account.budget,
         cache=account.cache,
         reask=reask_report,
-        baseline=reasks.base.report(rows) if reasks.base else None,
+        baseline=reasks.base.report(rows),
         on_default_branch=plan.on_default_branch,
         derived=tuple(derived(plan.derived, rows)),
         history=reasks.ledger.histories.report(rows),

@@ -11,8 +11,8 @@ from gradegate.runner import answers as converse
 from gradegate.runner import rows
 from gradegate.runner.asker import Asker
 from gradegate.runner.estimate import answer_calls
-from gradegate.runner.grading import Answered, Occasions, compared, grades_of, guarded
-from gradegate.runner.rounds import Asked
+from gradegate.runner.grading import Occasions, compared, grades_of, guarded
+from gradegate.runner.rounds import Answer
 from gradegate.structs import replace
 
 Watch = Callable[[Row], None]
@@ -22,7 +22,7 @@ class FirstAnswers:
     """The answers to a plan with their first grades. ``answers`` are those that earlier jobs made."""
 
     def __init__(
-        self, plan: Plan, asker: Asker, watch: Watch, answers: dict[AnswerId, Asked]
+        self, plan: Plan, asker: Asker, watch: Watch, answers: dict[AnswerId, Answer]
     ) -> None:
         self._plan = plan
         self._asker = asker
@@ -38,7 +38,7 @@ class FirstAnswers:
         # The first answer of each comparison that was made.
         self._compared = {group[0] for group in self._groups if group[0] in answers}
 
-    def take(self, answer_ids: Sequence[AnswerId]) -> dict[AnswerId, Asked]:
+    def take(self, answer_ids: Sequence[AnswerId]) -> dict[AnswerId, Answer]:
         """These answers. They are asked for now if they were not before and the run goes on."""
         left = [it for it in answer_ids if it not in self._answers]
         if left and not self._asker.signal:
@@ -64,11 +64,12 @@ class FirstAnswers:
     def _count_calls(self, chain: Sequence[AnswerId]) -> int:
         return sum(answer_calls(self._plan.jobs[answer_id.case]) for answer_id in chain)
 
-    def _missing_answer(self, answer_id: AnswerId) -> Asked:
+    def _missing_answer(self, answer_id: AnswerId) -> Answer:
         undone = "not run" if self._asker.signal else "not re-asked"
         why = f"{undone}: {self._asker.reason_to_stop()}"
         job = self._plan.jobs[answer_id.case]
-        return Asked(rows.missing_row(job, answer_id.repeat, why, Trouble.STOPPED))
+        row = rows.missing_row(job, answer_id.repeat, why, Trouble.STOPPED)
+        return Answer(answer_id, job, row)
 
     def _answer_chain(self, chain: Sequence[AnswerId]) -> None:
         """Ask for the answers of one conversation in order."""
@@ -78,9 +79,8 @@ class FirstAnswers:
             answer = self._ask(answer_id, memory)
             row = answer.row
             if self._asker.signal:
-                job = answer.job or self._plan.jobs[answer_id.case]
                 why = f"not run: {self._asker.reason_to_stop()}"
-                row = rows.cut_off(job, row, why, memory.spent)
+                row = rows.cut_off(answer.job, row, why, memory.spent)
                 self._answers[answer_id] = replace(answer, row=row)
                 return
             if is_undone and row.error:
@@ -93,21 +93,21 @@ class FirstAnswers:
             self._answers[answer_id] = replace(answer, row=row)
             self._watch(row)
 
-    def _ask(self, answer_id: AnswerId, memory: converse.Memory) -> Asked:
+    def _ask(self, answer_id: AnswerId, memory: converse.Memory) -> Answer:
         index, repeat = answer_id
         planned = self._plan.jobs[index]
         known = memory.known(planned)  # before the answer is stored that this job gives
         job = guarded(lambda: memory.recalled(planned), lambda error: error)
         if isinstance(job, Exception):
-            return Asked(rows.failed(planned, repeat, job))
+            return Answer(answer_id, planned, rows.failed(planned, repeat, job))
         with at(self._occasions.of_answer(index, repeat)):
             answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
             if isinstance(answer, Exception):
-                return Asked(rows.failed(job, repeat, answer))
+                return Answer(answer_id, planned, rows.failed(job, repeat, answer))
             row = rows.graded(job, repeat, answer, grades_of(job, answer), planned)
         may_reask = any(grade.has_failed for grade in row.grades)
         is_kept = may_reask or any(binding.compares for binding in job.assertions)
-        return Asked(row, answer if is_kept else None, None if job is planned else job, known)
+        return Answer(answer_id, job, row, answer if is_kept else None, known)
 
     # --- comparisons ------------------------------------------------------------------------------------------
 
@@ -119,15 +119,10 @@ class FirstAnswers:
 
     def _compare(self, group: Sequence[AnswerId]) -> None:
         answers = [self._answers[answer_id] for answer_id in group]
-        sides = []
-        for answer_id, answer in zip(group, answers, strict=True):
-            if answer.transcript:
-                job = answer.job or self._plan.jobs[answer_id.case]
-                sides.append(Answered(job, answer.row, answer.transcript))
         with at(self._occasions.of_comparison(*group[0])):
-            compared_rows = compared(sides)
-        for answer_id, answer, row in zip(group, answers, compared_rows, strict=True):
-            self._answers[answer_id] = replace(answer, row=row)
+            compared_rows = compared(answers)
+        for answer, row in zip(answers, compared_rows, strict=True):
+            self._answers[answer.id] = replace(answer, row=row)
         if not self._asker.signal:  # else it counts for nothing
             self._compared.add(group[0])
 

@@ -17,9 +17,10 @@ from gradegate.planning.plan import Job
 from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasion
 from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
+from gradegate.runner.rounds import Answer
 from gradegate.runner.rows import asks, with_grades
 from gradegate.runner.transforms import empty_answer, of_assertion
-from gradegate.structs import FrozenStruct, replace
+from gradegate.structs import replace
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -135,15 +136,7 @@ def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
 # --- comparisons ----------------------------------------------------------------------------------------------
 
 
-class Answered(FrozenStruct):
-    """One answer to a case that is compared with the others."""
-
-    job: Job
-    row: Row
-    transcript: Transcript
-
-
-def compared(answers: Sequence[Answered]) -> list[Row]:
+def compared(answers: Sequence[Answer]) -> list[Row]:
     """The rows of all answers to one case, each with its grades of the comparisons."""
     rows, place = [answer.row for answer in answers], 0
     for binding in answers[0].job.assertions:
@@ -157,9 +150,9 @@ def compared(answers: Sequence[Answered]) -> list[Row]:
     return rows
 
 
-def _comparison(bound: Bound, answers: Sequence[Answered], rows: Sequence[Row]) -> list[Grade]:
+def _comparison(bound: Bound, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Grade]:
     account = Account()
-    transcripts = [answer.transcript for answer in answers]
+    transcripts = [answer.transcript for answer in answers if answer.transcript]
     graded = "\n".join(transcript.output for transcript in transcripts)
 
     def grades() -> list[Grade]:

@@ -43,7 +43,8 @@ class _Planned(FrozenStruct):
 
 def with_powers(plan: Plan) -> Plan:
     """The plan with the figures of each rule; a rule that cannot block, or rests on something else than counts, has none."""
-    eligible, histories = EligibleGrades(plan), Histories(plan)
+    histories = Histories(plan)
+    eligible = histories.eligible
     chance_to_fail = cache(chance_of_failure)
     answers = defaultdict(list)
     of_base = []  # what the base says, as far as it was graded
@@ -51,18 +52,18 @@ def with_powers(plan: Plan) -> Plan:
         if job.of_base:
             continue
         for repeat in range(1 if job.needs else job.repeats):
-            base = plan.baseline.paired[AnswerId(index, repeat)] if plan.baseline else None
+            answer_id = AnswerId(index, repeat)
+            base = plan.baseline.paired[answer_id] if plan.baseline else None
             if base and not base.has_error:
                 of_base.append(base)
             known: dict[int, float | None] = {}
-            keys = histories.keys(AnswerId(index, repeat))
+            keys = histories.keys(answer_id)
             for position, bound in eligible.of(job).items():
                 known[id(bound)] = None
-                key = keys.get(position, "")
-                past = histories.records.get(key)
+                past = histories.records.get(keys.get(position, ""))
                 # A history counts if the grader is still the model of its newest run.
                 if past and past.runs:
-                    history_rule = histories.rule(job, position, key, past.runs[-1].model)
+                    history_rule = histories.rule(answer_id, job, position, past.runs[-1].model)
                     if history_rule:
                         known[id(bound)] = chance_to_fail(history_rule)
             answers[job.suite].append(_Planned(job, repeat, base, known))

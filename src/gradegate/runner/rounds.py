@@ -7,23 +7,27 @@ from gradegate.gate.case_runs import next_runs, whole
 from gradegate.planning.groups import groups
 from gradegate.planning.plan import Job, Plan, selected
 from gradegate.results.rows import AnswerId, Row
-from gradegate.structs import FrozenStruct, NamedTexts
+from gradegate.structs import NamedTexts, Struct
 
 
-class Asked(FrozenStruct):
-    """An answer with what its graders saw."""
+class Answer(Struct):
+    """An answer with its row as it is now. ``transcript`` is what its graders saw; kept if they may see it again."""
 
+    id: AnswerId
+    job: Job  # with the stored answers that it used
     row: Row
-    transcript: Transcript | None = (
-        None  # kept only of answers that will be compared or asked again
-    )
-    job: Job | None = None  # with the stored answers that it used
-    known: NamedTexts | None = None  # these stored answers
+    transcript: Transcript | None = None
+    known: NamedTexts | None = None  # the stored answers that it used
+    open: set[int] = set()  # the positions of failing grades that may still be re-asked
+
+    @property
+    def case_id(self) -> AnswerId:
+        """The id of the first answer of what is decided together."""
+        return AnswerId(self.id.case, 0) if self.job.needs else self.id
 
 
-Take = Callable[
-    [Sequence[AnswerId]], Mapping[AnswerId, Asked]
-]  # gives each answer: asked for now or before, or as one that is missing
+# Gives each answer: asked for now or before, or as one that is missing
+Take = Callable[[Sequence[AnswerId]], Mapping[AnswerId, Answer]]
 
 
 class Rounds:
@@ -31,7 +35,7 @@ class Rounds:
 
     def __init__(self, plan: Plan, take: Take) -> None:
         self.take = take
-        self.jobs = plan.jobs
+        self._jobs = plan.jobs
         with_runs = [(index, job) for index, job in enumerate(plan.jobs) if job.needs]
         # Of each job whose runs are counted together, the rules that look at it: others want no runs of it.
         self._rules = {
@@ -40,38 +44,37 @@ class Rounds:
         }
         self._groups = groups(plan.jobs, sides=False) if with_runs else []
 
-    def answers(self, only: Collection[int] | None = None) -> dict[AnswerId, Asked]:
+    def answers(self, only: Collection[int] | None = None) -> dict[AnswerId, Answer]:
         """All answers of a plan, in its order, or those to the jobs of these indexes; of further runs, those that decide."""
-        wanted = range(len(self.jobs)) if only is None else sorted(only)
+        wanted = range(len(self._jobs)) if only is None else sorted(only)
         if not self._groups:
-            answers = (
-                AnswerId(index, it) for index in wanted for it in range(self.jobs[index].repeats)
-            )
-            return dict(self.take([*answers]))
-        found: dict[AnswerId, Asked] = {}
+            ids = [
+                AnswerId(index, it) for index in wanted for it in range(self._jobs[index].repeats)
+            ]
+            return dict(self.take(ids))
+        answers: dict[AnswerId, Answer] = {}
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in wanted}
-        while places := self.next(rows):
-            found |= self.take(places)
-            rows = by_job((place, asked.row) for place, asked in found.items())
-        return dict(sorted(found.items()))
+        while ids := self.next(rows):
+            answers |= self.take(ids)
+            rows = by_job(answers.values())
+        return dict(sorted(answers.items()))
 
     def next(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:
         """What is asked now, where these rows are there, by the index of their job; what is not among them needs nothing."""
-        places: list[AnswerId] = []
+        ids: list[AnswerId] = []
         for group in self._groups:
             known = [index for index in group if index in rows]
-            if count := max((self.more(index, rows[index]) for index in known), default=0):
+            count = max((self.more(index, rows[index]) for index in known), default=0)
+            if count:
                 made = max(len(rows[index]) for index in known)
-                places += (
-                    AnswerId(index, it)
-                    for index in group
-                    for it in range(made, min(made + count, self.jobs[index].repeats))
-                )
-        return sorted(places)
+                for index in group:
+                    end = min(made + count, self._jobs[index].repeats)
+                    ids += [AnswerId(index, repeat) for repeat in range(made, end)]
+        return sorted(ids)
 
     def more(self, index: int, rows: Sequence[Row]) -> int:
         """How many more runs of a job are made at once, or answers to it."""
-        job = self.jobs[index]
+        job = self._jobs[index]
         if job.needs is None or job.given is not None:
             # A missing run before another is there: it is an error, as a live one would be.
             if rows:
@@ -87,9 +90,9 @@ class Rounds:
         return all(view.has_passed for view in views if view)
 
 
-def by_job(answers: Iterable[tuple[AnswerId, Row]]) -> dict[int, list[Row]]:
-    """Rows by the index of their job, in the order of their repetitions."""
-    found: dict[int, list[Row]] = {}
-    for (index, _), row in sorted(answers, key=lambda answer: answer[0]):
-        found.setdefault(index, []).append(row)
-    return found
+def by_job(answers: Iterable[Answer]) -> dict[int, list[Row]]:
+    """The rows of answers by the index of their job, in the order of their repetitions."""
+    rows: dict[int, list[Row]] = {}
+    for answer in sorted(answers, key=lambda answer: answer.id):
+        rows.setdefault(answer.id.case, []).append(answer.row)
+    return rows

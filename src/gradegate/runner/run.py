@@ -17,14 +17,14 @@ from gradegate.runner.conclusion import Account, conclude_run
 from gradegate.runner.first_answers import FirstAnswers, Watch
 from gradegate.runner.grading import grades_of, guarded
 from gradegate.runner.reasks.scheduler import Reasks, settle_rules
-from gradegate.runner.rounds import Asked, Rounds
+from gradegate.runner.rounds import Answer, Rounds
 from gradegate.structs import FrozenStruct, Struct
 
 
 class EarlierJobs(FrozenStruct):
     """What shards leave to the merge: their answers and what they took."""
 
-    answers: Mapping[AnswerId, Asked] = {}
+    answers: Mapping[AnswerId, Answer] = {}
     account: Account = Account()
 
 
@@ -83,7 +83,7 @@ class Run:
         self._asker.until_signal(self._ask_all)
         return self._conclude(self._asker.reason_to_stop())
 
-    def first(self, only: Collection[int]) -> tuple[Mapping[AnswerId, Asked], Account]:
+    def first(self, only: Collection[int]) -> tuple[Mapping[AnswerId, Answer], Account]:
         """The answers to the jobs of these indexes, with comparisons; no failure is re-asked.
 
         Jobs of one conversation, and those that are compared with one another, are all among them or none.
@@ -103,7 +103,7 @@ class Run:
     def _begin_reasks(self) -> Reasks:
         self._first_answers.leave_uncompared()
         answers = self._rounds.answers()
-        return Reasks.from_answers(self._plan, answers, self._rounds, self._asker)
+        return Reasks.from_answers(self._plan, answers.values(), self._rounds, self._asker)
 
     def _is_in_doubt(self) -> bool:
         """Whether a blocking rule is missed, or would be without its excuse."""

@@ -2,64 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from gradegate.core.usage import NO_USAGE
-from gradegate.gate.case_runs import as_cases
+from gradegate.gate.case_runs import as_cases, with_verdicts
 from gradegate.gate.reasks.ballot import ballot_state
 from gradegate.gate.reasks.stopping import BallotState, LeadRule
 from gradegate.gate.regressions import increases, is_old
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.baseline import Baseline, beside, report, stated
+from gradegate.results.baseline import Baseline, beside, report, stated, together
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import AnswerId, GradeId, Row
 from gradegate.runner.reasks.eligible import EligibleGrades
-from gradegate.runner.reasks.ledger import Answer
 from gradegate.runner.reasks.reask import BASE_ASKS, BallotBox, ReaskTask
+from gradegate.runner.rounds import Answer, by_job
 from gradegate.structs import Struct, replace
 
 _OUTCOMES = {BallotState.PASSED: PASS, BallotState.UNANSWERABLE: ERROR}  # else the pass is lost
 
 
 class BaseRegrade(Struct):
-    """What the base says of a run's answers. ``baseline`` is None if there is none, and a rule asks for one."""
+    """What the base says of a run's answers. ``baseline`` is None if there is none."""
 
     baseline: Baseline | None
+    is_asked_for: bool  # there is one, or a rule looks at it
     eligible: EligibleGrades
     box: BallotBox
     is_over: bool = False  # what is not decided by now remains unknown
 
     @classmethod
     def from_plan(
-        cls, plan: Plan, eligible: EligibleGrades, fresh: Mapping[AnswerId, Row | None]
-    ) -> BaseRegrade | None:
-        """The base of a plan; ``fresh`` are its answers that were asked for in this run.
-
-        None if there is no base, and no rule asks for one.
-        """
+        cls, plan: Plan, eligible: EligibleGrades, fresh: Iterable[Answer]
+    ) -> BaseRegrade:
+        """The base of a plan; ``fresh`` are its answers that were asked for in this run."""
         baseline = plan.baseline
         if plan.base is not None:
+            paired: dict[AnswerId, Row | None] = {}
+            for index, runs in by_job(fresh).items():
+                for row in together(with_verdicts(runs)):
+                    paired[AnswerId(index - 1, row.repeat)] = row  # the head's job comes before
             baseline = Baseline(
                 (),
                 plan.base.commit,
                 datetime.now(UTC).isoformat(timespec="seconds"),
                 reask="off",
                 fresh=True,
-                paired=fresh,
+                paired=paired,
                 removed=plan.base.gone,
             )
-        if baseline is None and not any(rule.beside_base for rule in plan.rules):
-            return None
-        return cls(baseline, eligible, BallotBox())
+        is_asked_for = baseline is not None or any(rule.beside_base for rule in plan.rules)
+        return cls(baseline, is_asked_for, eligible, BallotBox())
 
     def _counterpart(self, answer: Answer) -> Row | None:
         return self.baseline.paired.get(answer.case_id) if self.baseline else None
 
     def update_statuses(self, answers: Iterable[Answer]) -> None:
         """Compare each grade of these answers with the base."""
-        for answer in answers:
+        for answer in answers if self.is_asked_for else ():
             answer.row = beside(answer.row, self._counterpart(answer))
             answer.row = stated(answer.row, self._regraded(answer), answer.open)
 
@@ -69,18 +70,18 @@ class BaseRegrade(Struct):
         if not any(grade.has_failed for grade in answer.row.grades):
             return outcomes
         base = self._counterpart(answer)
-        # The k of n runs of a base are as good as re-asks.
-        eligible = {} if base and base.runs else self.eligible.of(answer.job)
-        is_over = self.is_over or (base is not None and base.hidden)
+        has_runs = base is not None and base.runs > 0  # these are as good as re-asks
+        eligible = {} if has_runs else self.eligible.of(answer.job)
+        is_hidden = base is not None and base.hidden and not has_runs
         for position, grade in enumerate(answer.row.grades):
             ballot = self.box.ballots.get(GradeId(answer.case_id, position))
             state = ballot_state(ballot) if ballot else BallotState.OPEN
             if state is not BallotState.OPEN:
                 outcomes[position] = _OUTCOMES.get(state, FAIL)
+            elif (self.is_over or is_hidden) and _needs_base(grade):
+                outcomes[position] = ERROR
             elif position not in eligible:
                 outcomes[position] = PASS
-            elif is_over and _needs_base(grade):
-                outcomes[position] = ERROR
         return outcomes
 
     def is_known_failure(self, row: Row, grade: Grade) -> bool:

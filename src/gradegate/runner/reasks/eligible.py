@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from gradegate.assertions.grading.bound import Bound, BoundSet
-from gradegate.core.policy import Policy, Rule
+from gradegate.core.policy import Policy, Quarantine, Rule
 from gradegate.gate.statistics import Lead, lead
 from gradegate.planning.plan import Job, Plan, selected
 
@@ -62,6 +62,12 @@ def mode_of(bound: Bound, job: Job) -> str:
     if mode == "answers" and not asks_target:
         return "grader" if "text" in bound.models else "off"
     return mode
+
+
+def quarantine_of(job: Job) -> Quarantine | None:
+    """The quarantine of a test, as long as it lasts."""
+    quarantine = job.case.quarantine
+    return quarantine if quarantine and quarantine.lasts else None
 
 
 def is_recorded(job: Job) -> bool:

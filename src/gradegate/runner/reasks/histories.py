@@ -15,7 +15,7 @@ from gradegate.results.history import GradeRecord, HistoryReport, PastRun, PastV
 from gradegate.results.results_file import history_lines
 from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import RunResult
-from gradegate.runner.reasks.eligible import EligibleGrades, is_recorded, mode_of
+from gradegate.runner.reasks.eligible import EligibleGrades, is_recorded, mode_of, quarantine_of
 from gradegate.structs import FrozenStruct, replace
 
 _COMMIT_DIGITS, _REQUEST_DIGITS = 7, 16
@@ -71,10 +71,10 @@ class Histories:
         record = self.records.get(key)
         return count_votes(record.runs if record else (), model)
 
-    def rule(self, job: Job, position: int, key: str, model: str) -> HistoryRule | None:
+    def rule(self, answer_id: AnswerId, job: Job, position: int, model: str) -> HistoryRule | None:
         """The rule for a grade with a first vote of a model; None if its history is not used."""
         noise = self.eligible.policies[job.suite].noise
-        past = self.count(key, model)
+        past = self.count(self.keys(answer_id).get(position, ""), model)
         if not (past.is_used and noise):
             return None
         returned = ""
@@ -110,21 +110,24 @@ class Histories:
 
     def with_past_votes(self, answer_id: AnswerId, job: Job, row: Row) -> Row:
         """The row with the earlier votes of its grades."""
+        keys = self.keys(answer_id)
+        if not keys:
+            return row
         grades = list(row.grades)
-        for position, key in self.keys(answer_id).items():
+        for position, key in keys.items():
             grade = grades[position]
             past = self.count(key, grade.model)
             votes = _votes(grade)
             before = past.broken or past.votes
             if not sum(before) or votes.startswith("E"):
                 continue
-            rule = self.rule(job, position, key, grade.model)
+            rule = self.rule(answer_id, job, position, grade.model)
             past_votes = PastVotes(
                 *before,
                 grade.model,
                 flaky=past.is_flaky,
                 broken=past.broken is not None,
-                quarantined=job.case.quarantine is not None and job.case.quarantine.lasts,
+                quarantined=quarantine_of(job) is not None,
                 bayes_factor=rule.factor(votes.count("F"), votes.count("P")) if rule else None,
             )
             grades[position] = replace(grade, history=past_votes)

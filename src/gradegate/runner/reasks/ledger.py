@@ -4,40 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from gradegate.assertions.grading.bound import BoundSet
 from gradegate.assertions.grading.conclusion import conclude_set
-from gradegate.core.conversation import Transcript
 from gradegate.gate.case_runs import OpenRow
 from gradegate.gate.reasks.ballot import Ballot, final_grade, is_contradicted
-from gradegate.gate.reasks.stopping import HistoryRule
-from gradegate.planning.plan import Job
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import FAIL, Grade
-from gradegate.results.rows import AnswerId, GradeId, Row, chief, members
+from gradegate.results.rows import AnswerId, GradeId, chief, members
+from gradegate.runner.reasks.eligible import quarantine_of
 from gradegate.runner.reasks.histories import Histories
+from gradegate.runner.rounds import Answer
 from gradegate.runner.rows import with_grades
 from gradegate.structs import Struct, replace
-
-
-class Answer(Struct):
-    """An answer with its row as it is now. ``transcript`` is what its graders saw, where that was kept."""
-
-    id: AnswerId
-    job: Job
-    row: Row
-    transcript: Transcript | None = None
-    open: set[int] = set()  # the positions of failing grades that may still be re-asked
-
-    @property
-    def case_id(self) -> AnswerId:
-        """The id of the first answer of what is decided together."""
-        return AnswerId(self.id.case, 0) if self.job.needs else self.id
-
-    @property
-    def in_quarantine(self) -> bool:
-        """Whether its test is in a quarantine that still lasts."""
-        return self.job.case.quarantine is not None and self.job.case.quarantine.lasts
 
 
 class AnswerLedger(Struct):
@@ -53,9 +33,10 @@ class AnswerLedger(Struct):
         if any(grade.has_failed for grade in grades):
             positions = self.histories.eligible.of(answer.job)
             answer.open = {position for position in positions if grades[position].has_failed}
-        if answer.in_quarantine:
+        if quarantine_of(answer.job):
             # Only grades with a history are re-asked: it tells a break from flaking, for the report.
-            answer.open = {it for it in answer.open if self.history_rule(answer, it)}
+            rule_of = partial(self.histories.rule, answer.id, answer.job)
+            answer.open = {it for it in answer.open if rule_of(it, grades[it].model)}
         _forgive(answer)
 
     def apply(self, ballots: Mapping[GradeId, Ballot], wave: Iterable[GradeId]) -> list[Answer]:
@@ -74,15 +55,9 @@ class AnswerLedger(Struct):
             change_grades(answer, grades)
         return [self.answers[answer_id] for answer_id in changes]
 
-    def history_rule(self, answer: Answer, position: int) -> HistoryRule | None:
-        """The rule for a grade with earlier votes; None if its history is not used."""
-        key = self.histories.keys(answer.id).get(position, "")
-        model = answer.row.grades[position].model
-        return self.histories.rule(answer.job, position, key, model)
-
     def end_quarantines(self) -> list[Answer]:
         """Let what is still open in a quarantine only advise. Gives the answers that changed."""
-        changed = [it for it in self.answers.values() if it.in_quarantine and it.open]
+        changed = [it for it in self.answers.values() if it.open and quarantine_of(it.job)]
         for answer in changed:
             answer.open.clear()
             _forgive(answer)
@@ -121,7 +96,8 @@ def change_grades(answer: Answer, grades: Mapping[int, Grade]) -> None:
 def _forgive(answer: Answer) -> None:
     """Let failing grades of a test in quarantine only advise, and conclude the case without them."""
     case = answer.job.case
-    if case.quarantine is None or not case.quarantine.lasts:
+    quarantine = quarantine_of(answer.job)
+    if quarantine is None:
         return
 
     grades = [replace(grade, quarantine=None) for grade in answer.row.grades]
@@ -137,7 +113,7 @@ def _forgive(answer: Answer) -> None:
         is_failure = not grade.has_passed and grade.assertion.counts
         is_forgiven = fails and (is_failure or case.threshold is not None)
         if is_forgiven and position not in kept and not grade.inner:
-            grades[position] = replace(grade, quarantine=case.quarantine.until)
+            grades[position] = replace(grade, quarantine=quarantine.until)
     if answer.job.needs:  # a run that fails is no run that passes
         answer.row = replace(answer.row, grades=tuple(grades))
     else:

@@ -67,7 +67,7 @@ class BallotBox:
     def __init__(self) -> None:
         self.ballots: dict[GradeId, Ballot] = {}
         self.target_usage: dict[AnswerId, Usage] = {}  # for fresh answers
-        self._lost = NO_USAGE  # of graders, for asks that were cut off
+        self.lost = NO_USAGE  # of graders, for asks that were cut off
         self._lock = threading.Lock()
 
     def start(self, grade_id: GradeId, first: Grade, rule: LeadRule | HistoryRule) -> None:
@@ -90,7 +90,7 @@ class BallotBox:
         with self._lock:
             for grade_id, ask in asks.items():
                 if is_cut and ask.has_error:
-                    self._lost += ask.usage
+                    self.lost += ask.usage
                     continue
                 ballot = self.ballots[grade_id]
                 texts = (*ballot.answers, answer.text) if answer else ()
@@ -101,14 +101,9 @@ class BallotBox:
                 self.target_usage[answer_id] = before + answer.usage
 
     @property
-    def lost(self) -> Usage:
-        """What graders took for asks that were cut off."""
-        return self._lost
-
-    @property
     def grader_usage(self) -> Usage:
         """What graders took for all re-asks."""
-        usage = self._lost
+        usage = self.lost
         for ballot in self.ballots.values():
             usage = sum((ask.usage for ask in ballot.asks[1:]), usage)
         return usage

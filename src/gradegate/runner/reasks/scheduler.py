@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from gradegate.assertions.grading.conclusion import error
 from gradegate.core.numbers import many
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.gate.case_runs import stated
+from gradegate.gate.case_runs import with_verdicts
 from gradegate.gate.reasks.ballot import doubts, undecided
 from gradegate.gate.reasks.needs import RuleNeeds
 from gradegate.gate.reasks.stopping import HistoryRule, LeadRule
 from gradegate.planning.plan import Plan
 from gradegate.reports.view.wording import name
 from gradegate.results.accounts import ReaskReport
-from gradegate.results.baseline import together
 from gradegate.results.grades import ERROR, PASS, Grade
 from gradegate.results.history import PastVotes
 from gradegate.results.rows import AnswerId, GradeId, Row, chief
@@ -23,9 +22,9 @@ from gradegate.runner.asker import Asker
 from gradegate.runner.reasks.base_regrade import BaseRegrade
 from gradegate.runner.reasks.eligible import EligibleGrades, mode_of
 from gradegate.runner.reasks.histories import Histories
-from gradegate.runner.reasks.ledger import Answer, AnswerLedger, change_grades
+from gradegate.runner.reasks.ledger import AnswerLedger, change_grades
 from gradegate.runner.reasks.reask import BallotBox, ReaskTask, ask_until_decided
-from gradegate.runner.rounds import Asked, Rounds, by_job
+from gradegate.runner.rounds import Answer, Rounds, by_job
 from gradegate.structs import Struct, replace
 
 HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
@@ -36,48 +35,39 @@ class Reasks(Struct):
     """The answers of a run while their failing grades are re-asked."""
 
     ledger: AnswerLedger
-    base: BaseRegrade | None  # None if there is no base, and no rule asks for one
+    base: BaseRegrade
     rounds: Rounds  # makes further runs of cases
     asker: Asker
     box: BallotBox
-    base_rows: Sequence[Row]  # the answers of a base that is asked in the same run
+    base_answers: Sequence[Answer]  # of a base that is asked in the same run
 
     @classmethod
     def from_answers(
-        cls, plan: Plan, answers: Mapping[AnswerId, Asked], rounds: Rounds, asker: Asker
+        cls, plan: Plan, answers: Iterable[Answer], rounds: Rounds, asker: Asker
     ) -> Reasks:
         """Begin with the first answers of a plan, in plan order."""
-        of_base = [(it, asked.row) for it, asked in answers.items() if plan.jobs[it.case].of_base]
-        fresh: dict[AnswerId, Row | None] = {}
-        base_rows: list[Row] = []
-        for index, runs in by_job(of_base).items():
-            rows = stated(runs)
-            base_rows += rows
-            for row in together(rows):
-                fresh[AnswerId(index - 1, row.repeat)] = row  # its own side comes before it
-
+        own, of_base = list[Answer](), list[Answer]()
+        for answer in answers:
+            (of_base if answer.job.of_base else own).append(answer)
         histories = Histories(plan)
-        base = BaseRegrade.from_plan(plan, histories.eligible, fresh)
-        reasks = cls(AnswerLedger(histories), base, rounds, asker, BallotBox(), base_rows)
-        for answer_id, asked in answers.items():
-            if not plan.jobs[answer_id.case].of_base:
-                reasks.add(answer_id, asked)
+        base = BaseRegrade.from_plan(plan, histories.eligible, of_base)
+        reasks = cls(AnswerLedger(histories), base, rounds, asker, BallotBox(), of_base)
+        reasks.add(own)
         return reasks
 
-    def add(self, answer_id: AnswerId, asked: Asked) -> None:
-        """Take an answer that was just asked for."""
-        job = asked.job or self.rounds.jobs[answer_id.case]
-        answer = Answer(answer_id, job, asked.row, asked.transcript)
-        self.ledger.add(answer)
-        if self.base:
-            self.base.update_statuses([answer])
+    def add(self, answers: Collection[Answer]) -> None:
+        """Take answers that were just asked for."""
+        for answer in answers:
+            self.ledger.add(answer)
+        self.base.update_statuses(answers)
 
     def ask(self, tasks: Sequence[ReaskTask], box: BallotBox) -> None:
         """Ask until each task is decided, or as far as this job can."""
         asker = self.asker
         for task in tasks:
             asker.require_keys(task.providers)
-        asker.in_threads(lambda task: ask_until_decided(task, box, asker.reason_to_stop), tasks)
+        if tasks:
+            asker.in_threads(lambda it: ask_until_decided(it, box, asker.reason_to_stop), tasks)
 
     @property
     def eligible(self) -> EligibleGrades:
@@ -87,7 +77,7 @@ class Reasks(Struct):
     @property
     def grader_usage(self) -> Usage:
         """What graders took for no grade of the run: for asks that were cut off, and for the base's answers."""
-        return self.box.lost + (self.base.box.grader_usage if self.base else NO_USAGE)
+        return self.box.lost + self.base.box.grader_usage
 
 
 def settle_rules(reasks: Reasks) -> None:
@@ -97,21 +87,21 @@ def settle_rules(reasks: Reasks) -> None:
         wave = needs.next_wave()
         if not wave:
             # No rule needs these failures, but people who read the report should not fix good answers.
-            _reask_wave(reasks, needs, needs.last_wave())
+            reask_wave(reasks, needs, needs.last_wave())
             break
-        _reask_wave(reasks, needs, wave)
+        reask_wave(reasks, needs, wave)
 
 
 def _rule_needs(reasks: Reasks) -> RuleNeeds:
-    ledger, base = reasks.ledger, reasks.base
+    ledger = reasks.ledger
     if not any(answer.open for answer in ledger.answers.values()):
         return RuleNeeds((), (), compared=False)
     rules = chain.from_iterable(reasks.eligible.rules.values())
     cases = (ledger.open_case(it) for it in ledger.answers.values() if it.id == it.case_id)
-    return RuleNeeds(rules, cases, compared=base is not None and base.baseline is not None)
+    return RuleNeeds(rules, cases, compared=reasks.base.baseline is not None)
 
 
-def _reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> None:
+def reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> None:
     """Ask the grades of one wave until each is decided, and tell the rules what changed."""
     ledger, base = reasks.ledger, reasks.base
     reasks.ask(_make_tasks(reasks, wave), reasks.box)
@@ -119,14 +109,11 @@ def _reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> No
     _add_missing_runs(reasks)
 
     # A confirmed failure is new only if the base's answer still passes when it is graded now.
-    if base is not None:
-        base.update_statuses(changed)
-        failing = [answer for answer in changed if not _passes_by_runs(reasks, answer)]
-        reasks.ask([*base.make_tasks(failing)], base.box)
-        for answer in changed:
-            base.update_statuses(ledger.runs_of(answer))
-
+    base.update_statuses(changed)
+    failing = [answer for answer in changed if not _passes_by_runs(reasks, answer)]
+    reasks.ask([*base.make_tasks(failing)], base.box)
     for answer in changed:
+        base.update_statuses(ledger.runs_of(answer))
         needs.update(ledger.open_case(answer))
 
 
@@ -158,25 +145,24 @@ def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
 
 
 def _stopping_rule(reasks: Reasks, answer: Answer, position: int) -> LeadRule | HistoryRule:
-    ledger, base = reasks.ledger, reasks.base
-    row = answer.row
-    if base and not row.needs and base.is_known_failure(row, row.grades[position]):
+    row, grade = answer.row, answer.row.grades[position]
+    if not row.needs and reasks.base.is_known_failure(row, grade):
         return LeadRule(_KNOWN_LEAD, keeps_failure=True)
-    lead_rule = LeadRule(reasks.eligible.lead(row.suite).votes)
-    return ledger.history_rule(answer, position) or lead_rule
+    histories = reasks.ledger.histories
+    history_rule = histories.rule(answer.id, answer.job, position, grade.model)
+    return history_rule or LeadRule(reasks.eligible.lead(row.suite).votes)
 
 
 def _add_missing_runs(reasks: Reasks) -> None:
     """Make the runs that cases need whose k of n runs an overturned failure left undecided."""
     while True:
         answers = reasks.ledger.answers
-        rows = by_job((it.id, it.row) for it in answers.values() if it.job.needs)
+        rows = by_job(answer for answer in answers.values() if answer.job.needs)
         # What is asked together with them may have been before.
         missing = [answer_id for answer_id in reasks.rounds.next(rows) if answer_id not in answers]
         if not missing:
             return
-        for answer_id, asked in reasks.rounds.take(missing).items():
-            reasks.add(answer_id, asked)
+        reasks.add(reasks.rounds.take(missing).values())
 
 
 # --- what came of it ------------------------------------------------------------------------------------------
@@ -188,42 +174,46 @@ def final_rows(reasks: Reasks, why: str) -> list[Row]:
     changed = ledger.apply(box.ballots, list(box.ballots))  # those of a wave that ended early, too
     _add_missing_runs(reasks)
     ended = ledger.end_quarantines()
-    if base is not None:
-        base.is_over = bool(why)
-        base.update_statuses([*changed, *ended] if why else changed)
+    base.is_over = bool(why)
+    base.update_statuses([*changed, *ended] if why else changed)
     if why:
         for answer_id, position in _rule_needs(reasks).all_needed():
             answer = ledger.answers[answer_id]
             reason = f"failed, and was not re-asked: {why}"
             grade = undecided(answer.row.grades[position], reason, undone=True)
             change_grades(answer, {position: grade})
-            if base is not None:
-                base.update_statuses([answer])
+            base.update_statuses([answer])
 
-    rows = by_job((answer.id, _final_row(reasks, answer)) for answer in ledger.answers.values())
-    return [row for case in rows.values() for row in stated(case)]
+    rows = by_job(
+        replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
+    )
+    return [row for case in rows.values() for row in with_verdicts(case)]
 
 
 def _final_row(reasks: Reasks, answer: Answer) -> Row:
-    row, grades = answer.row, list(answer.row.grades)
+    row = answer.row
+    grades = list(row.grades)
     for position in answer.open:
         # What a set tolerates of its members does not fail.
         if grades[position].has_failed and grades[chief(grades, position)].has_failed:
             grades[position] = replace(grades[position], unconfirmed=True)
-    usage = row.usage + reasks.box.target_usage.get(answer.id, NO_USAGE)
-    row = replace(row, grades=tuple(grades), usage=usage)
+    if answer.open:
+        row = replace(row, grades=tuple(grades))
+    usage = reasks.box.target_usage.get(answer.id)
+    if usage is not None:
+        row = replace(row, usage=row.usage + usage)
     return reasks.ledger.histories.with_past_votes(answer.id, answer.job, row)
 
 
 def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
     """What re-asking came to, in figures."""
-    eligible, base = reasks.eligible, reasks.base
+    eligible = reasks.eligible
     unconfirmed = known_failures = 0
     for row in rows:
         for grade in row.grades:
             if grade.unconfirmed:
                 unconfirmed += 1
-                known_failures += base is not None and base.is_known_failure(row, grade)
+                known_failures += reasks.base.is_known_failure(row, grade)
 
     # Answers and runs that are not there have no first asks.
     asks = 0
@@ -238,7 +228,7 @@ def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
         mode=", ".join(sorted({policy.reask for policy in policies})) or "off",
         noise=max((policy.noise for policy in policies), default=0.0),
         lead=max((eligible.lead(suite).votes for suite in eligible.policies), default=0),
-        grades=reasks.eligible.total,
+        grades=eligible.total,
         asked_again=len(reasked),
         overturned=outcomes.count(PASS),
         confirmed=sum(grade.confirmed is True for grade in reasked),

@@ -20,7 +20,7 @@ from gradegate.results.run_result import RunResult
 from gradegate.runner.conclusion import Account
 from gradegate.runner.first_answers import Watch
 from gradegate.runner.prepare import Prepared
-from gradegate.runner.rounds import Asked, Rounds, by_job
+from gradegate.runner.rounds import Answer, Rounds, by_job
 from gradegate.runner.rows import missing_row
 from gradegate.runner.run import EarlierJobs, run_plan
 from gradegate.runner.shards.part_file import Damaged, Header, Part, name_in, parts_in
@@ -72,7 +72,7 @@ class ShardParts(Struct):
     of: int
     owners: Mapping[int, int]  # the shard of each job, by its index
     problems: list[str]
-    answers: dict[AnswerId, Asked] = {}
+    answers: dict[AnswerId, Answer] = {}
     accounts: list[AccountRow] = []
     excuses: dict[int, str] = {}
 
@@ -120,7 +120,7 @@ class ShardParts(Struct):
         self.problems.append(one_line(problem, _LONGEST))
         self.excuses[shard] = prefix + self.problems[-1]
 
-    def _read(self, part: Part) -> tuple[dict[AnswerId, Asked], AccountRow]:
+    def _read(self, part: Part) -> tuple[dict[AnswerId, Answer], AccountRow]:
         """The answers of a part, which are all that its shard has to give. Raises Damaged."""
         name, jobs = f"shard {part.header.shard}/{self.of}", self.plan.jobs
         own_jobs = [index for index, owner in self.owners.items() if owner == part.header.shard]
@@ -135,10 +135,10 @@ class ShardParts(Struct):
                 raise Damaged("the answer is there twice")
             if place not in planned:
                 raise Damaged(f"the answer is none of {name}")
-            answers[place] = row.asked(jobs[row.place])
+            answers[place] = row.as_planned(jobs[row.place])
 
         record = part.read(AnswerRow, add_answer, AccountRow)
-        rows = by_job((place, answer.row) for place, answer in answers.items())
+        rows = by_job(answers.values())
         rounds = Rounds(self.plan, lambda _: {})
         lacking = 0
         for index in own_jobs:
@@ -156,15 +156,17 @@ class ShardParts(Struct):
         return answers, record
 
     @property
-    def all_answers(self) -> dict[AnswerId, Asked]:
+    def all_answers(self) -> dict[AnswerId, Answer]:
         """The answers of all parts; of a shard without a usable part, errors that say why."""
         answers = dict(self.answers)
         for index, shard in self.owners.items():
             if shard in self.excuses:
-                why, job = f"not run: {self.excuses[shard]}", self.plan.jobs[index]
+                job = self.plan.jobs[index]
                 for repeat in range(job.repeats):
+                    why = f"not run: {self.excuses[shard]}"
                     row = missing_row(job, repeat, why, Trouble.STOPPED)
-                    answers[AnswerId(index, repeat)] = Asked(row)
+                    answer = Answer(AnswerId(index, repeat), job, row)
+                    answers[answer.id] = answer
         return answers
 
     @property

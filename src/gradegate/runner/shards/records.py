@@ -18,7 +18,7 @@ from gradegate.results.grades import Grade
 from gradegate.results.rows import AnswerId, Row
 from gradegate.runner.conclusion import Account
 from gradegate.runner.prepare import Prepared
-from gradegate.runner.rounds import Asked
+from gradegate.runner.rounds import Answer
 from gradegate.runner.shards.part_file import Damaged, Header
 from gradegate.security.redaction import Hide
 from gradegate.structs import Count, FrozenStruct, replace
@@ -58,18 +58,21 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
     known: Mapping[str, str] | None = None
 
     @classmethod
-    def from_asked(cls, answer_id: AnswerId, asked: Asked, planned: Job, hide: Hide) -> Self:
+    def from_answer(cls, answer: Answer, planned: Job, hide: Hide) -> Self:
         """The answer without secrets; what its graders saw is in it where somebody may have to grade it again."""
-        row, seen = conceal(asked.row, hide), asked.transcript
+        row, transcript = conceal(answer.row, hide), answer.transcript
         texts = None
-        if seen and not planned.of_base and any(grade.has_failed for grade in row.grades):
-            conversation = None if CONVERSATION in planned.vars else seen.vars.get(CONVERSATION)
-            texts = seen.turns, seen.before, conversation
-        public, known = conceal((texts, asked.known), hide)
-        row = replace(row, hidden=row.hidden or public is not texts or known is not asked.known)
-        return cls(*answer_id, row, Shown(*public) if public else None, known)
+        if transcript and not planned.of_base and any(grade.has_failed for grade in row.grades):
+            is_planned = CONVERSATION in planned.vars
+            conversation = None if is_planned else transcript.vars.get(CONVERSATION)
+            texts = transcript.turns, transcript.before, conversation
 
-    def asked(self, planned: Job) -> Asked:
+        public, known = conceal((texts, answer.known), hide)
+        is_hidden = row.hidden or public is not texts or known is not answer.known
+        shown = Shown(*public) if public else None
+        return cls(*answer.id, replace(row, hidden=is_hidden), shown, known)
+
+    def as_planned(self, planned: Job) -> Answer:
         """The answer as its shard had it. Raises Damaged where it is not one to the planned question."""
         job, shown = planned, self.shown
         if self.known is not None and planned.recall is not None:
@@ -91,7 +94,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
                 tools=job.target.tools,
                 before=shown.before,
             )
-        return Asked(row, transcript, None if job is planned else job, self.known)
+        return Answer(AnswerId(self.place, self.repeat), job, row, transcript, self.known)
 
     def _row(self, planned: Job, job: Job) -> Row:
         """The row, with all that decides as the plan has it."""

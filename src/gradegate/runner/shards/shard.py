@@ -52,8 +52,8 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
             lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
         )
     rows = (
-        encode(AnswerRow.from_asked(place, answer, jobs[place[0]], prepared.hide))
-        for place, answer in answers.items()
+        encode(AnswerRow.from_answer(answer, jobs[answer.id.case], prepared.hide))
+        for answer in answers.values()
     )
     last = encode(AccountRow.from_account(account, prepared))
     problem = _write(session, path, chain([encode(header)], rows, [last]))
