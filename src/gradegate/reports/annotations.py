@@ -129,7 +129,7 @@ def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _M
     # The other assertions of the case may stand at lines that are not shown.
     facts = (
         ("why", grade.reason, _TEXT),
-        ("also", named(other for other in grades if other is not grade), _LONG),
+        ("also", named((other for other in grades if other is not grade), _LONG), _LONG),
         ("expected", expected(grade.assertion), _TEXT),
         ("got", row.output or "", _TEXT),
         ("", scored(grade), _TEXT),

@@ -9,6 +9,7 @@ import enum
 import json
 import math
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -122,10 +123,10 @@ def why(finding: Finding, limit: int) -> tuple[str, str]:
     return called(grade.assertion), reason
 
 
-def also(finding: Finding) -> str:
+def also(finding: Finding, limit: int = sys.maxsize) -> str:
     """The further assertions that did not pass, which ``why`` leaves out; empty where there are none or no answer came."""
     others = [] if finding.row.error else finding.grades[1:]
-    return f"also: {named(others)}" if others else ""
+    return f"also: {named(others, limit)}" if others else ""
 
 
 def beside(row: Row) -> str:
