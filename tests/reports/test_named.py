@@ -90,14 +90,12 @@ def played(folder: Path, llm: FakeLlm, said: dict[str, str], stop: int = 0) -> t
 
 
 def failures(results: dict) -> dict[str, set[str]]:
-    """The failed assertions of each case that has any, by results.json; what a set or the runs of a case tolerate is left out."""
+    """The failed assertions of each case that has any, by results.json; what the runs of a case tolerate is left out."""
     verdicts = {case["key"]: case["verdict"] for case in results["cases"]}
     found = defaultdict(set)
     for case in results["cases"]:
-        chief = None
         for grade in case["grades"]:
-            chief = chief if chief and grade["inner"] else grade
-            if grade["outcome"] == "fail" and chief["outcome"] != "pass" and verdicts[case["key"]] != "pass":
+            if grade["outcome"] == "fail" and verdicts[case["key"]] != "pass":
                 found[case["description"]].add(grade["assertion"]["metric"])
     return found
 
@@ -132,10 +130,11 @@ def check(folder: Path, out: str) -> dict:
         del named["terminal"]
     for report, found in named.items():
         assert {case: names - found.get(case, set()) for case, names in failed.items() if names - found.get(case, set())} == {}, report
-    rows = {CASE.search(line)[0]: {*METRIC.findall(line)} for line in comment.splitlines() if line.startswith("| ") and CASE.search(line)}
+    lines = [line for line in comment.splitlines() if line.startswith("| ") and CASE.search(line)]
+    rows = {CASE.search(line)[0]: {*METRIC.findall(line)} for line in lines}
     missing = re.search(r"\*\*(\d+) more cases? (?:is|are) not shown here, for lack of space;\*\* see", comment)
     assert len(failed.keys() - rows.keys()) <= (int(missing[1]) if missing else 0)
-    shortened = {CASE.search(line)[0] for line in comment.splitlines() if "more did not pass, and the log names all" in line}
+    shortened = {CASE.search(line)[0] for line in lines if "more did not pass, and the log names all" in line}
     assert all(failed[case] <= names for case, names in rows.items() if case in failed and case not in shortened)
     lines = REPORTS.find("annotations").render(decision, LINKS).text.splitlines()
     marked = parts("\n".join(lines), "::")
@@ -238,6 +237,25 @@ def test_a_case_without_enough_recorded_runs_is_asked_again(gate):
         case["verdict"] = "error"
     (first.folder / "old.json").write_text(json.dumps(old))
     assert cli.main(["run", "--failed", "old.json", "--reask", "off", "--grader-retries", "0"]) == 0
+
+
+@each("fails", [True, False])
+def test_a_failed_member_of_a_set_that_passes_is_named(fails, gate):
+    """In a case that fails by another assertion, and in one that passes."""
+    members = [{"type": "contains", "value": "x"}, {"type": "contains", "value": "MISS", "metric": "m1x1"}]
+    checks = [{"type": "assert-set", "threshold": 0.5, "assert": members}, {"type": "equals", "value": "no" if fails else "x"}]
+    config = {"prompts": ["x"], "providers": ["echo"], "tests": [{"description": "case 1", "assert": checks}]}
+    ran = gate(config, "-o", "junit.xml", "-o", "agent.md", "-o", "comment.md", "-o", "page.html")
+    assert ran.code == fails
+    texts = {name: (ran.folder / name).read_text() for name in ("junit.xml", "agent.md", "comment.md")} | {"terminal": ran.out}
+    decision, _ = reread_file(ran.folder / "results.json")
+    texts |= {name: REPORTS.find(name).render(decision, LINKS).text for name in ("console", "summary", "annotations")}
+    assert [name for name, text in texts.items() if "contains (m1x1) failed (in the set)" not in text] == []
+    page = (ran.folder / "page.html").read_text()
+    assert '<div class="grade advisory">\n<p><span class="word">contains (m1x1) failed (in the set)' in page
+    assert f"<summary>{2 if fails else 3} assertions passed" in page
+    assert fails or "within the set" in page
+    assert fails or texts["annotations"].startswith("::notice ")
 
 
 @each("big", [["case 3"], ["case 1"], [f"case {number}" for number in range(1, 9)]])

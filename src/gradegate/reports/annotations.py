@@ -114,7 +114,9 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
 def _of_row(row: Row, finding: Finding, level: str) -> Iterator[_Mark]:
     grades = replace(finding, row=row).grades
     if grades and not row.error:
-        yield from (_of_grade(row, grade, grades, level) for grade in grades if not grade.inner)
+        # Members of a set stand beside another assertion, as long as there is one.
+        marked = [grade for grade in grades if not grade.inner] or grades[:1]
+        yield from (_of_grade(row, grade, grades, level) for grade in marked)
         return
     why = row.error or "; ".join(remarks(row)) or "The case did not pass."
     why = clip(why, _TEXT)
@@ -140,9 +142,12 @@ def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _M
         or "no reason was given"
     )
     origin = spot(row, grade)
-    advice = (not grade.counts and grade.has_failed) or failed_once(row, grade)
+    if grade.inner:
+        level = "notice"
+    elif (not grade.counts and grade.has_failed) or failed_once(row, grade):
+        level = "warning"
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
-    return _Mark("warning" if advice else level, origin, title, message, key)
+    return _Mark(level, origin, title, message, key)
 
 
 def _command(mark: _Mark, more: str, links: Links) -> Log:
