@@ -18,6 +18,7 @@ from gradegate.reports.view.wording import (
     named,
     notes,
     place,
+    reason,
     remarks,
     said,
     scored,
@@ -130,17 +131,14 @@ def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _M
     title = f"{called(grade.assertion)} {said(grade)}: {name(row)}"
     # The other assertions of the case may stand at lines that are not shown.
     facts = (
-        ("why", grade.reason, _TEXT),
+        ("why", reason(grade), _TEXT),
         ("also", named((other for other in grades if other is not grade), _LONG), _LONG),
         ("expected", expected(grade.assertion), _TEXT),
         ("got", row.output or "", _TEXT),
         ("", scored(grade), _TEXT),
     )
     clipped = ((label, clip(text.strip(), most)) for label, text, most in facts if text.strip())
-    message = (
-        "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped)
-        or "no reason was given"
-    )
+    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped)
     origin = spot(row, grade)
     if grade.inner:
         level = "notice"

@@ -254,6 +254,11 @@ def said(grade: Grade) -> str:
     return (once or asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
 
 
+def reason(grade: Grade) -> str:
+    """The reason of a grade, or that there is none."""
+    return grade.reason or "no reason was given"
+
+
 def named(grades: Iterable[Grade], limit: int = sys.maxsize) -> str:
     """Each assertion with what became of it: ``equals failed (2 times); llm-rubric failed once, not re-asked``.
 
