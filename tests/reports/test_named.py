@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from gradegate.cli import main as cli
 from gradegate.reports.delivery.report import REPORTS
 from gradegate.results.results_file import reread_file
+from support.each import each
 from support.fake_llm import FakeLlm, serve
 from support.flips import BAD, GOOD
 from support.samples import LINKS
@@ -89,14 +90,12 @@ def played(folder: Path, llm: FakeLlm, said: dict[str, str], stop: int = 0) -> t
 
 
 def failures(results: dict) -> dict[str, set[str]]:
-    """The failed assertions of each case that has any, by results.json; what a set or the runs of a case tolerate is left out."""
+    """The failed assertions of each case that has any, by results.json; what the runs of a case tolerate is left out."""
     verdicts = {case["key"]: case["verdict"] for case in results["cases"]}
     found = defaultdict(set)
     for case in results["cases"]:
-        chief = None
         for grade in case["grades"]:
-            chief = chief if chief and grade["inner"] else grade
-            if grade["outcome"] == "fail" and chief["outcome"] != "pass" and verdicts[case["key"]] != "pass":
+            if grade["outcome"] == "fail" and verdicts[case["key"]] != "pass":
                 found[case["description"]].add(grade["assertion"]["metric"])
     return found
 
@@ -131,10 +130,12 @@ def check(folder: Path, out: str) -> dict:
         del named["terminal"]
     for report, found in named.items():
         assert {case: names - found.get(case, set()) for case, names in failed.items() if names - found.get(case, set())} == {}, report
-    rows = {CASE.search(line)[0]: {*METRIC.findall(line)} for line in comment.splitlines() if line.startswith("| ") and CASE.search(line)}
+    lines = [line for line in comment.splitlines() if line.startswith("| ") and CASE.search(line)]
+    rows = {CASE.search(line)[0]: {*METRIC.findall(line)} for line in lines}
     missing = re.search(r"\*\*(\d+) more cases? (?:is|are) not shown here, for lack of space;\*\* see", comment)
     assert len(failed.keys() - rows.keys()) <= (int(missing[1]) if missing else 0)
-    assert all(failed[case] <= names for case, names in rows.items() if case in failed)
+    shortened = {CASE.search(line)[0] for line in lines if "more did not pass, and the log names all" in line}
+    assert all(failed[case] <= names for case, names in rows.items() if case in failed and case not in shortened)
     lines = REPORTS.find("annotations").render(decision, LINKS).text.splitlines()
     marked = parts("\n".join(lines), "::")
     missing = sum(int(count) for line in lines for count in re.findall(r"(\d+) more cases?\b.*; see the job summary", line))
@@ -236,3 +237,45 @@ def test_a_case_without_enough_recorded_runs_is_asked_again(gate):
         case["verdict"] = "error"
     (first.folder / "old.json").write_text(json.dumps(old))
     assert cli.main(["run", "--failed", "old.json", "--reask", "off", "--grader-retries", "0"]) == 0
+
+
+@each("fails", [True, False])
+def test_a_failed_member_of_a_set_that_passes_is_named(fails, gate):
+    """In a case that fails by another assertion, and in one that passes."""
+    members = [{"type": "contains", "value": "x"}, {"type": "contains", "value": "MISS", "metric": "m1x1"}]
+    checks = [{"type": "assert-set", "threshold": 0.5, "assert": members}, {"type": "equals", "value": "no" if fails else "x"}]
+    config = {"prompts": ["x"], "providers": ["echo"], "tests": [{"description": "case 1", "assert": checks}]}
+    ran = gate(config, "-o", "junit.xml", "-o", "agent.md", "-o", "comment.md", "-o", "page.html")
+    assert ran.code == fails
+    texts = {name: (ran.folder / name).read_text() for name in ("junit.xml", "agent.md", "comment.md")} | {"terminal": ran.out}
+    decision, _ = reread_file(ran.folder / "results.json")
+    texts |= {name: REPORTS.find(name).render(decision, LINKS).text for name in ("console", "summary", "annotations")}
+    assert [name for name, text in texts.items() if "contains (m1x1) failed (in the set)" not in text] == []
+    page = (ran.folder / "page.html").read_text()
+    assert '<div class="grade advisory">\n<p><span class="word">contains (m1x1) failed (in the set)' in page
+    assert f"<summary>{2 if fails else 3} assertions passed" in page
+    assert fails or "within the set" in page
+    assert fails or texts["annotations"].startswith("::notice ")
+
+
+@each("big", [["case 3"], ["case 1"], [f"case {number}" for number in range(1, 9)]])
+def test_a_case_with_many_failures_hides_no_other(big, gate):
+    """Nor does its line say less than how many of its assertions it leaves out, and where they are."""
+    tests = []
+    for number in range(1, 10):
+        count = 300 if f"case {number}" in big else 1
+        checks = [{"type": "contains", "value": "z", "metric": f"m{number}x{place} {'long ' * 8}"} for place in range(count)]
+        tests.append({"description": f"case {number}", "assert": checks})
+    ran = gate({"prompts": ["x"], "providers": ["echo"], "tests": tests}, "-o", "comment.md", "-o", "agent.md")
+    rows = [line for line in (ran.folder / "comment.md").read_text().splitlines() if line.startswith("| ❌&nbsp;blocks")]
+    assert [CASE.search(row)[0] for row in rows] == [test["description"] for test in tests]
+    for row in rows:
+        left = re.search(r"(\d+) more did not pass, and the log names all", row)
+        count = len({*METRIC.findall(row)}) + (int(left[1]) if left else 0)
+        assert count == (300 if CASE.search(row)[0] in big else 1)
+    expected = {name for test in tests for it in test["assert"] for name in METRIC.findall(it["metric"])}
+    assert {*METRIC.findall(ran.out)} == expected
+    agent = (ran.folder / "agent.md").read_text()
+    assert {f"case: {test['description']}" for test in tests} <= {*agent.splitlines()}
+    if len(big) == 1:
+        assert {*METRIC.findall(agent)} == expected

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gradegate.cli import main as cli
+from gradegate.results.results_file import reread_file
 from support import samples
 from support.each import each
 from support.pages import hiding
@@ -64,3 +65,20 @@ def test_a_day_that_is_none_makes_a_damaged_file(
     assert "not a results.json of this version" in said.err
     assert hiding(said.err + said.out) == []
     assert [file.name for file in tmp_path.iterdir()] == ["forged.json"]
+
+
+def test_a_reason_of_blanks_is_none(gate: Callable[..., Any]) -> None:
+    """As an empty one, in every report."""
+    values = [f"({{pass: false, score: 0, reason: {json.dumps(reason)}}})" for reason in ("", "  \n ")]
+    tests = [{"vars": {"n": n}, "assert": [{"type": "javascript", "value": value}]} for n, value in enumerate(values)]
+    ran = gate({"prompts": ["hi"], "providers": ["echo"], "tests": tests}, *[word for file in FILES for word in ("-o", file)])
+    written = reports(ran.folder) | {"console": ran.out}
+    annotations = samples.rendered("annotations", reread_file(ran.folder / "results.json")[0])
+    assert [case["grades"][0]["reason"] for case in ran.cases] == ["", ""]
+    texts = {**written, "annotations": annotations}
+    counts = {name: len(re.findall(r"why:? +no reason was given\b", text)) for name, text in texts.items()}
+    assert counts == {"console": 2, "comment.md": 4, "report.agent.md": 2, "report.xml": 2, "report.html": 0, "annotations": 2}
+    failures = [*ET.fromstring(written["report.xml"].encode()).iter("failure")]
+    assert [it.get("message") for it in failures] == ["javascript: no reason was given"] * 2
+    assert all("why: no reason was given" in (it.text or "") for it in failures)
+    assert [name for name, text in written.items() if re.search(r"why:? *$", text, re.MULTILINE)] == []

@@ -333,11 +333,14 @@ def _is_advisory(row: Row, grade: Grade, rules: Iterable[RuleResult]) -> bool:
     return not any(rule.blocking or grade.has_failed for rule in looking)
 
 
-def _name_reasons(results: Iterable[RuleResult]) -> str:
-    """The reasons of rules, by the names that somebody gave them."""
+def _name_reasons(results: Sequence[RuleResult]) -> str:
+    """The reasons of rules, by the names that somebody gave them, else by their configs if there are several."""
+    several = len({result.rule.suite for result in results} - {""}) > 1
     reasons = []
     for result in results:
         rule = result.rule
-        name = "" if rule.every_case or rule.is_default else rule.name
+        name = rule.name
+        if rule.every_case or rule.is_default:
+            name = rule.suite if several else ""
         reasons.append(": ".join(filter(None, (name, result.reason))))
     return "; ".join(reasons)

@@ -28,12 +28,12 @@ class AskedAgain:
                 if grade.confirmed and grade.history and grade.history.before:
                     self.evidence = f"{grade.failing_votes} of {many(len(grade.votes), 'ask')} here, {grade.history.before}"
 
-    def of_cases(self, failed: int, graded: int) -> str:
+    def of_cases(self, failed: int, number: int) -> str:
         """Say ``2 of 100 cases failed, and each failed again when re-asked (4 more failures were overturned)``."""
-        cases = f"of {many(graded, 'case')}"
+        cases = f"of {many(number, 'case')}"
         note = overturned(self.overturned, self.confirmed)
         if not failed:
-            return f"{graded:,} {cases} passed{note}"
+            return f"{number:,} {cases} passed{note}"
         how = ""
         if failed == 1 and self.confirmed:
             how = f": {self.evidence}" if self.evidence else ", and failed again when re-asked"
@@ -201,7 +201,8 @@ def _every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
     if not graded:
         return _result(rule, ERROR, nothing_graded(cases, "no case"), counts)
     again = AskedAgain((row.outcome, row.grades) for row in rows)
-    reason = again.of_cases(counts.failed, graded)
+    # Of all cases, those with an error included, as headlines count them.
+    reason = again.of_cases(counts.failed, counts.planned if counts.failed else graded)
     if held := held_runs(rule, rows):
         reason = f"{counts.passed} of {many(graded, 'case')} passed {held}"
         if counts.failed:

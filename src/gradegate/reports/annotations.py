@@ -18,6 +18,7 @@ from gradegate.reports.view.wording import (
     named,
     notes,
     place,
+    reason,
     remarks,
     said,
     scored,
@@ -114,7 +115,9 @@ def _marks(decision: Decision) -> Iterator[_Mark]:
 def _of_row(row: Row, finding: Finding, level: str) -> Iterator[_Mark]:
     grades = replace(finding, row=row).grades
     if grades and not row.error:
-        yield from (_of_grade(row, grade, grades, level) for grade in grades if not grade.inner)
+        # Members of a set stand beside another assertion, as long as there is one.
+        marked = [grade for grade in grades if not grade.inner] or grades[:1]
+        yield from (_of_grade(row, grade, grades, level) for grade in marked)
         return
     why = row.error or "; ".join(remarks(row)) or "The case did not pass."
     why = clip(why, _TEXT)
@@ -128,21 +131,21 @@ def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _M
     title = f"{called(grade.assertion)} {said(grade)}: {name(row)}"
     # The other assertions of the case may stand at lines that are not shown.
     facts = (
-        ("why", grade.reason, _TEXT),
-        ("also", named(other for other in grades if other is not grade), _LONG),
+        ("why", reason(grade), _TEXT),
+        ("also", named((other for other in grades if other is not grade), _LONG), _LONG),
         ("expected", expected(grade.assertion), _TEXT),
         ("got", row.output or "", _TEXT),
         ("", scored(grade), _TEXT),
     )
     clipped = ((label, clip(text.strip(), most)) for label, text, most in facts if text.strip())
-    message = (
-        "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped)
-        or "no reason was given"
-    )
+    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped)
     origin = spot(row, grade)
-    advice = (not grade.counts and grade.has_failed) or failed_once(row, grade)
+    if grade.inner:
+        level = "notice"
+    elif (not grade.counts and grade.has_failed) or failed_once(row, grade):
+        level = "warning"
     key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
-    return _Mark("warning" if advice else level, origin, title, message, key)
+    return _Mark(level, origin, title, message, key)
 
 
 def _command(mark: _Mark, more: str, links: Links) -> Log:

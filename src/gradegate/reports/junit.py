@@ -25,6 +25,7 @@ from gradegate.reports.view.wording import (
     changed,
     name,
     placed,
+    reason,
     recorded,
     remarks,
     said,
@@ -222,7 +223,7 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
         reasons = []
         for grade in chief:
             once = f" {said(grade)}" if grade.unconfirmed else ""
-            reasons.append(f"{called(grade.assertion)}{once}: {one_line(grade.reason, room)}")
+            reasons.append(f"{called(grade.assertion)}{once}: {one_line(reason(grade), room)}")
         why = [f"no answer: {row.error}"] if row.error else [*remarks(row), *reasons]
         add = case.add_failure_info if outcome is FAIL else case.add_error_info
         message = "; ".join(one_line(text, _MESSAGE) for text in why) or OUTCOMES[outcome]

@@ -186,3 +186,34 @@ def test_cases_of_one_name_are_counted_and_not_listed_again(gate) -> None:  # ty
     case = {"description": "greets", "assert": [{"type": "equals", "value": "z"}]}
     made = {"prompts": ["x", "y"], "providers": ["echo"], "tests": [case, {**case, "description": "leaves"}]}
     assert "blocked by greets (2 cases), leaves (2 cases): the list is above" in gate(made).out
+
+
+def test_the_last_line_counts_failures_once_and_names_configs(gate, llm) -> None:  # type: ignore[no-untyped-def]
+    llm.reply = lambda path, body: "I cannot say."
+    checks = {
+        "fails": {"type": "equals", "value": "z"},
+        "errs": {"type": "llm-rubric", "value": "is good"},
+        "advises": {"type": "equals", "value": "z", "blocking": False},
+    }
+
+    def config(*kinds: str) -> dict[str, object]:
+        tests = [{"assert": [checks[kind]]} for kind in kinds]
+        default = {"options": {"provider": llm.spec()}}
+        return {"prompts": ["x"], "providers": ["echo"], "defaultTest": default, "tests": tests}
+
+    last = gate(config("fails", "errs")).out.splitlines()[-1]
+    assert last == "Blocked: 1 of 2 cases failed"
+    last = gate(config("fails", "errs", "advises")).out.splitlines()[-1]
+    assert last == "Blocked: 1 of 3 cases block"
+    Path("a.yaml").write_text(json.dumps(config("fails", "errs")))
+    last = gate(config("fails"), "a.yaml").out.splitlines()[-1]
+    assert last == "Blocked: 2 of 3 cases failed; promptfooconfig.yaml: 1 of 1 case failed; a.yaml: 1 of 2 cases failed"
+
+
+def test_a_quiet_run_without_a_verdict_says_why() -> None:
+    why = f"parts of the run are missing or damaged: {'shard 3/3 is missing, ' * 9}and more"
+    decision = samples.decision(GateOutcome.INCONCLUSIVE, why, samples.passing(), samples.passing())
+    assert shown(decision, QUIET).startswith("Inconclusive: parts of the run are missing or damaged: shard 3/3 is missing,")
+    *_, before, last = shown(decision).splitlines()
+    assert before.startswith("why: parts of the run")
+    assert last == "Inconclusive: 2 of 2 cases passed"

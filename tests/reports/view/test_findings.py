@@ -35,7 +35,7 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
         (row("without weight", PASS, grade(FAIL, weight=0)), Effect.ADVISES),
         (row("without grades", ERROR), Effect.UNCLEAR),
         (row("nothing asserted", PASS), Effect.NONE),
-        (row("tolerated by its set", PASS, grade(PASS, "assert-set"), grade(FAIL, inner=True)), Effect.NONE),
+        (row("tolerated by its set", PASS, grade(PASS, "assert-set"), grade(FAIL, inner=True)), Effect.ADVISES),
         (row("missed by its set", FAIL, grade(FAIL, "assert-set"), grade(FAIL, inner=True)), Effect.ADVISES),
     ],
 )
@@ -80,7 +80,7 @@ def test_members_follow_their_set_and_decide_as_it_does() -> None:
     )
     found = finding(row("sets", FAIL, *grades), blocks=False)
     assert [told.assertion.type for told in found.decisive] == ["assert-set", "c", "a"]
-    assert [told.assertion.type for told in found.grades] == ["assert-set", "c", "a", "advisory-set", "e"]
+    assert [told.assertion.type for told in found.grades] == ["assert-set", "c", "a", "advisory-set", "e", "d"]
 
 
 # --- failing --------------------------------------------------------------------------------------------------

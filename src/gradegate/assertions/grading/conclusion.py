@@ -33,12 +33,14 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     elif not passed and verdict.passed is not False and limit is not None and not scoring.decides:
         shown, least = scores(verdict.score, limit, scoring.scale)
         reasons.append(f"score {shown} is below the threshold {least}")
+    if verdict.reason.strip():
+        reasons.append(verdict.reason)
     return Grade(
         bound.asserted,
         Outcome.PASS if passed else Outcome.FAIL,
         score,
         limit,
-        ": ".join([*reasons, *filter(None, [verdict.reason])]),
+        ": ".join(reasons),
         verdict.evidence,
         usage,
         scale=scoring.scale,
@@ -115,9 +117,8 @@ def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     if binding.asserted.negated and any(grade.counts and grade.has_error for grade in members):
         outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
     bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
-    reason = "; ".join(
-        filter(None, (why, *(f"{grade.assertion.type}: {grade.reason}" for grade in bad)))
-    )
+    reasons = [f"{grade.assertion.type}: {grade.reason}".removesuffix(": ") for grade in bad]
+    reason = "; ".join(filter(None, (why, *reasons)))
     if binding.asserted.negated and outcome is not Outcome.ERROR:
         reason = (
             "" if outcome is Outcome.FAIL else f"must not be true, but is ({binding.asserted.type})"

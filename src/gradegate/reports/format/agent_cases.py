@@ -32,7 +32,7 @@ def agent_cases(
     )
 
     lines = fit(
-        (f"{wording.name(it.row)}: {wording.named(it.grades)}\n" for it in once),
+        (f"{wording.name(it.row)}: {wording.named(it.grades, room // 16)}\n" for it in once),
         room // 4,
         measure,
     )
@@ -42,8 +42,12 @@ def agent_cases(
     head = paragraphs(render("cases_head", ", ".join(keys), "".join(lines).rstrip()))
 
     limit = _SHORT_TEXT if short else _TEXT
-    rendered = (paragraphs(render("case", finding, limit)) for finding in findings)
-    parts = fit(rendered, room - measure(head), measure)
+    # A case with many assertions must not hide those behind it.
+    for names in (room // 2, 100):
+        rendered = (paragraphs(render("case", finding, limit, names)) for finding in findings)
+        parts = fit(rendered, room - measure(head), measure)
+        if len(parts) == len(findings):
+            break
     if not parts and not (once and measure(head) <= room):
         return NOTHING
     left = count_cases(findings[len(parts) :])

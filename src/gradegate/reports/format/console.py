@@ -22,6 +22,7 @@ from gradegate.structs import FrozenStruct, replace
 _TEXT = 500  # characters of a text of the run as a whole
 _NARROW = 40  # columns of a terminal; on less, a line of the list would say nothing
 _PAINTED = re.compile(r"(?:\x1b\[([\d;]+)m([^\x1b]*)\x1b\[0m)?(.*)")
+_FAILED = re.compile(r"([\d,]+) of [\d,]+ cases? (?:failed|block)")
 _COLUMNS, _LEAST = 110, 30  # characters of the last line, and what it has beside the report
 
 
@@ -150,7 +151,12 @@ def _fit_verdict(decision: Decision, view: View, written: Sequence[str]) -> Verd
     why = one_line(decision.reason, _TEXT).rstrip(".")
     if short and decision.outcome is GateOutcome.PASS:
         short, why = (short, "") if decision.cases.passed == decision.cases.planned else ("", why)
+    # A rule may count fewer cases than the run has: one count of failures is enough.
+    failed, counted = _FAILED.match(short), _FAILED.match(why)
+    if failed and counted and failed[1] == counted[1]:
+        why = short + why[counted.end() :]
     short = "" if short.removesuffix("ed") in why else short
+    says_why = decision.outcome is GateOutcome.PASS or not short.endswith("passed")
 
     path = next((path for path in written if path.endswith(".html")), next(iter(written), ""))
     most = min(_COLUMNS, view.columns or _COLUMNS) - len(head) - len(": ")
@@ -158,8 +164,10 @@ def _fit_verdict(decision: Decision, view: View, written: Sequence[str]) -> Verd
     if max(len(short), _LEAST) + len(report) > most:  # a path that is cut leads nowhere
         report = ""
     room = most - len(report)
-    alone = short if short and decision.outcome is not GateOutcome.ADVISORY else why
-    ways = [join_nonempty("; ", short, why), alone, short or one_line(why, room - 1)]
+    alone = short if short and says_why else why
+    # Where nothing stands before the line, it says why.
+    last = short if says_why or not view.quiet else ""
+    ways = [join_nonempty("; ", short, why), alone, last or one_line(why, room - 1)]
     text = next((text for text in ways if len(text) <= room), ways[-1])
     return Verdict(
         text + one_line(report),

@@ -31,7 +31,7 @@ _OPEN = (
     12  # cases that are in sight; of more, those of one reason are one row, and the rest is folded
 )
 _RESERVE = 900  # for the sentences that say what was left out, and for folds
-_WIDE, _NARROW = (65, 100), (40, 60)  # characters of what came, and of why
+_NAMES = 8  # of a page: its part that the names of a case's further assertions may take
 _SHORT = 400  # characters of a text in sight
 _WIDTH = 88  # what fits a comment on GitHub without scrolling
 _LABEL = 10  # characters
@@ -61,6 +61,14 @@ class PageForm(FrozenStruct):
         lines = self.fit(render, notes, 12)
         left = len(notes) - len(lines)
         return [*lines, render_rest(left)] if left else lines
+
+
+class Widths(FrozenStruct):
+    """Characters in the line of a case: of what came, of why, and of the names of further assertions."""
+
+    got: int
+    why: int
+    names: int
 
 
 class Scope(FrozenStruct):
@@ -102,7 +110,7 @@ def page(decision: Decision, links: Links, form: PageForm) -> Markdown:
         groups = {effect: merged(listed) for effect, listed in groups.items()}
 
     # A line for each case is worth more than all else, and a shorter one where they would not fit.
-    for widths in (_WIDE, _NARROW):
+    for widths in (Widths(65, 100, form.limit // _NAMES), Widths(40, 60, 100)):
         lines = _fit_cases(groups, render_case, form, room * 4 // 5, widths)
         if not lines.left:
             break
@@ -156,14 +164,14 @@ def _fit_cases(
     render_case: Callable[..., Markdown],
     form: PageForm,
     room: int,
-    widths: tuple[int, int],
+    widths: Widths,
 ) -> CaseLines:
     shown: list[Markdown] = []
     folded: list[Markdown] = []
     left = 0
     in_sight = _OPEN
     for findings in groups.values():
-        rendered = (render_case("case_line", finding, *widths) for finding in findings)
+        rendered = (render_case("case_line", finding, widths) for finding in findings)
         lines = fit(rendered, room, form.measure)
         room -= sum(map(form.measure, lines))
         left += count_cases(findings[len(lines) :])
@@ -184,7 +192,9 @@ def _evidence(
     findings = [finding for listed in groups.values() for finding in listed]
     room -= form.measure(details("x" * 80, fence("")))
     for folded in (True, False):
-        rendered = (render_case("case_block", finding, folded) for finding in findings)
+        rendered = (
+            render_case("case_block", finding, folded, form.limit // _NAMES) for finding in findings
+        )
         blocks = fit(rendered, room, form.measure)
         if len(blocks) == len(findings):  # more cases are worth more than the evidence of some
             break

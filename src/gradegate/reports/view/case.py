@@ -9,6 +9,7 @@ import enum
 import json
 import math
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -122,10 +123,10 @@ def why(finding: Finding, limit: int) -> tuple[str, str]:
     return called(grade.assertion), reason
 
 
-def also(finding: Finding) -> str:
+def also(finding: Finding, limit: int = sys.maxsize) -> str:
     """The further assertions that did not pass, which ``why`` leaves out; empty where there are none or no answer came."""
     others = [] if finding.row.error else finding.grades[1:]
-    return f"also: {named(others)}" if others else ""
+    return f"also: {named(others, limit)}" if others else ""
 
 
 def beside(row: Row) -> str:
@@ -143,11 +144,15 @@ def effect(finding: Finding) -> str:
     row, against = finding.row, beside(finding.row)
     if finding.effect is not Effect.ADVISES:
         return against
-    failing = [grade for grade in row.grades if grade.has_failed]
-    why = "within the rules" if failing or row.has_failed else ""
-    if not any(grade.counts for grade in failing):
-        days = [grade.quarantine for grade in row.grades if grade.quarantine]
-        why = f"in quarantine until {days[0]}" if days else "advisory"
+    days = [grade.quarantine for grade in row.grades if grade.quarantine]
+    if any(grade.has_failed and grade.counts for grade in row.grades):
+        why = "within the rules"
+    elif days:
+        why = f"in quarantine until {days[0]}"
+    elif finding.grades and all(grade.inner for grade in finding.grades):
+        why = "within the set"
+    else:
+        why = "advisory"
     return join_nonempty(", ", against, why)
 
 
@@ -348,9 +353,9 @@ def _words(text: str) -> frozenset[str]:
 # --- the case ---------------------------------------------------------------------------------------------------
 
 
-def kind_of(grade: Grade) -> str:
-    """``pass``, ``fail``, ``error``, or ``advisory`` for a failure that decides nothing."""
-    advises = grade.has_failed and not (grade.counts or grade.inner)
+def kind_of(grade: Grade, decisive: Sequence[Grade]) -> str:
+    """``pass``, ``fail``, ``error``, or ``advisory`` for a failure that is not ``decisive``."""
+    advises = grade.has_failed and grade not in decisive
     return "advisory" if advises else grade.outcome.value
 
 
@@ -358,14 +363,10 @@ class Told(FrozenStruct):
     """One assertion: ``difference`` of what it expected and what came, None where that says nothing."""
 
     grade: Grade
+    kind: str  # how it is coloured
     expected: str
     difference: Difference | None
     claims: list[Claim]
-
-    @property
-    def kind(self) -> str:
-        """How it is coloured."""
-        return kind_of(self.grade)
 
 
 class Said(FrozenStruct):
@@ -403,7 +404,7 @@ class CaseView(FrozenStruct):
 
 def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
     """All of a case; ``compare``: say which words differ."""
-    row, short = finding.row, finding.grades
+    row, short, decisive = finding.row, finding.grades, finding.decisive
     is_good = row.has_passed and not short
     blamed = defaultdict(list)
     for grade in row.grades:
@@ -427,18 +428,18 @@ def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
         ("", "") if is_good else why(finding, _LINE),
         also(finding),
         exchange(row, short),
-        [_told(row, grade, compare) for grade in short],
-        [_told(row, grade, compare) for grade in others],
+        [_told(row, grade, decisive, compare) for grade in short],
+        [_told(row, grade, decisive, compare) for grade in others],
         turns,
         sum((grade.usage for grade in row.grades), NO_USAGE),
     )
 
 
-def _told(row: Row, grade: Grade, compare: bool) -> Told:
+def _told(row: Row, grade: Grade, decisive: Sequence[Grade], compare: bool) -> Told:
     wanted = expected(grade.assertion)
     compared = compare and grade.has_failed and not grade.assertion.negated
     words = difference(wanted, exchange(row, [grade]).answered) if compared and wanted else None
-    return Told(grade, wanted, words, claims(row, grade))
+    return Told(grade, kind_of(grade, decisive), wanted, words, claims(row, grade))
 
 
 def took(usage: Usage) -> str:

@@ -36,12 +36,12 @@ class Finding(FrozenStruct):
 
     @property
     def grades(self) -> list[Grade]:
-        """What did not pass: failures first, then what failed once, then errors, then advice."""
+        """What did not pass: failures first, then what failed once, then errors, then what decides nothing."""
         return [*self.decisive, *(grade for grade, decides in self._shortfalls() if not decides)]
 
     @property
     def decisive(self) -> list[Grade]:
-        """What did not pass and takes part in deciding, in the same order; a set is followed by its members."""
+        """What did not pass and takes part in deciding, in the same order; a set that did not pass is followed by its members."""
         return [grade for grade, decides in self._shortfalls() if decides]
 
     @property
@@ -55,11 +55,11 @@ class Finding(FrozenStruct):
         for grade in self.row.grades:
             if chief is None or not grade.inner:
                 chief, once = grade, failed_once(self.row, grade)
-            # What a set tolerates of its members is not a finding.
-            if not grade.has_passed and not chief.has_passed:
-                shortfalls.append(((chief.has_error, once), grade, chief))
+            if not grade.has_passed:
+                shortfalls.append(((chief.has_passed, chief.has_error, once), grade, chief))
         shortfalls.sort(key=lambda item: item[0])
-        return [(grade, chief.counts) for _, grade, chief in shortfalls]
+        # What a set that passes tolerates of its members decides nothing.
+        return [(grade, chief.counts and not chief.has_passed) for _, grade, chief in shortfalls]
 
 
 def failed_once(row: Row, grade: Grade) -> bool:
@@ -81,7 +81,7 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
     it = Finding(row)
     if not blocks and row.has_passed and all(grade.has_passed for grade in row.grades):
         return it  # most rows of most runs
-    erring = any(grade.has_error and not grade.quarantine for grade in it.grades)
+    erring = any(grade.has_error and not (grade.quarantine or grade.inner) for grade in row.grades)
     failing = any(grade.has_failed and grade.counts for grade in it.grades)
     # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
     fails = failing or (row.counts and row.has_failed)

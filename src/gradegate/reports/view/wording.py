@@ -1,5 +1,6 @@
 """The words that all reports share for figures, cases, rules and outcomes."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -253,12 +254,28 @@ def said(grade: Grade) -> str:
     return (once or asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
 
 
-def named(grades: Iterable[Grade]) -> str:
-    """Each assertion with what became of it: ``equals failed (2 times); llm-rubric failed once, not re-asked``."""
+def reason(grade: Grade) -> str:
+    """The reason of a grade, or that there is none."""
+    return grade.reason or "no reason was given"
+
+
+def named(grades: Iterable[Grade], limit: int = sys.maxsize) -> str:
+    """Each assertion with what became of it: ``equals failed (2 times); llm-rubric failed once, not re-asked``.
+
+    Names that do not fit into ``limit`` characters are counted.
+    """
     counts = Counter(f"{called(grade.assertion)} {said(grade)}" for grade in grades)
-    return "; ".join(
-        text if count == 1 else f"{text} ({count:,} times)" for text, count in counts.items()
-    )
+    names = []
+    left = counts.total()
+    for text, count in counts.items():
+        shown = text if count == 1 else f"{text} ({count:,} times)"
+        limit -= len(shown)
+        if limit < 0:
+            names.append(f"{left:,} more did not pass, and the log names all")
+            break
+        names.append(shown)
+        left -= count
+    return "; ".join(names)
 
 
 def asked(grade: Grade) -> str:
