@@ -15,19 +15,19 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_940,
+    "cli": 17_050,
     "assertions": 41_140,
     "config": 30_210,
     "core": 10_720,
     "files": 13_740,
-    "gate": 22_890,
+    "gate": 23_160,
     "github": 13_280,
     "http": 11_500,
     "planning": 34_080,
     "providers": 42_260,
     "recordings": 10_180,
     "reports": 25_520,
-    "results": 9_510,
+    "results": 9_530,
     "runner": 37_810,
     "sandbox": 11_200,
     "security": 8_790,
