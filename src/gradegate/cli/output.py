@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradegate.core.options import worded
 from gradegate.errors import ConfigError, Mistake
+from gradegate.structs import replace
 
 EXAMPLES: Mapping[str, str] = {
     "run": "gradegate run evals/support.yaml --grader openai:chat:MODEL -o results.json",
@@ -30,6 +31,9 @@ _DECIDED = {
     "2": _MISTAKE,
     "3": "inconclusive, or not run",
 }
+_INCONSISTENT = (
+    "the file contradicts itself: its verdict or its figures do not follow from its cases"
+)
 _DONE = {"0": "done", "2": _MISTAKE}
 # The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
 CODES: Mapping[str, Mapping[str, str]] = {
@@ -73,9 +77,11 @@ def epilog(command: str = "") -> str:
 
 if TYPE_CHECKING:
     from gradegate.core.settings import Settings
+    from gradegate.results.run_result import Decision
     from gradegate.runner.prepare import Prepared
     from gradegate.runner.session import Delivered
     from gradegate.runner.shards.shard import ShardReport
+    from gradegate.structs import NamedTexts
 
 
 def here() -> Path:
@@ -97,6 +103,20 @@ def earlier(name: str) -> Path:
         what = f"git tracks `{name}`, so it is not your last run"
         raise ConfigError.at(what, None, "`git rm -r --cached .gradegate`")
     return Path(name)
+
+
+def reread(results: Path) -> tuple[Decision, NamedTexts]:
+    """The decision and the links that a file holds; one that does not follow from its cases gets a note. Raises ConfigError."""
+    from gradegate.core.policy import Note
+    from gradegate.gate.decision import is_consistent
+    from gradegate.results.results_file import reread_file
+
+    decision, links = reread_file(results)
+    if not is_consistent(decision):
+        complain(f"{results}: {_INCONSISTENT}")
+        run = replace(decision.run, notes=(Note(_INCONSISTENT), *decision.run.notes))
+        decision = replace(decision, run=run)
+    return decision, links
 
 
 def complain(text: str) -> None:

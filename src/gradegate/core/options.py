@@ -120,6 +120,7 @@ class Option(FrozenStruct):
     no_input: str = ""
     no_flag: str = ""
     told: bool = False  # whether the command that asks a case again has it
+    harmless: bool = False  # grants no right, names no model and opens no file, whatever its value
     written: str | None = None  # the input's default, where it is not the field's
     field: str = ""  # of the settings
     default: Any = ""

@@ -199,7 +199,7 @@ class Settings:
     variables: Mapping[str, str] = option({}, "--var NAME=VALUE", kinds.MAPPING, commands=PLANNING, told=True,
         help="sets a variable in every test that does not set it",
         no_input=_IN_CONFIG.format("it under `vars` of a test or of `defaultTest`"))
-    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", _SELECT, commands=PLANNING, told=True,
+    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", _SELECT, commands=PLANNING, told=True, harmless=True,
         help="runs only tests that match: `metadata.KEY=GLOB`, `description=GLOB`, `provider=GLOB` (id or label), `first=N`; "
              "different keys must all match, the same key again is an alternative, and `first` is applied last")
     filter_pattern: str = option("", "--filter-pattern REGEX", TEXT, commands=PLANNING,
@@ -208,20 +208,20 @@ class Settings:
     filter_first: int | None = option(None, "-n --filter-first-n N", whole(1), commands=PLANNING,
         help="runs only the first N tests of each config, after the other filters",
         no_input="give `select: first=N`")
-    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", kinds.PAIRS, commands=PLANNING, told=True,
+    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", kinds.PAIRS, commands=PLANNING, told=True, harmless=True,
         help="runs only tests with this text under this metadata key, such as topic=refunds",
         no_input="give `select: metadata.KEY=*TEXT*`")
-    filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, told=True,
+    filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, told=True, harmless=True,
         help="runs only providers with an id or label that matches this pattern",
         no_input="give `select: provider=*TEXT*`")
-    repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True,
+    repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True, harmless=True,
         help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1",
         no_input=_IN_CONFIG.format("`evaluateOptions: {repeat: N}`"))
-    reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, told=True,
+    reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, told=True, harmless=True,
         help="how a failure is re-asked before it counts: `grader` grades the same answer again, `answers` asks the target "
              "for a new answer, `off` counts the first failure", otherwise="`gate.reask` of the config, else grader",
         no_input="write `reask` into the `gate` block, such as `reask: off`; a grader without a verdict is asked once more")
-    grader_retries: int = option(1, "--grader-retries N", whole(0), commands=ASKING, told=True,
+    grader_retries: int = option(1, "--grader-retries N", whole(0), commands=ASKING, told=True, harmless=True,
         help="how often a grader is asked again when its reply contains no verdict",
         no_input="remove it: a grader without a verdict is asked once more")
     asks: int = option(3, "--asks N", whole(1), commands=("calibrate",),

@@ -14,12 +14,19 @@ from gradegate.gate.reasks.needs import OpenCase, count_case, parts_of
 from gradegate.gate.reasks.stopping import CONTRADICTION, DOUBT, RETURN
 from gradegate.gate.regressions import Case, with_base
 from gradegate.gate.rules import apply, count, is_in_quarantine, spared
-from gradegate.results.baseline import NEW_FAILURE
+from gradegate.results.baseline import NEW_FAILURE, count_contradictions
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.gate_changes import GUARD, NO_CHANGES, GateChanges, done, guarded
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade
 from gradegate.results.rows import AnswerId, Row, left_open, parts, runs_of, takes
-from gradegate.results.run_result import NO_POWER, Decision, GateOutcome, RuleResult, RunResult
+from gradegate.results.run_result import (
+    NO_POWER,
+    Counts,
+    Decision,
+    GateOutcome,
+    RuleResult,
+    RunResult,
+)
 from gradegate.structs import replace
 
 
@@ -66,6 +73,14 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
 def _fails_for_good(rule: Rule, case: OpenCase) -> bool:
     count = count_case(rule, case)
     return count is not None and count.outcome is FAIL and not count.open
+
+
+_FROM_BEST = (
+    GateOutcome.PASS,
+    GateOutcome.ADVISORY,
+    GateOutcome.INCONCLUSIVE,
+    GateOutcome.BLOCKED,
+)
 
 
 class _Errors(NamedTuple):
@@ -186,12 +201,43 @@ def decide(
         reason=reason,
         rules=rules,
         run=run,
-        grades=count(grade.outcome for row in run.rows for grade in row.grades),
-        cases=count(row.outcome for row in as_cases(None, run.rows) if row.grades or row.error),
+        grades=_count_grades(run.rows),
+        cases=_count_cases(run.rows),
         setup=outcome is GateOutcome.INCONCLUSIVE and run.has_setup_error,
         changes=changes,
         blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
     )
+
+
+def _count_grades(rows: Iterable[Row]) -> Counts:
+    return count(grade.outcome for row in rows for grade in row.grades)
+
+
+def _count_cases(rows: Iterable[Row]) -> Counts:
+    return count(row.outcome for row in as_cases(None, rows) if row.grades or row.error)
+
+
+def is_consistent(decision: Decision) -> bool:
+    """Whether a decision follows from its cases. One that a file holds may not: anybody can have written that.
+
+    Policies are in no file, so errors may have made the outcome worse than it would be without them.
+    """
+    run, rows, rules = decision.run, decision.run.rows, decision.rules
+    counts = _count_grades(rows), _count_cases(rows)
+    if (decision.grades, decision.cases) != counts or count_contradictions(rows):
+        return False
+    if not rows:
+        return True
+    for result in rules:
+        anew = apply(result.rule, [row for row in rows if row.suite == result.rule.suite])
+        figures = [(it.passed, it.failed, it.errored) for it in (result, anew)]
+        if figures[0] != figures[1] or (anew.has_failed and result.has_passed):
+            return False
+    is_blocked = decision.outcome is GateOutcome.BLOCKED
+    if decision.blocking != (blamed(rows, rules) if is_blocked else frozenset()):
+        return False
+    best, _ = _conclude(run, rules, _Errors("", ""), decision.changes)
+    return decision.outcome in _FROM_BEST[_FROM_BEST.index(best) :]
 
 
 def is_whole(decision: Decision, policies: Sequence[Policy]) -> bool:

@@ -8,12 +8,8 @@ from gradegate.config.load import Located
 from gradegate.core.settings import RUN_OPTIONS
 from gradegate.planning.filters import select_again
 from gradegate.planning.plan import Plan
-from gradegate.security.hosts import hosts
+from gradegate.security.hosts import NOBODY, hosts
 from gradegate.structs import replace
-
-_NOBODYS = (
-    "nobody.invalid"  # a name that leads nowhere (RFC 2606): any host that is named has keys bound
-)
 
 
 def with_command(plan: Plan, context: Context, suites: Sequence[Located]) -> Plan:
@@ -41,7 +37,7 @@ def options(context: Context) -> Iterator[str]:
     """The arguments that ask the same."""
     settings = context.settings
     if context.egress.bound:
-        allowed = settings.allowed_hosts or hosts([_NOBODYS])
+        allowed = settings.allowed_hosts or hosts([NOBODY])
         settings = replace(settings, allowed_hosts=allowed)
     for option in RUN_OPTIONS:
         if option.told:

@@ -216,15 +216,20 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     here, there = set(models), set(baseline.models)
     if here != there:
         yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
-    odd = 0
-    for row in baseline.answers:  # whether a case is not what its assertions come to
-        outcomes = {grade.outcome for grade in row.grades if grade.counts}
-        odd += bool(outcomes) and row.threshold is None and (row.has_failed) != (FAIL in outcomes)
-    if odd:
+    if odd := count_contradictions(baseline.answers):
         what = "contradicts its" if odd == 1 else "contradict their"
         yield f"{many(odd, 'case')} of the baseline {what} own assertions: the assertions are used"
     if baseline.reask in ("", "off"):
         yield "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure"
+
+
+def count_contradictions(rows: Iterable[Row]) -> int:
+    """How many cases are not what their assertions come to."""
+    odd = 0
+    for row in rows:
+        outcomes = {grade.outcome for grade in row.grades if grade.counts}
+        odd += bool(outcomes) and row.threshold is None and row.has_failed != (FAIL in outcomes)
+    return odd
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -26,6 +26,9 @@ _METADATA_NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
 )
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+NOBODY = (
+    "nobody.invalid"  # a name that leads nowhere (RFC 2606): any host that is named has keys bound
+)
 _PUBLIC = ipaddress.ip_network("2000::/3")  # all that is handed out of version 6 (RFC 4291)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_KEPT = 1_000  # hosts of which is kept what their addresses spell, since each call asks

@@ -1,11 +1,13 @@
 """``gradegate explain``: one case by its number, id or a part of its name, told from the question to the decision."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from gradegate.cli import main as cli
 from gradegate.reports.delivery.report import Links
+from gradegate.results.accounts import Made
 from gradegate.results.run_result import Decision
 from gradegate.structs import replace
 from support import samples, showcase
@@ -106,3 +108,23 @@ def test_secrets_of_the_environment_are_hidden(capsys: pytest.CaptureFixture[str
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefghijklmnop")
     write(samples.decision(samples.passed().outcome, "", samples.row("x", samples.Outcome.PASS, output="sk-abcdefghijklmnop")))
     assert "sk-abcdefghijklmnop" not in told(capsys, "1")
+
+
+@pytest.mark.parametrize(("options", "command"), table(__file__, "a_file_grants_no_rights"))
+def test_a_file_grants_no_rights(capsys: pytest.CaptureFixture[str], options: list[str], command: str) -> None:
+    decision = showcase.showcase()
+    write(replace(decision, run=replace(decision.run, made=Made(options=tuple(options)))))
+    said = told(capsys, "1")
+    assert said.splitlines()[-1] == f"again: gradegate run evals/support.yaml{command} --filter-pattern '^Late refund$'"
+    assert ("\nThe run had more options. Add them yourself: " in said) == (shlex.split(command) != options)
+
+
+@pytest.mark.parametrize(
+    ("place", "suite"), [("../../etc; rm -rf ~", "c.yaml"), ("/etc", "c.yaml"), ("", "/c.yaml"), ("", "a/../../c.yaml")]
+)
+def test_no_command_leads_out_of_the_repository(capsys: pytest.CaptureFixture[str], place: str, suite: str) -> None:
+    decision = showcase.showcase()
+    first, *rows = decision.run.rows
+    run = replace(decision.run, rows=(replace(first, suite=suite), *rows), made=Made(folder=place))
+    write(replace(decision, run=run))
+    assert "again: " not in told(capsys, "1")

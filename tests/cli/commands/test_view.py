@@ -1,6 +1,8 @@
 """``gradegate view``: the page that a run wrote comes of its results.json, and a browser is told where it is."""
 
+import functools
 import json
+import operator
 import os
 import subprocess
 import sys
@@ -121,3 +123,19 @@ def test_an_address_of_the_run_elsewhere_is_left_out(folder: Path) -> None:
     (folder / "results.json").write_text(json.dumps(document))
     assert cli.main(["view", "results.json", "--no-open"]) == 0
     assert "evil.test" not in (folder / "results.html").read_text()
+
+
+@pytest.mark.parametrize("forged", table(__file__, "a_file_that_contradicts_itself"))
+def test_a_file_that_contradicts_itself_is_said(gate, capsys: pytest.CaptureFixture[str], forged: dict[str, object]) -> None:  # type: ignore[no-untyped-def]
+    tests = [{"vars": {"q": text}, "assert": [{"type": "equals", "value": "one"}]} for text in ("one", "two", "three")]
+    config = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": tests, "gate": {"rules": [{"name": "most", "min-pass-rate": 0.8}]}}
+    document = gate(config).results
+    for path, value in forged.items():
+        *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+        functools.reduce(operator.getitem, steps, document)[last] = value
+    Path("x.json").write_text(json.dumps(document))
+    said = "the file contradicts itself: its verdict or its figures do not follow from its cases"
+    for command in (["view", "x.json", "--no-open"], ["explain", "2", "x.json"]):
+        assert cli.main(command) == 0
+        assert capsys.readouterr().err == (f"x.json: {said}\n" if forged else "")
+    assert (f"<dt>Note</dt><dd>{said}" in Path("x.html").read_text()) == bool(forged)

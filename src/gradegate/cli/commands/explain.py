@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradegate.cli.output import earlier, say
+from gradegate.cli.output import earlier, reread, say
 from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError, Origin
 from gradegate.gate.exit_codes import MISTAKE, PASS
@@ -32,10 +32,9 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.core.numbers import many
     from gradegate.reports.format.case_story import lookup, nearest, story
     from gradegate.reports.format.escape import one_line
-    from gradegate.results.results_file import reread_file
     from gradegate.results.rows import not_passed
 
-    decision, _ = reread_file(earlier(args.results))
+    decision, _ = reread(earlier(args.results))
     rows = decision.run.rows
     if args.case is None:
         places = not_passed(rows)

@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import suppress
 
-from gradegate.cli.output import complain, earlier, here, say
+from gradegate.cli.output import complain, earlier, here, reread, say
 from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError
 from gradegate.gate.exit_codes import PASS
@@ -39,12 +39,11 @@ def run(args: argparse.Namespace) -> int:
         write_reports,
     )
     from gradegate.reports.delivery.report import Links
-    from gradegate.results.results_file import reread_file
     from gradegate.security.environment import Environment
     from gradegate.security.secrets import sealing
 
     results = earlier(args.results)
-    decision, links = reread_file(results)
+    decision, links = reread(results)
     output, cwd = args.output or str(results.with_suffix(".html")), here()
     if not output.endswith(".html"):
         raise ConfigError.at(

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from gradegate.reports.format.escape import join_nonempty, one_line
 from gradegate.reports.format.plain import PLAIN, Plain, plain
-from gradegate.reports.format.rerun import command
+from gradegate.reports.format.rerun import command, without_rights
 from gradegate.reports.view.case import view
 from gradegate.reports.view.findings import Effect, doubted, finding
 from gradegate.reports.view.wording import OUTCOMES, name
@@ -63,6 +63,8 @@ def summary(decision: Decision, at: int) -> str:
 def story(decision: Decision, at: int) -> Plain:
     """All that is known of the row at that place, a fact below the other."""
     row = decision.run.rows[at]
+    made = decision.run.made
+    harmless = without_rights(made)
     found = finding(row, at in decision.blocking, doubted(decision))
     text = PLAIN.render(
         "story.txt",
@@ -74,6 +76,7 @@ def story(decision: Decision, at: int) -> Plain:
             for result in decision.rules
             if any(takes(result.rule, row, grade) for grade in row.grades)
         ],
-        again=command(row, decision.run.made),
+        again=command(row, harmless),
+        left_out=harmless.options != made.options,
     )
     return plain(text.removesuffix("\n"))

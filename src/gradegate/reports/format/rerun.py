@@ -3,6 +3,7 @@
 import posixpath
 import re
 import shlex
+from itertools import pairwise
 
 from gradegate.core.conversation import CONVERSATION
 from gradegate.core.settings import RUN_OPTIONS
@@ -10,8 +11,12 @@ from gradegate.reports.format.escape import one_line
 from gradegate.reports.format.markdown import fence
 from gradegate.results.accounts import Made
 from gradegate.results.rows import Row
+from gradegate.security.hosts import NOBODY
+from gradegate.structs import replace
 
 _FILTER = next(option for option in RUN_OPTIONS if option.field == "filter_pattern")
+_HARMLESS = frozenset(f"--{option.name}" for option in RUN_OPTIONS if option.harmless)
+_HOSTS = "--allowed-hosts"
 _COMMAND = 2000  # characters; a longer one is not worth the room
 _PATTERN = 200  # characters of a description that a pattern may hold
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")  # in a regular expression
@@ -19,10 +24,11 @@ _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")  # in a regular expression
 
 def command(row: Row, made: Made) -> str:
     """What asks the case again, from the root of the repository; empty where it would not be what ran."""
+    for path in (row.suite, made.folder):
+        if path.startswith(("/", "-")) or ".." in path.split("/"):
+            return ""  # outside of the repository, or an option
     # A file of the repository as it is named in a folder of it.
-    config = row.suite
-    if made.folder and not config.startswith("/"):
-        config = posixpath.relpath(config, made.folder)
+    config = posixpath.relpath(row.suite, made.folder) if made.folder else row.suite
     words = ["gradegate", "run", config, *made.options]
     # What was said before a case is there only if the cases before it run, too.
     about, is_plain = row.description, one_line(row.description, _PATTERN) == row.description
@@ -35,6 +41,17 @@ def command(row: Row, made: Made) -> str:
         written = f"cd {shlex.quote(made.folder)} && {written}"
     whole = _is_whole(written) and len(written) <= _COMMAND
     return written if whole and row.suite and not config.startswith("-") else ""
+
+
+def without_rights(made: Made) -> Made:
+    """What a file says of its run, with no other options than harmless ones: anybody may have written it."""
+    options: list[str] = []
+    for flag, value in pairwise(made.options):
+        if flag in _HARMLESS and not value.startswith("-"):
+            options += (flag, value)
+    if _HOSTS in made.options:  # keys were bound to hosts, and stay bound, but not to these
+        options += (_HOSTS, NOBODY)
+    return replace(made, options=tuple(options))
 
 
 def _is_whole(text: str) -> bool:
