@@ -155,7 +155,7 @@ def changes(
 COVERED = ["check.py", "helper.py", "package/deep.py", "package/__init__.py", "faster.py", "faster/__init__.py", "src/helper.py"]
 
 
-FINDINGS = {"assertion": "different value", "transform": "different option", "grader": "`its code`"}
+FINDINGS = {"assertion": "different value", "transform": "different `transform`", "grader": "`its code`"}
 
 
 @each("name", COVERED)
