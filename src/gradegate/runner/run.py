@@ -253,9 +253,11 @@ class Run:
     def _missing_keys_of(self, providers: Iterable[Provider]) -> frozenset[str]:
         """The variables that these providers need and this job does not have: nothing is asked without them."""
         missing = self._plan.missing_keys
-        if not missing:
-            return missing
-        return missing.intersection(name for provider in providers for name in provider.keys)
+        lacking = set[str]()
+        for provider in providers if missing else ():
+            lacking |= missing.intersection(provider.keys)
+            lacking.update(mistake.missing for mistake in provider.missing)
+        return frozenset(lacking)
 
     def _in_threads(
         self,
