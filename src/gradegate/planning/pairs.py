@@ -143,11 +143,4 @@ def _above(label: str) -> list[str]:
 
 def _unknown(patterns: Iterable[str], labels: Sequence[str]) -> list[str]:
     """The patterns that fit no label."""
-    whole, groups = set(labels), {group for label in labels for group in _above(label)}
-
-    def fits(pattern: str) -> bool:
-        if pattern.endswith("*"):
-            return any(label.startswith(pattern[:-1]) for label in labels if label)
-        return pattern.rstrip(":") in groups
-
-    return [pattern for pattern in patterns if pattern not in whole and not fits(pattern)]
+    return [pattern for pattern in patterns if not any(map(_Labels([pattern]).allow, labels))]

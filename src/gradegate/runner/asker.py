@@ -60,9 +60,11 @@ class Asker:
 
     def absent_keys(self, providers: Iterable[Provider]) -> frozenset[str]:
         """The variables that these providers need and this job does not have."""
-        if not self._absent_keys:
-            return frozenset()
-        return self._absent_keys.intersection(key for it in providers for key in it.keys)
+        absent = set[str]()
+        for provider in providers if self._absent_keys else ():
+            absent |= self._absent_keys.intersection(provider.keys)
+            absent.update(mistake.missing for mistake in provider.missing)
+        return frozenset(absent)
 
     def require_keys(self, providers: Iterable[Provider]) -> None:
         """Stop the run if a key of these providers is missing."""
