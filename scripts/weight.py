@@ -26,7 +26,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "planning": 34_080,
     "providers": 42_260,
     "recordings": 10_180,
-    "reports": 25_610,
+    "reports": 25_630,
     "results": 9_510,
     "runner": 37_810,
     "sandbox": 11_200,
