@@ -15,7 +15,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_940,
+    "cli": 16_990,
     "assertions": 41_150,
     "config": 30_210,
     "core": 10_690,
@@ -26,7 +26,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "planning": 34_080,
     "providers": 42_260,
     "recordings": 10_180,
-    "reports": 25_630,
+    "reports": 25_740,
     "results": 9_510,
     "runner": 37_810,
     "sandbox": 11_200,

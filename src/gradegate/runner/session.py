@@ -23,6 +23,7 @@ from gradegate.providers.cache.access import remembered
 from gradegate.reports.delivery.deliver import (
     check_inputs,
     check_outputs,
+    links_to,
     named_inputs,
     places,
     render,
@@ -240,12 +241,11 @@ def _with_approval(changes: GateChanges, hooks: RunHooks) -> GateChanges:
 def _deliver(
     where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Hide
 ) -> Delivered:
-    reports, links = check_outputs(where), hooks.links
+    reports, links = check_outputs(where), links_to(where, hooks.links)
     try:
         failures = write_reports(reports, where, decision, links, seal)
     except KeyboardInterrupt:  # all is asked, and the next signal ends the process at once
         failures = write_reports(reports, where, decision, links, seal)
-    if not any(report.name == "html" for path, report in reports.items() if path not in failures):
-        links = replace(links, page="")
+    links = links_to([path for path in where if path not in failures], links)
     documents = tuple(render(name, decision, links, seal) for name in hooks.reports)
     return Delivered(decision, documents, failures, seal, frozenset(where))
