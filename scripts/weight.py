@@ -15,7 +15,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "gradegate"
 MAX_LINES_OF_A_FILE = 620
 CEILINGS = {  # tokens; "root" is the modules beside the packages
-    "cli": 16_930,
+    "cli": 16_980,
     "assertions": 40_830,
     "config": 30_180,
     "core": 10_720,
@@ -26,9 +26,9 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "planning": 34_150,
     "providers": 41_830,
     "recordings": 10_180,
-    "reports": 25_770,
+    "reports": 25_900,
     "results": 9_550,
-    "runner": 37_610,
+    "runner": 37_600,
     "sandbox": 11_200,
     "security": 8_790,
     "templating": 20_690,

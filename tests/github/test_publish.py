@@ -1,5 +1,7 @@
 """What the action leaves on GitHub and with the runner, for every decision and when nothing can be written."""
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ from gradegate.security.event import Event
 from gradegate.structs import replace
 from support.each import each, table
 from support.fake_github import FakeGitHub, Token, serve
+from support.job import Job
 from support.outputs import OUTPUTS
 from support.runner import commands, read_outputs, read_summary, shown
 
@@ -286,3 +289,20 @@ def test_thousands_of_long_mistakes_fit_into_a_comment(stage: Stage) -> None:
     outputs = publish_mistakes(stage.step(), error)
     assert outputs["comment-url"]
     assert "and 2950 more; see the log" in stage.fake.comments[0]["body"]
+
+
+@each("files", [["out/r.json", "r.html"], []])
+def test_pages_lead_to_the_reports_that_are_written(job: Job, files: list[str]) -> None:
+    """Of so many cases that neither the comment nor agent.md has room for all."""
+    tests = [{"vars": {"n": number}, "assert": [{"type": "equals", "value": f"{number} {'long ' * 80}"}]} for number in range(150)]
+    config = {"prompts": ["{{n}}"], "providers": ["echo"], "tests": tests}
+    (job.root / "evals" / "promptfooconfig.yaml").write_text(json.dumps(config))
+    job.environ |= {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_RUN_ID": "7"}
+    code, _ = job.run(when="always", output="\n".join(["r.md", "r.agent.md", *files]))
+    assert code == 1
+    pages = [(job.root / name).read_text() for name in ("r.md", "r.agent.md")] + [job.github.comments[-1]["body"]]
+    assert [page.count("[report](") for page in pages] == [len(files[1:])] * 3
+    assert ["results.json" in page for page in pages] == [False] * 3
+    for page in (pages[0], pages[2]):
+        (rest,) = re.findall(r"more cases are not shown here, for lack of space;\*\* see \[the run\]\([^)]*\)(.*)", page)
+        assert rest == (" and out/r.json." if files else ".")

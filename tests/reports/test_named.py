@@ -279,3 +279,27 @@ def test_a_case_with_many_failures_hides_no_other(big, gate):
     assert {f"case: {test['description']}" for test in tests} <= {*agent.splitlines()}
     if len(big) == 1:
         assert {*METRIC.findall(agent)} == expected
+
+
+def test_an_annotation_counts_other_answers_and_not_assertions(gate):
+    """The first of three assertions that stand at one line names the other two."""
+    line = "[{type: equals, value: a}, {type: equals, value: b}, {type: equals, value: c}]"
+    config = "prompts: [x]\nproviders: [echo]\ndefaultTest: {assert: " + line + "}\ntests: [%s]\n"
+    for cases, more in (("{description: case 1}", ""), ("{description: case 1}, {description: case 2}", "1 more answer at this line")):
+        ran = gate(config % cases)
+        text = REPORTS.find("annotations").render(reread_file(ran.folder / "results.json")[0], LINKS).text
+        assert text.count("::error ") == 1
+        assert "also: equals failed (2 times)" in text
+        assert (more in text) if more else ("more answer" not in text)
+
+
+def test_a_case_without_an_answer_stands_at_one_line_in_every_report(gate, llm):
+    llm.reply = lambda path, body: ""
+    config = "prompts: [x]\nproviders: [%s]\ntests:\n- description: case 1\n  assert:\n  - {type: equals, value: a}\n"
+    ran = gate(config % llm.spec(), "-o", "agent.md")
+    assert ran.cases[0]["error"]
+    decision, _ = reread_file(ran.folder / "results.json")
+    texts = {name: REPORTS.find(name).render(decision, LINKS).text for name in ("annotations", "comment", "summary")}
+    texts |= {"agent": (ran.folder / "agent.md").read_text()}
+    lines = {name: {*re.findall(r"promptfooconfig.yaml(?::|#L|,line=)(\d+)", text)} for name, text in texts.items()}
+    assert lines == {name: {"4"} for name in texts}

@@ -18,7 +18,7 @@ from gradegate.structs import replace
 from support.each import table
 
 CONFIG = "evals/capitals.yaml"
-LINKS = Links("https://github.com", "octo/shop", "0123abc", "https://github.com/octo/shop/actions/runs/7")
+LINKS = Links("https://github.com", "octo/shop", "0123abc", "https://github.com/octo/shop/actions/runs/7", results="results.json")
 TARGET = Usage(calls=5, prompt_tokens=210, completion_tokens=88, cost=0.00123, seconds=2.5)
 GRADER = Usage(calls=6, prompt_tokens=1900, completion_tokens=240, unpriced=6, seconds=4.25, reasks=1)
 

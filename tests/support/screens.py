@@ -26,7 +26,15 @@ CONFIG = "evals/support.yaml"
 COMMIT = "1f3a9c0d4be75162a8c9d0e1f2a3b4c5d6e7f809"
 BASE = "9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0c"
 RUN = "https://github.com/octo/shop/actions/runs/4711/attempts/1"
-LINKS = Links("https://github.com", "octo/shop", COMMIT, RUN, f"{RUN.partition('/attempts')[0]}#artifacts", "nightly")
+LINKS = Links(
+    "https://github.com",
+    "octo/shop",
+    COMMIT,
+    RUN,
+    f"{RUN.partition('/attempts')[0]}#artifacts",
+    "nightly",
+    results="gradegate-results.json",
+)
 RULES = (
     Rule("facts", Select(assertion="factuality"), min_pass_rate=0.9, suite=CONFIG, origin=Origin(CONFIG, 4)),
     Rule("regressions", max_new_failures=0, suite=CONFIG, origin=Origin(CONFIG, 5)),

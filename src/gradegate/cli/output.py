@@ -160,13 +160,16 @@ def bare(text: str) -> str:
 
 def delivered(outcome: Delivered, settings: Settings) -> int:
     """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
+    from gradegate.reports.delivery.deliver import links_to
+    from gradegate.reports.delivery.report import Links
     from gradegate.reports.format.console import QUIET, WHOLE, View, fitted, lines
     from gradegate.reports.format.console import say as shown
 
     for failure in outcome.failures.values():
         complain(failure)
     view = QUIET if settings.quiet else WHOLE if settings.verbose else View()
-    for line in lines(outcome.decision, fitted(view, sys.stdout), outcome.written):
+    links = links_to(outcome.written, Links())
+    for line in lines(outcome.decision, fitted(view, sys.stdout), links, outcome.written):
         shown(line, outcome.seal)
     return outcome.code()
 

@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from msgspec import field
-
 from gradegate.core.numbers import many
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
@@ -52,7 +50,7 @@ class _Level(Struct):
     """The annotations of one level. Only the first ten are shown: of the others nothing but their number is kept."""
 
     firsts: dict[tuple[object, ...], _Mark] = {}  # by their keys
-    counts: Counter[object] = field(default_factory=Counter)  # of marks, by those keys
+    cases: dict[object, set[int]] = {}  # by those keys: of one case, all assertions are named
     shown: set[object] = set()  # cases and notes
     left: dict[object, str] = {}  # and what each of the others is called
 
@@ -61,7 +59,7 @@ class _Level(Struct):
             self.firsts.setdefault(mark.key, mark)
         about = mark.case or mark.key
         if mark.key in self.firsts:
-            self.counts[mark.key] += 1
+            self.cases.setdefault(mark.key, set()).add(mark.case)
             self.shown.add(about)
         else:
             self.left[about] = "more case" if mark.case else "more note"
@@ -69,7 +67,7 @@ class _Level(Struct):
     def commands(self, links: Links) -> Iterator[Log]:
         hidden = Counter(kind for it, kind in self.left.items() if it not in self.shown)
         for number, mark in enumerate(self.firsts.values(), 1):
-            others = self.counts[mark.key] - 1
+            others = len(self.cases[mark.key]) - 1
             more = [f"{many(others, 'more answer')} at this line"] if others else []
             if number == len(self.firsts):
                 more += [many(count, kind) for kind, count in hidden.items()]

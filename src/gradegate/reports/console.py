@@ -8,7 +8,7 @@ from gradegate.results.run_result import Decision
 
 def render(decision: Decision, links: Links) -> Console:
     """The text, line by line harmless to a runner."""
-    return Console(harmless(line.head + line.text + "\n") for line in lines(decision, LOG))
+    return Console(harmless(line.head + line.text + "\n") for line in lines(decision, LOG, links))
 
 
 REPORTS.register("console")(Report("console", "", render))

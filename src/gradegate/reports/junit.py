@@ -47,7 +47,7 @@ _Key = tuple[str, str, str]
 
 def render(decision: Decision, links: Links) -> Document:
     """The XML in parts of one test case each."""
-    return Document(_parts(decision))
+    return Document(_parts(decision, links))
 
 
 _ENDS = {
@@ -93,7 +93,7 @@ class _Told(FrozenStruct):
         return "nothing was asserted" if unchecked(self.row) else ""
 
 
-def _parts(decision: Decision) -> Iterator[Xml]:
+def _parts(decision: Decision, links: Links) -> Iterator[Xml]:
     run, changes = decision.run, decision.changes
     green = decision.outcome not in _ENDS
     rows = [_Told(finding, green) for _, finding in in_plan_order(decision)]
@@ -109,7 +109,9 @@ def _parts(decision: Decision) -> Iterator[Xml]:
     yield _opening(
         "testsuites", {"name": title, **_totals(rows, decision.outcome if alone else None)}
     )
-    said = [*_whole(run, changes)]  # by the first suite: the format knows nothing of the whole run
+    said = [
+        *_whole(run, changes, links)
+    ]  # by the first suite: the format knows nothing of the whole run
     if alone:  # readers that know only test cases must not take the run for one that passed
         outcome, reason = _ENDS[decision.outcome], one_line(decision.reason, 500)
         case = TestCase("the run", "gradegate")
@@ -155,7 +157,7 @@ def _cases(title: str, rows: list[_Told]) -> Iterator[Xml]:
         yield _case_xml(_case(told, title, text + number), _about(told))
 
 
-def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
+def _whole(run: RunResult, changes: GateChanges, links: Links) -> Iterator[tuple[str, str]]:
     """Of which commit and config it is, what it saved and notes, which answers were recorded, what the pull request does to its gate."""
     yield from provenance(run.made)
     if run.made.started:
@@ -173,7 +175,8 @@ def _whole(run: RunResult, changes: GateChanges) -> Iterator[tuple[str, str]]:
     for change in changes.found[:_MOST_CHANGES]:
         yield f"gate {change.kind.value}", placed(change.origin, change.text, 500)
     if len(changes.found) > _MOST_CHANGES:
-        yield "gate", f"{len(changes.found) - _MOST_CHANGES:,} more in results.json"
+        within = f" in {one_line(links.results)}" if links.results else ""
+        yield "gate", f"{len(changes.found) - _MOST_CHANGES:,} more{within}"
 
 
 def _properties(pairs: Iterable[tuple[str, str]]) -> ET.Element:

@@ -24,6 +24,7 @@ from gradegate.providers.cache.access import remembered
 from gradegate.reports.delivery.deliver import (
     check_inputs,
     check_outputs,
+    links_to,
     named_inputs,
     places,
     render,
@@ -241,10 +242,9 @@ def _with_approval(changes: GateChanges, hooks: RunHooks) -> GateChanges:
 def _deliver(
     where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Hide
 ) -> Delivered:
-    reports, links = check_outputs(where), hooks.links
+    reports, links = check_outputs(where), links_to(where, hooks.links)
     signals.finish()
     failures = write_reports(reports, where, decision, links, seal)
-    if not any(report.name == "html" for path, report in reports.items() if path not in failures):
-        links = replace(links, page="")
+    links = links_to([path for path in where if path not in failures], links)
     documents = tuple(render(name, decision, links, seal) for name in hooks.reports)
     return Delivered(decision, documents, failures, seal, frozenset(where))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.core.policy import Note
+from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.console import QUIET, WHOLE, Line, Tone, View, lines, say
 from gradegate.reports.format.streams import coloured
 from gradegate.results.run_result import Decision, GateOutcome
@@ -26,7 +27,7 @@ LAST = 23
 
 
 def shown(decision: Decision, view: View = NORMAL, *written: str) -> str:
-    return "".join(line.head + line.text + "\n" for line in lines(decision, view, written))
+    return "".join(line.head + line.text + "\n" for line in lines(decision, view, Links(), written))
 
 
 def last_screen(text: str) -> str:
@@ -115,7 +116,7 @@ def test_only_our_own_words_have_a_colour(monkeypatch: pytest.MonkeyPatch) -> No
     for head in ("FAILED", ""):
         for tone in Tone:
             say(Line(f"  {hostile}".replace("\x1b", "\\x1b") if not head else hostile, tone, head), str, out)
-    for line in lines(samples.odd(), View(columns=80)):
+    for line in lines(samples.odd(), View(columns=80), Links()):
         say(line, str, out)
     text = out.getvalue()
     assert set(CONTROL.findall(text)) <= {"\x1b[1;31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"}

@@ -108,7 +108,7 @@ def test_an_outline_ends_at_its_limit_and_says_so() -> None:
     assert whole.endswith("x" * 5000)
     short = outline(data, 300)
     assert len(short) <= 300
-    assert short.splitlines()[-1] == "… (the rest is in results.json)"
+    assert short.splitlines()[-1] == "… (the rest is left out)"
     (line,) = outline({"text": "x" * 5000}, 300).splitlines()
     assert line.endswith("more characters)")
     assert len(line) <= 300

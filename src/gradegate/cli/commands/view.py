@@ -9,6 +9,7 @@ from gradegate.cli.output import complain, earlier, here, reread, say
 from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError
 from gradegate.gate.exit_codes import PASS
+from gradegate.structs import replace
 
 ABOUT = "make an HTML page from a results.json and open it in the browser; makes no call"
 # A page of ours says so in its first bytes.
@@ -60,7 +61,11 @@ def run(args: argparse.Namespace) -> int:
             what = f"`{page}` exists already and is not a page of gradegate"
             raise ConfigError.at(what, None, "move it away, or name another with -o")
     if failures := write_reports(
-        check_outputs([output]), where, decision, Links.of(links), sealing(os.environ)
+        check_outputs([output]),
+        where,
+        decision,
+        replace(Links.of(links), results=results.name),
+        sealing(os.environ),
     ):
         raise ConfigError.at(failures[output], None, "name another file with -o")
     say(str(page))

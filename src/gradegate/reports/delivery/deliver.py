@@ -48,6 +48,13 @@ def report_of(path: str) -> Report | None:
     )
 
 
+def links_to(written: Iterable[str], links: Links) -> Links:
+    """The links without those that lead to a report that is not among the files."""
+    paths = {report.name: path for path in written if (report := report_of(path))}
+    page = links.page if "html" in paths else ""
+    return replace(links, page=page, results=paths.get("json", ""))
+
+
 def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
     """The report of that name, secrets hidden."""
     report = REPORTS.find(name)

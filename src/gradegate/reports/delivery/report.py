@@ -89,6 +89,7 @@ class Links(FrozenStruct):
     run: str = ""  # address of the workflow run
     page: str = ""  # where the HTML report can be fetched, where one is written
     key: str = ""  # of the gate: the input `comment-key`, else its job
+    results: str = ""  # the name of the file with all results, where one is written
     holds: Callable[[str], bool] = bool  # any file that has a name
 
     @property

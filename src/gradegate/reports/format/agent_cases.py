@@ -37,7 +37,7 @@ def agent_cases(
         measure,
     )
     if len(lines) < len(once):
-        lines.append(f"{many(len(once) - len(lines), 'more case')} in results.json")
+        lines.append(f"{many(len(once) - len(lines), 'more case')}")
     keys = dict.fromkeys(one_line(use.name, 50) for use in run.keys[:10])
     head = paragraphs(render("cases_head", ", ".join(keys), "".join(lines).rstrip()))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, TextIO
 
+from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.escape import harmless, join_nonempty, one_line
 from gradegate.reports.format.plain import PLAIN, Plain, plain
 from gradegate.reports.format.streams import coloured, has_rich
@@ -47,7 +48,7 @@ class Line(FrozenStruct):
 class View(FrozenStruct):
     """How much is shown: of how many cases of a kind the evidence, and how many characters of each text.
 
-    ``columns`` is how wide a line of the list may be, 0 for any width; ``more`` says where the rest is.
+    ``columns`` is how wide a line of the list may be, 0 for any width; ``more`` says how to get the rest.
     """
 
     evidence: int = 20
@@ -58,9 +59,7 @@ class View(FrozenStruct):
     more: str = "-v shows all of them, and -o results.json keeps them"
 
 
-LOG = View(
-    evidence=1000, more="results.json has all of them"
-)  # where nobody can ask for more afterwards
+LOG = View(evidence=1000, more="")  # where nobody can ask for more afterwards
 WHOLE = View(evidence=sys.maxsize, text=sys.maxsize, passed=True)
 QUIET = View(quiet=True)
 
@@ -83,10 +82,12 @@ def say(line: Line, hide: Hide, stream: TextIO | None = None) -> None:
     stream.write(text + "\n")
 
 
-def lines(decision: Decision, view: View, written: Sequence[str] = ()) -> Iterator[Line]:
+def lines(
+    decision: Decision, view: View, links: Links, written: Sequence[str] = ()
+) -> Iterator[Line]:
     """The lines, the verdict as the last; ``written`` are the reports that are there."""
     rest = ""
-    for piece in PLAIN.stream("console.txt", **_values(decision, view, written)):
+    for piece in PLAIN.stream("console.txt", links=links, **_values(decision, view, written)):
         *whole, rest = (rest + piece).split("\n")
         yield from map(_line_of, whole)
     yield _line_of(rest)

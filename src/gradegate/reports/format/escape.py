@@ -130,7 +130,7 @@ def outline(value: Any, limit: int) -> str:
     lines = []
     for line in _outlined(value):
         if room <= 0:
-            lines.append("… (the rest is in results.json)")
+            lines.append("… (the rest is left out)")
             break
         lines.append(clip(line, room))
         room -= len(line) + 1

@@ -239,8 +239,8 @@ def spot(row: Row, grade: Grade) -> Origin:
 
 
 def failure_origin(row: Row) -> Origin:
-    """The config line of what did not pass first, else of the case."""
-    grades = Finding(row).grades
+    """The config line of what did not pass first, else of the case, as where there is no answer."""
+    grades = [] if row.error else Finding(row).grades
     return spot(row, grades[0]) if grades else row.origin
 
 
