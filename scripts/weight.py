@@ -28,7 +28,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "recordings": 10_180,
     "reports": 25_900,
     "results": 9_550,
-    "runner": 37_600,
+    "runner": 37_630,
     "sandbox": 11_200,
     "security": 8_790,
     "templating": 20_690,

@@ -237,6 +237,24 @@ def test_what_is_no_plain_file_is_named_and_not_waited_for(asked, capsys, make):
     assert "other.jsonl: " in results["incomplete"]
 
 
+@each("leads_to", ["elsewhere", "."])
+def test_no_link_to_a_folder_is_followed(asked, capsys, leads_to):
+    parts, elsewhere = asked.part(1).parent, asked.folder / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    whole = asked.part(1).read_bytes()
+    (elsewhere / "part.jsonl").write_bytes(whole)
+    if leads_to != ".":
+        asked.part(1).unlink()
+    (parts / "linked").symlink_to(elsewhere if leads_to != "." else leads_to)
+    code, results, _ = merge(asked, capsys)
+    (parts / "linked").unlink()
+    asked.part(1).write_bytes(whole)
+    assert code == 3
+    assert results["incomplete"].startswith("linked: ")
+    assert "there twice" not in results["incomplete"]
+    assert [case["error"] == "" for case in results["cases"]].count(False) == (0 if leads_to == "." else 4)
+
+
 def test_where_no_part_can_be_used_nothing_is_decided(asked, capsys):
     asked.command("merge", PARTS, "c.yaml", "--repeat", "2")
     printed = capsys.readouterr()

@@ -222,7 +222,12 @@ def default_grader_key_in(folder: Path) -> str:
 
 
 def _files_in(folder: Path) -> list[Path]:
-    return sorted(path for pattern in ("*.jsonl", "*/*.jsonl") for path in folder.glob(pattern))
+    """The files that may be parts, and links to folders: these are not followed, and reading one says so."""
+    paths = {*folder.glob("*.jsonl")}
+    for below in folder.glob("*"):
+        if below.is_dir():
+            paths |= {below} if below.is_symlink() else {*below.glob("*.jsonl")}
+    return sorted(paths)
 
 
 def name_in(folder: Path, part: Part) -> str:
