@@ -27,7 +27,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "providers": 42_260,
     "recordings": 10_180,
     "reports": 25_520,
-    "results": 9_530,
+    "results": 9_550,
     "runner": 37_850,
     "sandbox": 11_200,
     "security": 8_790,
