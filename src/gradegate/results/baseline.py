@@ -207,7 +207,9 @@ def age(started: str, now: datetime) -> int | None:
 def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str]) -> Iterator[str]:
     """What a reader should know of a stored baseline. ``commit`` is that of the base, empty where it is not known."""
     days = age(baseline.started, now)
-    if days is None:
+    if days is None and baseline.started:
+        yield f"the baseline says that it was made at `{excerpt(baseline.started, 40)}`, which is not a time in the past"
+    elif days is None:
         yield "the baseline does not say when it was made"
     elif days > STALE:
         yield f"the baseline is {many(days, 'day')} old"

@@ -74,6 +74,9 @@ def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.Ca
 def test_mistakes(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
     (folder / "folder").mkdir()
     (folder / "broken.json").write_text("{")
+    (folder / "bom.json").write_text("{}", "utf-16")
+    (folder / "latin.json").write_text('{"é": 1}', "latin-1")
+    (folder / "circle.json").symlink_to("circle.json")
     code = cli.main(["view", "--no-open", *arguments])
     told = capsys.readouterr()
     assert said in told.err + told.out
