@@ -13,6 +13,7 @@ from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import default_branch_is_checked_out
+from gradegate.files.plain_files import Place
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
@@ -21,7 +22,7 @@ from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcom
 from gradegate.results.results_file import read_baseline
 from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import GateOutcome
-from gradegate.runner.baseline_folder import folder_to_read
+from gradegate.runner.baseline_folder import folder_to_read, write_baseline
 from gradegate.security.environment import Environment
 from gradegate.structs import replace
 from support import samples
@@ -264,6 +265,38 @@ def test_a_baseline_that_cannot_be_used_is_a_note(gate):
     history, results = ran.results["notes"]
     assert results["text"].startswith("the baseline `old/results.json` cannot be used, so every failure counts as new: ")
     assert history["text"].startswith("the history `old/history.jsonl` cannot be used, so no case is decided with it: No such file")
+
+
+@each(
+    ("make", "said"),
+    [
+        (
+            lambda file, content: (file.with_name("x").write_bytes(content), file.symlink_to("x")),
+            "it is a symbolic link, and none is followed",
+        ),
+        (lambda file, content: file.write_bytes(b"\xef\xbb\xbf" + content), "begins with a byte order mark: save it as UTF-8 without one"),
+        (lambda file, content: file.write_text(content.decode(), "utf-16"), "begins with a byte order mark: save it as UTF-8 without one"),
+        (lambda file, content: file.write_bytes(content.replace(b'"hi"', b'"\xff"', 1)), ": line 2: is not UTF-8 at byte "),
+        (lambda file, content: file.write_bytes(content.replace(b'"started":"20', b'"started":"99')), "that it was made at `99"),
+        (lambda file, content: file.write_bytes(content.replace(b'"started":"20', b'"started":"T')), "which is not a time in the past"),
+    ],
+)
+def test_what_is_wrong_with_the_file_of_a_baseline_is_said(gate, make, said):
+    config = {"prompts": ["hi"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "hi"}]}]}
+    ran = gate(config)
+    content = (ran.folder / "results.json").read_bytes()
+    file = ran.folder / "old" / "results.json"
+    file.parent.mkdir(exist_ok=True)
+    file.unlink(missing_ok=True)
+    make(file, content)
+    texts = [note["text"] for note in gate(None, "--baseline", "old").results["notes"]]
+    assert any(said in text for text in texts), texts
+
+
+def test_a_link_in_place_of_a_baseline_is_named(tmp_path):
+    (tmp_path / "results.json").symlink_to("x")
+    said = write_baseline({"results.json": Place(tmp_path, ("results.json",))}, {"results.json": list})
+    assert said == "the baseline could not be written: `results.json` is a symbolic link, and reports follow none"
 
 
 def test_an_empty_baseline_is_one_note(gate):

@@ -41,7 +41,7 @@ def mistakes(
 def _mistake(
     detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None
 ) -> Mistake:
-    location = [*path, *_steps(detail["loc"])]
+    location = [*path, *_steps(detail)]
     origin = origin_of(file, content, *location)
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
     if detail["type"] == "extra_forbidden":
@@ -65,7 +65,7 @@ def _distinct(details: Sequence[Any]) -> Iterator[Any]:
     for detail in details:
         if detail["type"] == "extra_forbidden":
             misspelt.setdefault(detail["loc"][:-1], []).append(str(detail["loc"][-1]))
-    located = [(_steps(detail["loc"]), detail) for detail in details]
+    located = [(_steps(detail), detail) for detail in details]
     inner = {steps[:length] for steps, _ in located for length in range(len(steps))}
     seen = set()
     for steps, detail in located:
@@ -77,8 +77,13 @@ def _distinct(details: Sequence[Any]) -> Iterator[Any]:
             yield detail
 
 
-def _steps(location: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(step for step in location if not wrongkeys.is_branch(step))
+def _steps(detail: Any) -> tuple[Any, ...]:
+    """The keys that lead to what is wrong, without the branches of unions. An unknown key is none, whatever it looks like."""
+    location = detail["loc"]
+    steps = [step for step in location[:-1] if not wrongkeys.is_branch(step)]
+    is_key = detail["type"] == "extra_forbidden"
+    last = [step for step in location[-1:] if is_key or not wrongkeys.is_branch(step)]
+    return (*steps, *last)
 
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:

@@ -36,7 +36,14 @@ def regular(path: Path, most: int, *, links: bool = False) -> Iterator[BufferedR
     try:
         descriptor = os.open(path, _FILE | (0 if links else os.O_NOFOLLOW))
     except (OSError, ValueError) as e:  # a name may hold a NUL character
-        raise UnusableError(getattr(e, "strerror", None) or str(e)) from e
+        why = getattr(e, "strerror", None) or str(e)
+        if getattr(e, "errno", None) == errno.ELOOP:
+            why = (
+                "its links lead in a circle"
+                if links
+                else "it is a symbolic link, and none is followed"
+            )
+        raise UnusableError(why) from e
     about = os.fstat(descriptor)
     wrong = "it is a folder" if stat.S_ISDIR(about.st_mode) else "it is not a plain file"
     if about.st_size > most:

@@ -5,6 +5,7 @@ Whatever a model or a config put into a value, it can be written. What is read m
 
 import math
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar
@@ -60,7 +61,18 @@ def decode(content: bytes, kind: type[T]) -> T:
     try:
         return _decoder_of(kind).decode(content)  # type: ignore[arg-type,no-any-return]  # a class can be hashed
     except (DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise MisfitError(_explain(str(e))) from e
+        raise MisfitError(_undecodable(content) or _explain(str(e))) from e
+
+
+def _undecodable(content: bytes) -> str:
+    """Why bytes are no text of JSON; empty where they are UTF-8."""
+    if content.startswith((BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "begins with a byte order mark: save it as UTF-8 without one"
+    try:
+        content.decode()
+    except UnicodeDecodeError as e:
+        return f"is not UTF-8 at byte {e.start}"
+    return ""
 
 
 @cache

@@ -85,10 +85,15 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def _lines(file: BufferedReader) -> Iterator[Row]:
+    number = 1
     while line := file.readline(MAX_FILE).strip():
         if line == _LAST:
             return
-        yield decode(line.removesuffix(b","), Row)
+        number += 1
+        try:
+            yield decode(line.removesuffix(b","), Row)
+        except MisfitError as e:
+            raise MisfitError(f"line {number}: {e}") from e
     raise UnusableError("it breaks off")
 
 

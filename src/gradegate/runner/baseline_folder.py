@@ -153,5 +153,5 @@ def write_baseline(
             for name, place in places.items():
                 stack.enter_context(replacing(place)).writelines(contents[name]())
     except OSError as e:
-        return f"the baseline could not be written: {e}"
+        return f"the baseline could not be written: {e.strerror or e}"
     return ""

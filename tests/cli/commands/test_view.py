@@ -6,6 +6,7 @@ import operator
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,9 @@ def test_what_is_no_page_of_ours_is_not_replaced(folder: Path, capsys: pytest.Ca
 def test_mistakes(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
     (folder / "folder").mkdir()
     (folder / "broken.json").write_text("{")
+    (folder / "bom.json").write_text("{}", "utf-16")
+    (folder / "latin.json").write_text('{"é": 1}', "latin-1")
+    (folder / "circle.json").symlink_to("circle.json")
     code = cli.main(["view", "--no-open", *arguments])
     told = capsys.readouterr()
     assert said in told.err + told.out
@@ -139,3 +143,14 @@ def test_a_file_that_contradicts_itself_is_said(gate, capsys: pytest.CaptureFixt
         assert cli.main(command) == 0
         assert capsys.readouterr().err == (f"x.json: {said}\n" if forged else "")
     assert (f"<dt>Note</dt><dd>{said}" in Path("x.html").read_text()) == bool(forged)
+
+
+def test_runs_of_a_case_in_quarantine_contradict_nothing(gate, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    until = (datetime.now(UTC) + timedelta(7)).date().isoformat()
+    checks = [{"type": "contains", "value": "o"}, {"type": "equals", "value": "one"}]
+    test = {"vars": {"q": "two"}, "assert": checks, "flaky": until}
+    good = {"vars": {"q": "one"}, "assert": checks}
+    ran = gate({"prompts": ["{{q}}"], "providers": ["echo"], "tests": [test, good], "gate": {"runs": "2/3"}})
+    assert (ran.cases[0]["outcome"], ran.grades[1]["quarantine"]) == ("fail", until)
+    assert cli.main(["view", "results.json", "--no-open"]) == 0
+    assert capsys.readouterr().err == ""

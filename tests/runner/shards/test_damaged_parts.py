@@ -258,7 +258,8 @@ def test_no_link_to_a_folder_is_followed(asked, capsys, leads_to):
 def test_where_no_part_can_be_used_nothing_is_decided(asked, capsys):
     asked.command("merge", PARTS, "c.yaml", "--repeat", "2")
     printed = capsys.readouterr()
-    assert printed.err.count("it is of another plan: give shards and merge the same configs and options") == 3
+    cure = "give the merge the parts of this run, and run a shard again if its part is damaged"
+    assert printed.err.count(f"it is of another plan: give shards and merge the same configs and options -> {cure}") == 3
     for path in asked.part(1).parent.iterdir():
         path.unlink()
     assert cli.main(["merge", PARTS, "c.yaml"]) == 2

@@ -29,6 +29,7 @@ from gradegate.structs import Struct, replace
 
 _LONGEST = 400  # characters of a problem
 _MOST = 50  # problems that reports list
+_CURE = "give the merge the parts of this run, and run a shard again if its part is damaged"
 _MOST_SPENT = 10**12  # calls, dollars or seconds of one shard
 
 
@@ -83,7 +84,7 @@ class ShardParts(Struct):
         parts = parts_in(folder, own, problems)
         problems = [one_line(problem, _LONGEST) for problem in problems]
         if not parts:
-            raise ConfigError(*map(Mistake, problems[:_MOST]))
+            raise ConfigError(*(Mistake(problem, None, _CURE) for problem in problems[:_MOST]))
         of = parts[0].header.of
         collected = cls(folder, plan, of, owners(plan.jobs, of), problems)
         for shard in range(1, of + 1):
