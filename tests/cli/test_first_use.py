@@ -114,7 +114,7 @@ def test_a_page_that_leaves_cases_out_says_so_where_it_is_searched(begun, monkey
     assert code == 0, out + err
     assert len(json.loads((begun.folder / "r.json").read_text())["cases"]) == 5
     page = (begun.folder / "r.html").read_text()
-    assert 'data-left="3 more cases not on this page, which the search does not see; results.json has all of them"' in page
+    assert 'data-left="3 more cases not on this page, which the search does not see; r.json has all of them"' in page
 
 
 def test_a_run_says_a_small_cost_in_plain_figures(begun, llm):
