@@ -157,14 +157,19 @@ def test_labels_that_were_cut_off_are_on_the_account(llm, tmp_path):
 
 def test_a_signal_while_reports_are_written_loses_none(gate, monkeypatch):
     """The run is over then, so all of it is written."""
-    signals = [KeyboardInterrupt()]
+    received = [signal.SIGTERM]
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def written(*arguments):
-        if signals:
-            raise signals.pop()
+        if received:
+            signal.raise_signal(received.pop())
         return write(*arguments)
 
     write = session.write_reports
     monkeypatch.setattr(session, "write_reports", written)
-    ran = gate({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]})
-    assert (signals, ran.results["outcome"]) == ([], "pass")
+    try:
+        ran = gate({"prompts": ["x"], "providers": ["echo"], "tests": [{"assert": [{"type": "equals", "value": "x"}]}]})
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert (received, ran.code, ran.results["outcome"]) == ([], 143, "pass")

@@ -152,8 +152,8 @@ def estimate_lines(found: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.
     yield f"re-asks: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
     yield _cost_line(found.cost)
     planned = found.target.planned + found.grader.planned
-    if rate:
-        seconds = (planned + found.expected) / rate
+    seconds = (planned + found.expected) / rate if rate else 0.0
+    if seconds >= 1:
         shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
         yield f"time: about {shown} at the {rate:.2g} calls a second of the last run"
     if limits != NO_LIMITS:
