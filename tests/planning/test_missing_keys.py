@@ -1,6 +1,8 @@
 """A key that is missing is a value: the plan is made all the same, and nobody is asked without it."""
 
 import base64
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,13 @@ def test_nobody_is_asked_without_a_key(tmp_path, llm):
     with pytest.raises(ProviderError, match="its key is missing") as raised:  # and if anybody tried
         prepared.client.send("POST", llm.base + "/chat/completions", headers={}, credential=FixedKey(STAND_IN))
     assert (raised.value.trouble, llm.requests) == (Trouble.WITHHELD, [])
+
+
+def test_no_text_can_name_the_stand_in():
+    """A model that could would keep its answers from being graded."""
+    command = [sys.executable, "-c", "from gradegate.security.environment import STAND_IN; print(STAND_IN)"]
+    others = {subprocess.check_output(command, text=True) for _ in range(2)}
+    assert len({STAND_IN, *others}) == 3
 
 
 @each("text", [STAND_IN, base64.b64encode(f"user:{STAND_IN}".encode()).decode(), f"a{STAND_IN}b"])

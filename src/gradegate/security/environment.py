@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,8 +15,9 @@ from gradegate.structs import replace
 # What any text of a config may show: it is public on the page of the run.
 PLAIN = frozenset({"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"})
 
-# In place of a key that is missing, in a plan that nobody runs without it. No request with it leaves (`http/guard`).
-STAND_IN = "no-key-is-here"
+# In place of a key that is missing, in a plan that nobody runs without it. No request with it leaves (`http/guard`), so no text
+# may name it: a model that could would keep its answers from being graded.
+STAND_IN = f"no-key-{secrets.token_hex(16)}"
 # As what a provider sends a value: its credential, a header, the name of its model, anything else.
 FIELD = "field"
 HEADER = "header"
