@@ -14,7 +14,7 @@ from junitparser import Error, Failure, JUnitXml
 
 from gradegate.core.policy import Rule
 from gradegate.reports.delivery.report import Links
-from gradegate.results.grades import Outcome, Vote
+from gradegate.results.grades import GradedAssertion, Outcome, Vote
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
 from gradegate.structs import replace
 from support import samples
@@ -133,6 +133,15 @@ def test_a_case_of_which_nothing_is_asserted_is_skipped() -> None:
     (suite,) = JUnitXml.fromstring(written(decision).encode())
     assert (suite.tests, suite.skipped, suite.failures, suite.errors) == (2, 1, 0, 0)
     assert [[type(result).__name__ for result in case.result] for case in suite] == [[], ["Skipped"]]
+
+
+def test_a_case_that_passes_with_a_failed_member_of_a_set_is_not_said_to_fail() -> None:
+    whole = replace(samples.grade(Outcome.PASS), assertion=GradedAssertion("assert-set", is_set=True))
+    member = replace(samples.grade(Outcome.FAIL, "contains", reason="no fee"), inner=True)
+    decision = samples.decision(GateOutcome.ADVISORY, "", samples.row("fees", Outcome.PASS, whole, member))
+    (case,) = ET.fromstring(written(decision)).iter("testcase")
+    said = str(case.findtext("system-out"))
+    assert said.startswith("ADVISORY: a member of a set does not pass, but does not block\ncontains failed (in the set)")
 
 
 def test_a_case_that_fails_by_its_own_threshold_says_so_and_advice_is_no_failure() -> None:

@@ -235,7 +235,8 @@ def _case(told: _Told, suite: str, title: str) -> TestCase:
     about = []
     if outcome is PASS:
         if told.finding.effect is not Effect.NONE and not told.skipped:
-            about.append("ADVISORY: it does not pass, but does not block")
+            what = "a member of a set" if told.finding.is_within_set else "it"
+            about.append(f"ADVISORY: {what} does not pass, but does not block")
         about += remarks(row)
     about += (_plain("assertion", row, grade) for grade in beside)
     case.stdout = "\n".join(about) or None

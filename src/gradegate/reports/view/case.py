@@ -149,7 +149,7 @@ def effect(finding: Finding) -> str:
         why = "within the rules"
     elif days:
         why = f"in quarantine until {days[0]}"
-    elif finding.grades and all(grade.inner for grade in finding.grades):
+    elif finding.is_within_set:
         why = "within the set"
     else:
         why = "advisory"

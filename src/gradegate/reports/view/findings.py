@@ -35,6 +35,12 @@ class Finding(FrozenStruct):
     alike: tuple[Row, ...] = ()
 
     @property
+    def is_within_set(self) -> bool:
+        """Whether all that did not pass are members of sets that did."""
+        grades = self.grades
+        return bool(grades) and all(grade.inner for grade in grades)
+
+    @property
     def grades(self) -> list[Grade]:
         """What did not pass: failures first, then what failed once, then errors, then what decides nothing."""
         return [*self.decisive, *(grade for grade, decides in self._shortfalls() if not decides)]
