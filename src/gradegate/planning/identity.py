@@ -24,6 +24,7 @@ from gradegate.structs import FrozenStruct, JsonObject, names, replace
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
 UNNAMED = "case"  # how ids of cases without a description begin
 _DIGITS = 20  # of the digest: two of 100,000 calls share them once in ten billion plans
+_IN_TERMS = ("transform", "context_transform")  # of an assertion's other fields
 _APART = (
     "value",
     "threshold",
@@ -172,6 +173,12 @@ def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
         if isinstance(binding, BoundSet):
             binding = replace(binding, bounds=tuple(map(one, binding.bounds)))  # no member is a set
             rest = [[member.asserted.definition.hex() for member in binding.bounds]]
+        # What no term has a name for
+        others = {
+            name: value for name, value in binding.other_fields.items() if name not in _IN_TERMS
+        }
+        if others:
+            rest.append(others)
         # 1 and 1.0 are one limit, and one weight: whether it is written out or a default makes no difference.
         limit, weight = [
             int(it) if isinstance(it, float) and it.is_integer() else it
