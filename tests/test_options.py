@@ -33,7 +33,7 @@ NOT_COMPARED = {"merge", "allowed-hosts"}  # an argument of a command of its own
 
 
 def parsers():
-    (commands,) = cli._parser()._subparsers._group_actions
+    (commands,) = cli.build_parser()._subparsers._group_actions
     return commands.choices
 
 
@@ -43,8 +43,8 @@ def test_both_doors_read_the_same():
     for name, text, value in WRITTEN:
         option = by_name[name]
         words = [f"--{name}"] if value is True else [f"--{name}", text]
-        args = cli._parser().parse_args(["run", *words])
-        read = [flags.context_of(args, Path("/w")).settings]
+        args = cli.build_parser().parse_args(["run", *words])
+        read = [flags.context_from_args(args, Path("/w")).settings]
         if not option.no_input:
             read.append(from_inputs({f"INPUT_{name.upper()}": text}, Path("/w")).run)
         wrong += [(name, it) for it in (getattr(settings, option.field) for settings in read) if it != value]
@@ -102,7 +102,7 @@ def test_a_door_without_an_option_says_why():
 
 
 def test_a_command_has_the_options_of_the_table_and_no_other():
-    known = {name for kind in ("no_effect", "refused") for names, _, _ in flags.of_promptfoo(kind) for name in names}
+    known = {flag for group in ("no_effect", "refused") for option in flags.promptfoo_options(group) for flag in option.flags}
     own = {"cases": {"-o", "--output"}, "validate": {"--without-keys"}}
     for command in ("run", "merge", "validate", "cases", "calibrate"):
         found = {flag for action in parsers()[command]._actions for flag in action.option_strings}

@@ -21,7 +21,7 @@ def script() -> NoReturn:
         sys.exit()
     from gradegate.cli import main as cli
 
-    cli.script()
+    cli.run_process()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 import gradegate
 from gradegate.cli import main as cli
-from gradegate.cli.output import CODES, EXAMPLES
+from gradegate.cli.help import EXAMPLES, EXIT_CODES
 from gradegate.gate import exit_codes as codes
 
 ROOT = Path(__file__).parents[2]
@@ -57,10 +57,10 @@ def test_a_page_of_help_has_it_all(command: str, capsys: pytest.CaptureFixture[s
 def test_an_example_is_one_of_its_command(command: str) -> None:
     words = shlex.split(EXAMPLES[command].partition(" > ")[0])
     assert words[:2] == ["gradegate", command]
-    assert cli._parser().parse_args(words[1:]).command
+    assert cli.build_parser().parse_args(words[1:]).command
 
 
 def test_the_codes_are_those_of_the_command() -> None:
     numbers = {codes.PASS, codes.BLOCKED, codes.MISTAKE, codes.INCONCLUSIVE}
-    assert {int(code) for code in CODES["run"]} == numbers
-    assert all({int(code) for code in of} <= numbers for of in CODES.values())
+    assert {int(code) for code in EXIT_CODES["run"]} == numbers
+    assert all({int(code) for code in of} <= numbers for of in EXIT_CODES.values())

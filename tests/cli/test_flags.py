@@ -12,18 +12,18 @@ test_a_scene = scenes(__file__)
 CONFIG = table(__file__, "base")["config"]
 
 
-@pytest.mark.parametrize(("names", "count", "why"), [*flags.of_promptfoo("no_effect")])
-def test_options_without_effect_are_accepted_with_a_note(gate, names, count, why):
-    for name in names:
-        ran = gate(CONFIG, name, *["x"] * count)
+@pytest.mark.parametrize("option", [*flags.promptfoo_options("no_effect")])
+def test_options_without_effect_are_accepted_with_a_note(gate, option):
+    for flag in option.flags:
+        ran = gate(CONFIG, flag, *["x"] * option.values)
         assert ran.code == 0
-        assert f"{name} has no effect: {why}" in ran.err
+        assert f"{flag} has no effect: {option.reason}" in ran.err
 
 
-@pytest.mark.parametrize(("names", "count", "way"), [*flags.of_promptfoo("refused")])
-def test_options_that_no_gate_has_are_mistakes_that_name_the_way(gate, names, count, way):
-    for name in names:
-        assert f"{name} of promptfoo is not an option here -> {way}" in mistakes(gate(CONFIG, name))
+@pytest.mark.parametrize("option", [*flags.promptfoo_options("refused")])
+def test_options_that_no_gate_has_are_mistakes_that_name_the_way(gate, option):
+    for flag in option.flags:
+        assert f"{flag} of promptfoo is not an option here -> {option.reason}" in mistakes(gate(CONFIG, flag))
 
 
 # `promptfoo eval --help` of 0.123.1, written down by hand.
@@ -38,6 +38,6 @@ PROMPTFOO = """
 
 
 def test_every_option_of_promptfoo_eval_has_an_answer():
-    run = next(it for it in cli._parser()._subparsers._group_actions[0].choices.items() if it[0] == "eval")[1]
+    run = next(it for it in cli.build_parser()._subparsers._group_actions[0].choices.items() if it[0] == "eval")[1]
     known = {name for action in run._actions for name in action.option_strings}
     assert set(PROMPTFOO) <= known

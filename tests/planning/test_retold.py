@@ -37,8 +37,8 @@ def test_every_option_is_one_of_the_command_line() -> None:
         exec_env=frozenset({"C"}),
     )
     told = [*options(Context(settings))]
-    args = cli._parser().parse_args(["run", "a.yaml", *told])
-    again = flags.context_of(args, Path.cwd())
+    args = cli.build_parser().parse_args(["run", "a.yaml", *told])
+    again = flags.context_from_args(args, Path.cwd())
     for name in table(__file__, "every_option_is_one_of_the_command_line"):
         assert getattr(again.settings, name) == getattr(settings, name), name
     assert (again.settings.allow_exec, again.settings.exec_env) == (False, frozenset())  # who runs it gives leave to run code
@@ -49,8 +49,8 @@ def test_every_option_is_one_of_the_command_line() -> None:
 @each("written", [["gw.example.com", "app:8080", "https://x.example.com"], []])
 def test_keys_that_were_bound_to_hosts_are_bound_by_the_options(written: list[str]) -> None:
     context = build_context(Settings(allowed_hosts=hosts(written)), {"GITHUB_ACTIONS": "true"})
-    args = cli._parser().parse_args(["run", "a.yaml", *options(context)])
-    again = flags.context_of(args, Path.cwd())
+    args = cli.build_parser().parse_args(["run", "a.yaml", *options(context)])
+    again = flags.context_from_args(args, Path.cwd())
     assert again.egress.bound
     assert again.settings.allowed_hosts == hosts(written or ["nobody.invalid"])
 

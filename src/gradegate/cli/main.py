@@ -1,4 +1,4 @@
-"""The commands and the exit codes: the one place that exits."""
+"""Finds and runs the command, and turns whatever happens into an exit code. The only place that exits."""
 
 import argparse
 import gc
@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from gradegate import __version__, signals
-from gradegate.cli.output import FIRST, complain, epilog, tell
+from gradegate.cli.help import FIRST_STEPS, help_epilog
+from gradegate.cli.output import print_error, print_mistake
 from gradegate.core.options import worded
 from gradegate.errors import ConfigError, Terminated
 from gradegate.files.documents import table
@@ -17,91 +18,143 @@ from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMIN
 from gradegate.registry import suggest
 from gradegate.reports.format.streams import guard
 
-# Each is a file of `commands/`: `ABOUT` says what it does, `add` adds its arguments, `run` gives the exit code.
-HIDDEN = "action"  # the container's command, which nobody types
-COMMANDS = (
-    *"init run validate view explain cases calibrate migrate merge schema".split(),
-    HIDDEN,
-)
+COMMANDS = tuple("init run validate view explain cases calibrate migrate merge schema".split())
+CONTAINER_COMMAND = "action"  # started by the container; no help page lists it
+_ALIAS_OF_RUN = "eval"
+_MOST_SHOWN = 60  # characters of a wrong argument
 
 
-def script() -> NoReturn:
-    """Run the command of this process and exit, by the verdict alone: whoever reads the streams may be gone."""
+def run_process() -> NoReturn:
+    """Run the command of this process and exit.
+
+    Only the verdict decides the exit code: whoever reads the streams may be gone.
+    """
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
-    # What else is installed has no say in how a config is read.
+    # An installed plug-in of pydantic must not change how a config is read.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"
     guard()
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
         sys.stderr.flush()
-    except KeyboardInterrupt as e:  # while the last words were said
-        code = _interrupted(e)
-    os._exit(code)  # threads that still wait for a dead server must not hold the exit
+    except KeyboardInterrupt as e:  # while the last lines were printed
+        code = _code_of_signal(e)
+    os._exit(code)  # threads that still wait for a dead server must not delay the exit
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run a command; gives the exit code. A signal decides it, whatever became of its exception: an import may wrap it."""
+    """Run a command and return its exit code.
+
+    A signal decides the code even if its exception was lost: an import may wrap it in another one.
+    """
     if sys.unraisablehook is sys.__unraisablehook__:
-        sys.unraisablehook = _unraised
+        sys.unraisablehook = _end_at_lost_signal
     signals.listen()
-    code = _main(argv)
+    code = _run_command(argv)
     return 128 + signals.received() if signals.received() else code
 
 
-def _main(argv: Sequence[str]) -> int:
+def _run_command(argv: Sequence[str]) -> int:
     try:
         if not argv:
-            complain(FIRST)
+            print_error(FIRST_STEPS)
             return MISTAKE
-        if not argv[0].startswith("-") and argv[0] not in (*COMMANDS, "eval"):
-            cure = (
-                table("config", "removed.yaml")["commands"].get(argv[0])
-                or suggest(argv[0], [name for name in COMMANDS if name != HIDDEN])
-                or "`gradegate run` runs evals; gradegate --help lists all commands"
-            )
-            complain(f"gradegate: there is no command `{_shown(argv[0])}` -> {cure}")
+        if not argv[0].startswith("-") and not _is_command(argv[0]):
+            print_error(f"gradegate: there is no command `{_shorten(argv[0])}` -> {_cure(argv[0])}")
             return MISTAKE
-        args = _parser(argv[:1]).parse_args(argv)
+        args = build_parser(argv[0]).parse_args(argv)
         return int(args.command(args))
     except ConfigError as e:
         from gradegate.core.numbers import many
 
         for mistake in e.mistakes:
-            tell(mistake)
-        complain(f"{many(len(e.mistakes), 'mistake')}; nothing was asked of any model")
+            print_mistake(mistake)
+        print_error(f"{many(len(e.mistakes), 'mistake')}; nothing was asked of any model")
         return MISTAKE
     except KeyboardInterrupt as e:
-        return _interrupted(e)
+        return _code_of_signal(e)
     except SystemExit as e:
         return int(e.code or 0)
-    except Exception as e:  # a defect of ours: said in a line, and never green
-        if not signals.received() and os.environ.get("GRADEGATE_DEBUG"):
-            import traceback
-
-            complain("".join(traceback.format_exception(e)))
-        elif not signals.received():
-            complain(f"gradegate failed: {type(e).__name__}: {e} (GRADEGATE_DEBUG=1 shows where)")
+    except Exception as e:  # a defect of gradegate: one line, and never green
+        if not signals.received():
+            _print_defect(e)
         return INCONCLUSIVE
     finally:
-        # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
-        if desk := sys.modules.get("gradegate.sandbox.repository_code"):
-            desk.end()
+        # Code of the repository ends before the command does. If none ran, the module was never imported.
+        if code_processes := sys.modules.get("gradegate.sandbox.repository_code"):
+            code_processes.end()
 
 
-def _unraised(lost: Any) -> None:
-    """A signal that came where Python can raise nothing, as in a callback of an import, ends the process all the same."""
-    if isinstance(lost.exc_value, KeyboardInterrupt):
-        os._exit(_interrupted(lost.exc_value))
-    sys.__unraisablehook__(lost)
+def _print_defect(error: Exception) -> None:
+    if os.environ.get("GRADEGATE_DEBUG"):
+        import traceback
+
+        print_error("".join(traceback.format_exception(error)))
+    else:
+        name = type(error).__name__
+        print_error(f"gradegate failed: {name}: {error} (GRADEGATE_DEBUG=1 shows where)")
 
 
-def _interrupted(error: KeyboardInterrupt) -> int:
+def _end_at_lost_signal(unraisable: Any) -> None:
+    """End the process for a signal that came where Python cannot raise, as in a callback of an import."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        os._exit(_code_of_signal(unraisable.exc_value))
+    sys.__unraisablehook__(unraisable)
+
+
+def _code_of_signal(error: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
+# --- commands and their arguments -----------------------------------------------------------------------------------
+
+
+def _is_command(word: str) -> bool:
+    return word in (*COMMANDS, CONTAINER_COMMAND, _ALIAS_OF_RUN)
+
+
+def _cure(word: str) -> str:
+    """What to write instead of a command that does not exist."""
+    removed: str | None = table("config", "removed.yaml")["commands"].get(word)
+    return (
+        removed
+        or suggest(word, COMMANDS)
+        or "`gradegate run` runs evals; gradegate --help lists all commands"
+    )
+
+
+def build_parser(first_word: str = "") -> argparse.ArgumentParser:
+    """The parser of all commands; if the first word names one or asks for the version, only of this one."""
+    parser = _Parser(
+        prog="gradegate", description="Gates pull requests on LLM evals.", epilog=help_epilog()
+    )
+    parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
+    parsers = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    # Importing every command takes longer than running a short one.
+    names = (*COMMANDS, CONTAINER_COMMAND)
+    if first_word == "--version":
+        names = ()
+    elif first_word in names:
+        names = (first_word,)
+    for name in names:
+        command: Any = import_module(f"gradegate.cli.commands.{name}")
+        options = {
+            "description": f"{command.ABOUT.capitalize()}.",
+            "epilog": help_epilog(name),
+            "aliases": getattr(command, "ALIASES", ()),
+            **getattr(command, "ARGPARSE", {}),
+        }
+        if name != CONTAINER_COMMAND:
+            options["help"] = command.ABOUT
+        command_parser = parsers.add_parser(name, **options)
+        command.add_arguments(command_parser)
+        command_parser.set_defaults(command=command.run)
+    return parser
+
+
 class _Parser(argparse.ArgumentParser):
-    """One that says a mistake in one line, with the nearest name and without the usage; a name is written whole."""
+    """Reports a mistake in one line, with the nearest name and without the usage. Flags have to be written in full."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -111,63 +164,41 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            wrong = next((it for it in unknown if it.startswith("-")), unknown[0]).partition("=")[0]
-            flags = [name for name in self._option_string_actions if name.startswith("--")]
-            cure = _instead(wrong.removeprefix("--")) or suggest(wrong, flags)
-            what = (
-                f"there is no option `{_shown(wrong)}`"
-                if wrong.startswith("-")
-                else f"`{_shown(wrong)}` is one argument too many"
-            )
+            flags = [argument for argument in unknown if argument.startswith("-")]
+            argument = (flags or unknown)[0].partition("=")[0]
+            what = f"`{_shorten(argument)}` is one argument too many"
+            if flags:
+                what = f"there is no option `{_shorten(argument)}`"
+            known = [name for name in self._option_string_actions if name.startswith("--")]
+            cure = _replacement(argument.removeprefix("--")) or suggest(argument, known)
             self.error(f"{what} -> {cure}" if cure else what)
         return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
-        help_ = "" if " -> " in message else f" -> see {self.prog} --help"
-        complain(f"{self.prog}: {_shown(message.removeprefix('argument '), 400)}{help_}")
+        hint = "" if " -> " in message else f" -> see {self.prog} --help"
+        print_error(f"{self.prog}: {_shorten(message.removeprefix('argument '), 400)}{hint}")
         self.exit(MISTAKE)
 
 
-def _instead(name: str) -> str:
-    """What to write in place of a flag that was removed, or of an input that is no flag; else an empty string."""
+def _replacement(name: str) -> str:
+    """What to write in place of a removed flag, or of an input that has no flag; else an empty string."""
     from gradegate.core.settings import OPTIONS
     from gradegate.reports.delivery.report import REPORTS
 
     if report := REPORTS.find(name):
         return f"write --output results{report.suffix}"
     removed = table("config", "removed.yaml")
-    reasons = {option.name: option.no_flag for option in OPTIONS}
-    return worded((removed["options"] | removed["flags"] | reasons).get(name, ""), inputs=False)
+    for texts in (
+        {option.name: option.no_flag for option in OPTIONS},
+        removed["flags"],
+        removed["options"],
+    ):
+        if name in texts:
+            return worded(texts[name], inputs=False)
+    return ""
 
 
-def _shown(text: str, most: int = 60) -> str:
+def _shorten(text: str, most: int = _MOST_SHOWN) -> str:
     from gradegate.reports.format.escape import one_line
 
     return one_line(text, most)
-
-
-def _parser(first: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """The parser of all commands; where the ``first`` word names one, or the version alone is asked for, it needs no others."""
-    parser = _Parser(
-        prog="gradegate", description="Gates pull requests on LLM evals.", epilog=epilog()
-    )
-    parser.add_argument("--version", action="version", version=f"gradegate {__version__}")
-    parsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name in (
-        COMMANDS
-        if {*first}.isdisjoint({*COMMANDS, "--version"})
-        else {*COMMANDS}.intersection(first)
-    ):
-        command: Any = import_module(f"gradegate.cli.commands.{name}")
-        texts: dict[str, Any] = {
-            "description": f"{command.ABOUT.capitalize()}.",
-            "epilog": epilog(name),
-        }
-        if name != HIDDEN:
-            texts["help"] = command.ABOUT
-        own = parsers.add_parser(
-            name, aliases=getattr(command, "ALIASES", ()), **texts, **getattr(command, "PARSER", {})
-        )
-        command.add(own)
-        own.set_defaults(command=command.run)
-    return parser

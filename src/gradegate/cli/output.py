@@ -1,79 +1,15 @@
-"""What commands share: where they are, what they say on which stream, and the last part of every help page."""
+"""What commands print: results on standard output, problems on standard error. Secrets never appear in either."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradegate.core.options import worded
 from gradegate.errors import ConfigError, Mistake
 from gradegate.structs import replace
-
-EXAMPLES: Mapping[str, str] = {
-    "run": "gradegate run evals/support.yaml --grader openai:chat:MODEL -o results.json",
-    "merge": "gradegate merge parts evals/support.yaml -o results.json",
-    "validate": "gradegate validate evals/support.yaml",
-    "cases": "gradegate cases evals/support.yaml -o cases.jsonl",
-    "calibrate": "gradegate calibrate evals/support.yaml labels.jsonl -o calibration.json",
-    "schema": "gradegate schema config > gradegate.schema.json",
-    "init": "gradegate init",
-    "migrate": "gradegate migrate --write",
-    "view": "gradegate view",
-    "explain": 'gradegate explain "names the approval limit"',
-}
-_MISTAKE = "a mistake in a config, a key or an argument"
-_DECIDED = {
-    "0": "passed, or only advice failed",
-    "1": "blocked",
-    "2": _MISTAKE,
-    "3": "inconclusive, or not run",
-}
-_INCONSISTENT = (
-    "the file contradicts itself: its verdict or its figures do not follow from its cases"
-)
-_DONE = {"0": "done", "2": _MISTAKE}
-# The meaning of each exit code, as docs/verdicts.md has it, by command; of the command without a name what all may give.
-CODES: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("", "run", "merge", "action"), _DECIDED),
-    "validate": {"0": "no mistake", "2": _MISTAKE},
-    "init": {**_DONE, "3": "with --live: a model gave no answer or verdict"},
-    "calibrate": {
-        "0": "something could be held against a label",
-        "2": _MISTAKE,
-        "3": "nothing could",
-    },
-}
-FIRST = """\
-gradegate gates pull requests on LLM evals. These five commands are enough to begin:
-
-  gradegate init             writes a first config and a workflow
-  gradegate validate         finds every mistake, and says what a run would take
-  gradegate run              asks, grades and decides
-  gradegate run --failed     asks again what failed last
-  gradegate explain          lists what failed; with a CASE, tells its whole story
-
-All commands: gradegate --help. Options of one: gradegate run --help."""
-
-
-def epilog(command: str = "") -> str:
-    """The text below the options of a command, or of all commands; what is asked for most stands last, where it is in sight."""
-    codes = {**CODES.get(command, _DONE), "130": "Ctrl-C", "143": "SIGTERM"}
-    example = EXAMPLES.get(command or "run", f"gradegate {command}")
-    table = (f"  {code:<{max(map(len, codes))}}  {meaning}" for code, meaning in codes.items())
-    parts = [
-        "exit codes:",
-        *table,
-        "",
-        "environment variables: docs/terminal.md",
-        "",
-        "example:",
-        f"  {example}",
-    ]
-    return "\n".join(parts)
-
 
 if TYPE_CHECKING:
     from gradegate.core.settings import Settings
@@ -83,9 +19,56 @@ if TYPE_CHECKING:
     from gradegate.runner.shards.shard import ShardReport
     from gradegate.structs import NamedTexts
 
+_INCONSISTENT = (
+    "the file contradicts itself: its verdict or its figures do not follow from its cases"
+)
 
-def here() -> Path:
-    """The working directory. :raises ConfigError: it is gone, or closed to this user"""
+# --- lines ------------------------------------------------------------------------------------------------------
+
+
+def print_line(text: str) -> None:
+    """Print on standard output."""
+    print(make_printable(text), flush=True)
+
+
+def print_error(text: str) -> None:
+    """Print on standard error."""
+    print(make_printable(text), file=sys.stderr, flush=True)
+
+
+def make_printable(text: str) -> str:
+    """The text with flags for options, without secrets of the environment and without commands to GitHub's runner.
+
+    The runner reads both streams.
+    """
+    from gradegate.reports.format.escape import harmless
+    from gradegate.security.secrets import sealing
+
+    return harmless(sealing(os.environ)(worded(text, inputs=False)))
+
+
+def print_mistake(mistake: Mistake) -> None:
+    """Print a mistake on standard error, its place in colour at a terminal, with the line of the file below it."""
+    from gradegate.reports.format.console import Line, Tone, say
+    from gradegate.security.secrets import sealing
+
+    redact = sealing(os.environ)
+    text = worded(str(mistake), inputs=False)
+    line = Line(text)
+    if mistake.origin:
+        place = worded(f"{mistake.origin}: ", inputs=False)
+        line = Line(text.removeprefix(place), Tone.BAD, place)
+    say(line, redact, sys.stderr)
+    for excerpt_line in mistake.excerpt.splitlines():
+        say(Line(f"    {excerpt_line}"), redact, sys.stderr)
+    sys.stderr.flush()
+
+
+# --- earlier runs -----------------------------------------------------------------------------------------------
+
+
+def working_folder() -> Path:
+    """The working directory. Raises ConfigError if it is gone, or closed to this user."""
     try:
         return Path.cwd()
     except OSError as e:
@@ -94,122 +77,85 @@ def here() -> Path:
         ) from e
 
 
-def earlier(name: str) -> Path:
-    """The file of an earlier run. Raises ConfigError where it is the last run's and git tracks it: anybody may have written that."""
+def path_of_results(name: str) -> Path:
+    """The path of an earlier run's results. Raises ConfigError if git tracks the last run: anybody may have written it."""
     from gradegate.core.settings import LAST_RUN
     from gradegate.files.git import files_checked_out
 
-    if name == LAST_RUN and files_checked_out(here() / name):
+    if name == LAST_RUN and files_checked_out(working_folder() / name):
         what = f"git tracks `{name}`, so it is not your last run"
         raise ConfigError.at(what, None, "`git rm -r --cached .gradegate`")
     return Path(name)
 
 
-def reread(results: Path) -> tuple[Decision, NamedTexts]:
-    """The decision and the links that a file holds; one that does not follow from its cases gets a note. Raises ConfigError."""
+def load_decision(results: Path) -> tuple[Decision, NamedTexts]:
+    """The decision and the links of a results file. Raises ConfigError.
+
+    If the decision does not follow from the cases of the file, it gets a note that says so.
+    """
     from gradegate.core.policy import Note
     from gradegate.gate.decision import is_consistent
     from gradegate.results.results_file import reread_file
 
     decision, links = reread_file(results)
     if not is_consistent(decision):
-        complain(f"{results}: {_INCONSISTENT}")
-        run = replace(decision.run, notes=(Note(_INCONSISTENT), *decision.run.notes))
-        decision = replace(decision, run=run)
+        print_error(f"{results}: {_INCONSISTENT}")
+        notes = (Note(_INCONSISTENT), *decision.run.notes)
+        decision = replace(decision, run=replace(decision.run, notes=notes))
     return decision, links
 
 
-def complain(text: str) -> None:
-    """Say what is wrong, on standard error."""
-    print(bare(text), file=sys.stderr, flush=True)
+# --- what several commands print ----------------------------------------------------------------------------------
 
 
-def tell(mistake: Mistake) -> None:
-    """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
-    from gradegate.reports.format.console import Line, Tone, say
-    from gradegate.security.secrets import sealing
-
-    hide = sealing(os.environ)
-    place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
-    say(
-        Line(
-            worded(str(mistake), inputs=False).removeprefix(place),
-            Tone.BAD if place else Tone.PLAIN,
-            place,
-        ),
-        hide,
-        sys.stderr,
-    )
-    for line in mistake.excerpt.splitlines():
-        say(Line(f"    {line}"), hide, sys.stderr)
-    sys.stderr.flush()
-
-
-def say(text: str) -> None:
-    """Print lines on standard output as ``complain`` does on the other."""
-    print(bare(text), flush=True)
-
-
-def bare(text: str) -> str:
-    """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
-    from gradegate.reports.format.escape import harmless
-    from gradegate.security.secrets import sealing
-
-    return harmless(sealing(os.environ)(worded(text, inputs=False)))
-
-
-def delivered(outcome: Delivered, settings: Settings) -> int:
-    """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
+def print_delivery(delivery: Delivered, settings: Settings) -> int:
+    """Print failures to write, then the run, so that the verdict is the last line. Returns the exit code."""
     from gradegate.reports.delivery.deliver import links_to
     from gradegate.reports.delivery.report import Links
-    from gradegate.reports.format.console import QUIET, WHOLE, View, fitted, lines
-    from gradegate.reports.format.console import say as shown
+    from gradegate.reports.format.console import QUIET, WHOLE, View, fitted, lines, say
 
-    for failure in outcome.failures.values():
-        complain(failure)
-    view = QUIET if settings.quiet else WHOLE if settings.verbose else View()
-    links = links_to(outcome.written, Links())
-    for line in lines(outcome.decision, fitted(view, sys.stdout), links, outcome.written):
-        shown(line, outcome.seal)
-    return outcome.code()
+    for failure in delivery.failures.values():
+        print_error(failure)
+
+    view = View()
+    if settings.quiet:
+        view = QUIET
+    elif settings.verbose:
+        view = WHOLE
+    links = links_to(delivery.written, Links())
+    for line in lines(delivery.decision, fitted(view, sys.stdout), links, delivery.written):
+        say(line, delivery.seal)
+    return delivery.code()
 
 
-def report_shard(shard: ShardReport) -> int:
-    """Print what a shard says at its end; gives its exit code."""
+def print_shard_report(shard: ShardReport) -> int:
+    """Print how a shard ended. Returns the exit code."""
     if shard.problem:
-        complain(shard.problem)
-    print(bare(shard.text))
+        print_error(shard.problem)
+    print(make_printable(shard.text))
     return shard.code
 
 
-def say_estimate(prepared: Prepared) -> None:
-    """Print what a run of the plan would take, and what its rules cannot see."""
+def print_estimate(preparation: Prepared) -> None:
+    """Print what a run of the plan would cost, and what its rules cannot see."""
     from gradegate.reports.format.escape import harmless
     from gradegate.runner.estimate import estimate, estimate_lines
 
-    found = estimate(prepared.plan)
-    for line in estimate_lines(found, prepared.client.budget.limits, _last_rate()):
-        print(harmless(prepared.hide(line)))
-    for line in prepared.unseen():
+    plan_estimate = estimate(preparation.plan)
+    limits = preparation.client.budget.limits
+    for line in estimate_lines(plan_estimate, limits, _rate_of_last_run()):
+        print(harmless(preparation.hide(line)))
+    for line in preparation.unseen():
         print(line)
 
 
-def _last_rate() -> float:
-    """Calls a second of the last run in this folder; 0 where there was none."""
+def _rate_of_last_run() -> float:
+    """Calls a second of the last run in this folder; 0 if there was no run."""
     from gradegate.core.settings import LAST_RUN
     from gradegate.results.results_file import reread_file
 
     try:
-        run = reread_file(earlier(LAST_RUN))[0].run
+        run = reread_file(path_of_results(LAST_RUN))[0].run
     except ConfigError:
         return 0.0
     return run.usage.calls / run.seconds if run.seconds else 0.0
-
-
-def planned(prepared: Prepared) -> str:
-    """``3 answers and 5 assertions``."""
-    from gradegate.core.numbers import many
-
-    return (
-        f"{many(prepared.plan.answers, 'answer')} and {many(prepared.plan.assertions, 'assertion')}"
-    )

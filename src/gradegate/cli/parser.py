@@ -1,4 +1,7 @@
-"""The options of the command line, with their values; also those of ``promptfoo eval`` that have no effect here."""
+"""Turns the table of options into flags, and the flags of a command into its context.
+
+Options of ``promptfoo eval`` that gradegate lacks are known, too: some have no effect here, others are refused.
+"""
 
 from __future__ import annotations
 
@@ -15,114 +18,108 @@ from gradegate.core.options import PLANNING, RUNNING, SWITCH, Option
 from gradegate.core.settings import OPTIONS, RUN_OPTIONS, Settings
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.documents import table
+from gradegate.structs import FrozenStruct
 
 if TYPE_CHECKING:
     from gradegate.config.context import Context
 
-_NAMES = frozenset(option.name for option in OPTIONS if option.flags)
+_NAMES_WITH_FLAG = frozenset(option.name for option in OPTIONS if option.flags)
+_ARGUMENTS = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS"}
 
 
-def of_promptfoo(kind: str) -> Iterator[tuple[list[str], Any, str]]:
-    """Options of ``promptfoo eval`` that have "no_effect" here or are "refused": names, number of values as argparse has it, and why."""
-    for names, entry in table("cli", "promptfoo_options.yaml")[kind].items():
-        yield names.split(", "), entry["values"], entry["why"]
+class PromptfooOption(FrozenStruct):
+    """An option of ``promptfoo eval`` that gradegate lacks."""
+
+    flags: list[str]
+    values: int | str  # how many it takes, in argparse's notation
+    reason: str
 
 
-def add(parser: argparse.ArgumentParser, command: str) -> None:
-    """The options of a command, and its configs; what nobody gives is not in the namespace."""
-    own = {"merge": "DIR [CONFIG ...]", "calibrate": "CONFIG LABELS"}
-    parser.usage = f"{parser.prog} [OPTIONS] {own.get(command, '[CONFIG ...]')}"
-    how_much = parser.add_mutually_exclusive_group() if command in RUNNING else parser
-    for option in sorted(
-        RUN_OPTIONS, key=lambda it: bool(it.flags)
-    ):  # what has no flag stands before the configs
-        if command not in option.commands:
-            continue
-        if not option.flags:
-            parser.add_argument(option.field, metavar=option.metavar, help=_help(option))
-        if option.field == "configs":
-            parser.add_argument("config", nargs="*", help=_help(option))
-        if option.kind is SWITCH and option.flags:
-            group = how_much if option.field in ("quiet", "verbose") else parser
-            group.add_argument(
-                *option.flags,
-                dest=option.field,
-                action="store_true",
-                default=None,
-                help=_help(option),
-            )
-        elif option.flags:
-            form = "append" if option.kind.gather else "store"
-            value = (
-                f"{{{','.join(option.kind.choices)}}}" if option.kind.choices else option.metavar
-            )
-            how: dict[str, Any] = {"action": form, "metavar": value, "type": partial(_read, option)}
-            if option.metavar.startswith("["):  # the value may be left out
-                how |= {
-                    "metavar": option.metavar.strip("[]"),
-                    "nargs": "?",
-                    "const": option.otherwise,
-                }
-            parser.add_argument(*option.flags, dest=option.field, help=_help(option), **how)
+def promptfoo_options(group: str) -> Iterator[PromptfooOption]:
+    """The options of a group: those that have ``no_effect`` here, or those that are ``refused``."""
+    for flags, entry in table("cli", "promptfoo_options.yaml")[group].items():
+        yield PromptfooOption(flags.split(", "), entry["values"], entry["why"])
+
+
+# --- options to flags ---------------------------------------------------------------------------------------------
+
+
+def add_options(parser: argparse.ArgumentParser, command: str) -> None:
+    """Add a command's options and configs. The parsed namespace has None for what nobody gives."""
+    parser.usage = f"{parser.prog} [OPTIONS] {_ARGUMENTS.get(command, '[CONFIG ...]')}"
+    options = [option for option in RUN_OPTIONS if command in option.commands]
+    for option in options:
+        if not option.flags:  # stands before the configs
+            parser.add_argument(option.field, metavar=option.metavar, help=_help_text(option))
+    detail: Any = parser.add_mutually_exclusive_group() if command in RUNNING else parser
+    for option in options:
+        if option.flags:
+            target = detail if option.field in ("quiet", "verbose") else parser
+            _add_flag(target, option)
+
     if command in PLANNING:
-        for kind, action in (("no_effect", _NoEffect), ("refused", _Refused)):
-            for names, count, why in of_promptfoo(kind):
+        for group, action in (("no_effect", _NoEffect), ("refused", _Refused)):
+            for foreign in promptfoo_options(group):
                 parser.add_argument(
-                    *names, action=action, nargs=count, const=why, help=argparse.SUPPRESS
+                    *foreign.flags,
+                    action=action,
+                    nargs=foreign.values,
+                    const=foreign.reason,
+                    help=argparse.SUPPRESS,
                 )
 
 
-def _help(option: Option) -> str:
-    """What an option does, in the words of the command line: other options by their flags."""
-    text = re.sub(
-        r"`([a-z-]+)`",
-        lambda it: f"--{it[1]}" if it[1] in _NAMES.difference(option.kind.choices) else it[0],
-        option.help,
-    )
-    default = option.otherwise or (option.shown_default if option.kind is not SWITCH else "")
-    parts = [text, "repeat" if option.kind.gather else "", f"default {default}" if default else ""]
-    return "; ".join(filter(None, parts)).replace("%", "%%")
+def _add_flag(parser: argparse.ArgumentParser, option: Option) -> None:
+    if option.field == "configs":
+        parser.add_argument("config", nargs="*", help=_help_text(option))
+    arguments: dict[str, Any] = {"dest": option.field, "help": _help_text(option)}
+    if option.kind is SWITCH:
+        parser.add_argument(*option.flags, action="store_true", default=None, **arguments)
+        return
+
+    arguments["action"] = "append" if option.kind.gather else "store"
+    arguments["type"] = partial(_read_value, option)
+    arguments["metavar"] = option.metavar
+    if option.kind.choices:
+        arguments["metavar"] = f"{{{','.join(option.kind.choices)}}}"
+    if option.metavar.startswith("["):  # the value may be left out
+        arguments["metavar"] = option.metavar.strip("[]")
+        arguments["nargs"] = "?"
+        arguments["const"] = option.otherwise
+    parser.add_argument(*option.flags, **arguments)
 
 
-def _read(option: Option, text: str) -> Any:
+def _help_text(option: Option) -> str:
+    """What an option does. Other options are named by their flags."""
+    names = _NAMES_WITH_FLAG.difference(option.kind.choices)
+
+    def name_flag(match: re.Match[str]) -> str:
+        return f"--{match[1]}" if match[1] in names else match[0]
+
+    parts = [re.sub(r"`([a-z-]+)`", name_flag, option.help)]
+    if option.kind.gather:
+        parts.append("repeat")
+    default = option.otherwise
+    if not default and option.kind is not SWITCH:
+        default = option.shown_default
+    if default:
+        parts.append(f"default {default}")
+    return "; ".join(parts).replace("%", "%%")
+
+
+def _read_value(option: Option, text: str) -> Any:
     value = option.kind.read(text)
     if value is None:
         raise argparse.ArgumentTypeError(f"{text!r} cannot be used -> write {option.kind.needs}")
     return value
 
 
-def context_of(args: argparse.Namespace, cwd: Path) -> Context:
-    """What the options of a command come to, with where it runs. An option that it does not have was not given. Raises ConfigError."""
-    from gradegate.config.context import build_context
-    from gradegate.security.env_files import with_files
-
-    given = {}
-    mistakes: list[Mistake] = []
-    for option in RUN_OPTIONS:
-        value = getattr(args, option.field, None)
-        if option.field == "configs":
-            value = [*args.config, *(value or ())]
-        try:
-            if value is not None:
-                given[option.field] = option.kind.gather(value) if option.kind.gather else value
-        except ConfigError as e:
-            mistakes += e.mistakes
-    if mistakes:
-        raise ConfigError(*mistakes)
-    if given.get("no_cache"):
-        given.pop("cache", None)
-    settings = Settings(**given, cwd=cwd, in_ci=bool(os.environ.get("CI")))
-    environ = with_files(os.environ, settings.env_files, cwd)
-    return build_context(settings, environ, os.environ)
-
-
 class _NoEffect(argparse.Action):
-    """An option without a value of its own; ``const`` says what is to be said about it."""
+    """An option without a value of its own. ``const`` says why it has no effect."""
 
-    def __init__(self, option_strings: list[str], dest: str, **rest: Any) -> None:
-        super().__init__(
-            option_strings, argparse.SUPPRESS, **{**rest, "default": argparse.SUPPRESS}
-        )
+    def __init__(self, option_strings: list[str], dest: str, **options: Any) -> None:
+        options["default"] = argparse.SUPPRESS
+        super().__init__(option_strings, argparse.SUPPRESS, **options)
 
     def __call__(
         self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
@@ -134,6 +131,35 @@ class _Refused(_NoEffect):
     def __call__(
         self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
     ) -> None:
-        raise ConfigError.at(
-            f"{option_string} of promptfoo is not an option here", None, str(self.const)
-        )
+        what = f"{option_string} of promptfoo is not an option here"
+        raise ConfigError.at(what, None, str(self.const))
+
+
+# --- flags to settings --------------------------------------------------------------------------------------------
+
+
+def context_from_args(args: argparse.Namespace, cwd: Path) -> Context:
+    """The context of a command: its settings and where it runs. Raises ConfigError with every mistake in an option."""
+    from gradegate.config.context import build_context
+    from gradegate.security.env_files import with_files
+
+    values = {}
+    mistakes: list[Mistake] = []
+    for option in RUN_OPTIONS:
+        value = getattr(args, option.field, None)  # None, too, if the command lacks the option
+        if option.field == "configs":
+            value = [*args.config, *(value or ())]
+        try:
+            if value is not None:
+                gather = option.kind.gather
+                values[option.field] = gather(value) if gather else value
+        except ConfigError as e:
+            mistakes += e.mistakes
+    if mistakes:
+        raise ConfigError(*mistakes)
+
+    if values.get("no_cache"):
+        values.pop("cache", None)
+    settings = Settings(**values, cwd=cwd, in_ci=bool(os.environ.get("CI")))
+    environ = with_files(os.environ, settings.env_files, cwd)
+    return build_context(settings, environ, os.environ)

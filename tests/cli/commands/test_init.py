@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.cli.init.choices import Choices, check
-from gradegate.cli.init.wizard import files, ground
+from gradegate.cli.init.choices import Choices, check_choices
+from gradegate.cli.init.first_files import Needs, find_starting_point, render_files
 from gradegate.config.keys import ConfigKeys
 from gradegate.errors import ConfigError
 from support.each import table
@@ -225,18 +225,18 @@ def test_whatever_a_folder_is_called_the_workflow_names_it_or_nothing_is_written
     choices = Choices(folder=name)
     root = Path("/repository").resolve()
     try:
-        check(choices)
-        where = ground(root, name)
+        check_choices(choices)
+        start = find_starting_point(root, name)
     except ConfigError:
         return
-    made = {place.path: text for place, text in files(choices, where, ((), ("KEY",))).items()}
+    made = {place.path: text for place, text in render_files(choices, start, Needs(grader_keys=["KEY"])).items()}
     assert all(path.is_relative_to(root) for path in made)
     path, text = list(made.items())[-1]
     assert path.parent == root / ".github" / "workflows"
     assert len(path.name) < 100
     workflow = yaml.safe_load(text)
     step = next(step for step in workflow["jobs"]["gate"]["steps"] if step.get("id") == "gate")
-    assert step["with"].get("working-directory", "") == where.below
+    assert step["with"].get("working-directory", "") == start.folder_in_repository
     assert set(workflow) == {"name", True, "permissions", "concurrency", "jobs"}
     assert text.count("${{") == 6
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from gradegate.cli import main as cli
-from gradegate.cli.output import FIRST
+from gradegate.cli.help import FIRST_STEPS
 from gradegate.core.settings import LAST_RUN
 
 TESTS = [
@@ -118,7 +118,7 @@ def test_without_a_last_run_the_message_says_what_to_do(gate, capsys):
 
 @pytest.mark.parametrize("spoilt", [False, True])
 def test_the_commands_of_the_greeting_work_in_their_order(begun, spoilt):
-    lines = [line for line in FIRST.splitlines() if line.startswith("  gradegate ")]
+    lines = [line for line in FIRST_STEPS.splitlines() if line.startswith("  gradegate ")]
     commands = [shlex.split(line.split("   ")[0]) for line in lines]
     assert [words[1] for words in commands] == ["init", "validate", "run", "run", "explain"]
     said = []

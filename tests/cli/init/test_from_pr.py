@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.cli.init.wizard import outlook as outlook_of
+from gradegate.cli.init.workflows import describe_workflows
 from support.each import table
 from support.scenes import scenes
 from support.starting import TEMPLATES
@@ -101,8 +101,8 @@ def test_whatever_a_workflow_holds_it_is_told_in_words(step, job, top, before):
         (root / WORKFLOW).parent.mkdir(parents=True)
         (root / WORKFLOW).write_text(yaml.safe_dump(workflow, allow_unicode=True), encoding="utf-8")
         (root / "promptfooconfig.yaml").write_text(yaml.safe_dump({"prompts": ["x"], "providers": ["echo"], "tests": [CASE]}))
-        lines, problems = outlook_of(root)
-        assert lines or problems
+        report = describe_workflows(root)
+        assert report.lines or report.problems
 
 
 def _with_end(value, end):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gradegate.cli.init.choices import Choices, completed
+from gradegate.cli.init.choices import Choices, complete_choices
 from gradegate.errors import ConfigError
 from support.each import each, table
 
@@ -22,7 +22,7 @@ def asked(*typed, **given):
             raise EOFError
         return lines.pop(0)
 
-    choices = completed(Choices(**given), given, ask)
+    choices = complete_choices(Choices(**given), given, ask)
     assert lines == []
     return choices, questions
 

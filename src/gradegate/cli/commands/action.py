@@ -3,37 +3,37 @@
 import argparse
 import os
 
-from gradegate.cli.output import here
+from gradegate.cli.output import working_folder
 from gradegate.errors import ConfigError
 
 ABOUT = "the GitHub Action: reads INPUT_* and the event"
-# `with: args: --help` must not end in a page of help and green: here is no option, and every argument a mistake.
-PARSER = {"prefix_chars": "\0", "add_help": False}
+# No option exists here, and every argument is a mistake: `with: args: --help` must not print a help page and pass.
+ARGPARSE = {"prefix_chars": "\0", "add_help": False}
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments: whatever there is, to be refused."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("arguments", nargs="*")
 
 
 def run(args: argparse.Namespace) -> int:
-    from gradegate.github.action import main as action
+    from gradegate.github.action import main as run_action
     from gradegate.github.inputs import ENV, from_inputs, handed
     from gradegate.github.step_files import Ending
     from gradegate.reports.delivery.deliver import remove_earlier
     from gradegate.security.environment import Environment
 
     with Ending(os.environ):
-        cwd = here()
+        cwd = working_folder()
         try:
             environ = handed(os.environ)
-        except ConfigError:  # an event can fill a variable: its text decides nothing about reports
+        except ConfigError:
+            # An event can set a variable, so the text of `env` must not decide which reports are removed.
             environ = handed({**os.environ, ENV: ""})
             remove_earlier(from_inputs(environ, cwd).run, Environment(environ))
             raise
-        os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
-        if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it
+        os.environ.update(environ)  # libraries read proxies and certificates there
+        if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs report it
             raise ConfigError.at(
                 "the command `action` takes no arguments", None, "it reads INPUT_* and the event"
             )
-    return action(environ, cwd)
+    return run_action(environ, cwd)

@@ -1,19 +1,19 @@
-"""``gradegate calibrate``: a grader compared with human labels."""
+"""``gradegate calibrate``: compares a grader with human labels."""
 
 import argparse
 import sys
 from functools import partial
 
-from gradegate.cli import parser as flags
-from gradegate.cli.output import complain, here
+from gradegate.cli.output import print_error, working_folder
+from gradegate.cli.parser import add_options, context_from_args
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS
 
 ABOUT = "compare a grader with human labels, and suggest `noise`"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs=1, help="the config with the cases that the labels name")
-    flags.add(parser, "calibrate")
+    add_options(parser, "calibrate")
     parser.add_argument(
         "labels", metavar="LABELS.jsonl", help="one labelled output per line; see docs/calibrate.md"
     )
@@ -23,12 +23,10 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.runner.calibration import calibrate as calibration
     from gradegate.runner.progress import progress
 
-    context = flags.context_of(args, here())
-    settings = context.settings
-    done = calibration.calibrate(
-        context, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci)
-    )
-    sys.stdout.writelines(done.text)
-    for failure in done.failures.values():
-        complain(failure)
-    return calibration.exit_code(done.calibration) or (INCONCLUSIVE if done.failures else PASS)
+    context = context_from_args(args, working_folder())
+    show_progress = partial(progress, in_ci=context.settings.in_ci)
+    report = calibration.calibrate(context, args.labels, context.settings.asks, show_progress)
+    sys.stdout.writelines(report.text)
+    for failure in report.failures.values():
+        print_error(failure)
+    return calibration.exit_code(report.calibration) or (INCONCLUSIVE if report.failures else PASS)

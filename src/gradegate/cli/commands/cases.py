@@ -1,17 +1,17 @@
-"""``gradegate cases``: the cases for an application to answer."""
+"""``gradegate cases``: writes the cases for an application to answer."""
 
 import argparse
 import sys
 
-from gradegate.cli import parser as flags
-from gradegate.cli.output import here
+from gradegate.cli.output import working_folder
+from gradegate.cli.parser import add_options, context_from_args
 from gradegate.gate.exit_codes import PASS
 
 ABOUT = "write the requests for answers that are made elsewhere; makes no call"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    flags.add(parser, "cases")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_options(parser, "cases")
     parser.add_argument(
         "-o",
         "--output",
@@ -25,6 +25,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from gradegate.runner.calibration.calibrate import cases
 
-    lines = cases(flags.context_of(args, here()), "" if args.lines == "-" else args.lines)
-    sys.stdout.writelines(lines)
+    context = context_from_args(args, working_folder())
+    sys.stdout.writelines(cases(context, "" if args.lines == "-" else args.lines))
     return PASS

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradegate.cli.output import earlier, reread, say
+from gradegate.cli.output import load_decision, path_of_results, print_line
 from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError, Origin
 from gradegate.gate.exit_codes import MISTAKE, PASS
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from gradegate.results.run_result import Decision
 
 ABOUT = "list what failed in the last run, or show all about one case; makes no call"
-_LISTED = 50  # cases
+_MOST_LISTED = 50  # cases
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "case", metavar="CASE", nargs="?", help="its number, its id, or a part of its description"
     )
@@ -28,41 +28,43 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code: 2 where no case matches, or several do."""
+    """Return the exit code: 2 if no case matches, or several do."""
     from gradegate.core.numbers import many
     from gradegate.reports.format.case_story import lookup, nearest, story
     from gradegate.reports.format.escape import one_line
     from gradegate.results.rows import not_passed
 
-    decision, _ = reread(earlier(args.results))
+    decision, _ = load_decision(path_of_results(args.results))
     rows = decision.run.rows
     if args.case is None:
-        places = not_passed(rows)
-        _list(decision, places, f"{len(places):,} of {many(len(rows), 'case')} did not pass")
+        failures = not_passed(rows)
+        title = f"{len(failures):,} of {many(len(rows), 'case')} did not pass"
+        _print_cases(decision, failures, title)
         return PASS
-    places = lookup(rows, args.case)
-    if not places:
-        near = ", ".join(f"`{called}`" for called in nearest(rows, args.case))
-        cure = (
-            f"the nearest: {near}"
-            if near
-            else f"name one of its {many(len(rows), 'case')}, #1 the first"
-        )
+
+    matches = lookup(rows, args.case)
+    if not matches:
+        cure = "it has no case"
+        if rows:
+            cure = f"name one of its {many(len(rows), 'case')}, #1 the first"
+            if names := nearest(rows, args.case):
+                cure = f"the nearest: {', '.join(f'`{name}`' for name in names)}"
         what = f"no case matches `{one_line(args.case, 100)}`"
-        raise ConfigError.at(what, Origin(args.results), cure if rows else "it has no case")
-    if len(places) == 1:
-        say(story(decision, places[0]))
+        raise ConfigError.at(what, Origin(args.results), cure)
+    if len(matches) == 1:
+        print_line(story(decision, matches[0]))
         return PASS
-    _list(decision, places, f"{len(places):,} cases match")
+    _print_cases(decision, matches, f"{len(matches):,} cases match")
     return MISTAKE
 
 
-def _list(decision: Decision, places: Sequence[int], what: str) -> None:
+def _print_cases(decision: Decision, places: Sequence[int], title: str) -> None:
     from gradegate.reports.format.case_story import summary
 
-    cure = f"; name one by its number: gradegate explain {places[0] + 1}" if places else ""
-    say(what + cure)
-    for place in places[:_LISTED]:
-        say(summary(decision, place))
-    if len(places) > _LISTED:
-        say(f"and {len(places) - _LISTED:,} more")
+    if places:
+        title += f"; name one by its number: gradegate explain {places[0] + 1}"
+    print_line(title)
+    for place in places[:_MOST_LISTED]:
+        print_line(summary(decision, place))
+    if len(places) > _MOST_LISTED:
+        print_line(f"and {len(places) - _MOST_LISTED:,} more")

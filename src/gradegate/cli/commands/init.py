@@ -1,18 +1,19 @@
-"""``gradegate init``: a first gate in a repository, and what the Action will do there."""
+"""``gradegate init``: writes a first gate into a repository, and shows what the Action will do there."""
 
 import argparse
 import sys
 
 from gradegate.cli.init.choices import TEMPLATES, Choices
-from gradegate.cli.output import complain, here, say
+from gradegate.cli.output import print_error, print_line, working_folder
 from gradegate.core.numbers import many
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.gate.exit_codes import INCONCLUSIVE, MISTAKE, PASS
 
 ABOUT = "write a first config and a workflow; makes no call without --live"
+_CHOICES = ("folder", "template", "provider", "grader", "action", "key")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder",
         nargs="?",
@@ -30,8 +31,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grader", metavar="ID", help="the model that grades; default is the model that answers"
     )
-    of_config = parser.add_mutually_exclusive_group()
-    of_config.add_argument(
+    config_group = parser.add_mutually_exclusive_group()
+    config_group.add_argument(
         "--live",
         action="store_true",
         help="ask the models the first case, and record what they reply",
@@ -42,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the variable that holds the key, where it is not the vendor's own",
     )
     parser.add_argument("--no-workflow", action="store_true", help="write no workflow")
-    of_config.add_argument(
+    config_group.add_argument(
         "--only-workflow",
         action="store_true",
         help="write only a workflow, for a config that exists",
@@ -61,54 +62,69 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    names = ("folder", "template", "provider", "grader", "action", "key")
-    given = {name: value for name in names if (value := getattr(args, name)) is not None}
-    if empty := [
-        name for name, value in given.items() if not value
-    ]:  # a variable of the shell that is not set
-        shown = " and ".join(name if name == "folder" else f"--{name}" for name in empty)
+    values = {}
+    for name in _CHOICES:
+        value = getattr(args, name)
+        if value is not None:
+            values[name] = value
+
+    empty = [name for name, value in values.items() if not value]
+    if empty:  # a shell variable that is not set
+        shown = " and ".join(map(_argument_of, empty))
         raise ConfigError.at(
             f"{shown}: nothing is given", None, "write what is meant, or leave it out"
         )
     if args.from_pr:
-        from gradegate.cli.init.wizard import outlook
-        from gradegate.files.git import repository_of
-        from gradegate.reports.format.escape import harmless
-
-        if given:
-            name = "FOLDER" if "folder" in given else f"--{next(iter(given))}"
+        if values:
+            name = _argument_of(next(iter(values)), folder="FOLDER")
             what = f"--from-pr looks at the workflows that there are, and {name} chooses what is written"
             raise ConfigError.at(what, None, "give one of the two")
-        cwd = here().resolve()
-        lines, problems = outlook(repository_of(cwd) or cwd)
-        for line in lines:
-            print(harmless(line))
-        sys.stdout.flush()  # what is wrong comes below what it is about
-        for problem in problems:
-            complain(problem)
-        print(
-            "No call was made."
-            if not problems
-            else f"{many(len(problems), 'problem')}; no call was made."
-        )
-        return MISTAKE if problems else PASS
-    from gradegate.cli.init.wizard import begin
+        return _describe_workflows()
+    return _write_gate(args, values)
 
-    def ask(question: str) -> str:
-        print(
-            question, end="", flush=True
-        )  # on standard output; `input` would have it on standard error
-        return input()
 
-    asking = ask if sys.stdin.isatty() and sys.stdout.isatty() and not args.yes else None
+def _argument_of(name: str, folder: str = "folder") -> str:
+    return folder if name == "folder" else f"--{name}"
+
+
+def _describe_workflows() -> int:
+    from gradegate.cli.init.workflows import describe_workflows
+    from gradegate.files.git import repository_of
+    from gradegate.reports.format.escape import harmless
+
+    cwd = working_folder().resolve()
+    description = describe_workflows(repository_of(cwd) or cwd)
+    for line in description.lines:
+        print(harmless(line))
+    sys.stdout.flush()  # problems come below the lines that they are about
+    for problem in description.problems:
+        print_error(problem)
+    if description.problems:
+        print(f"{many(len(description.problems), 'problem')}; no call was made.")
+        return MISTAKE
+    print("No call was made.")
+    return PASS
+
+
+def _write_gate(args: argparse.Namespace, values: dict[str, str]) -> int:
+    from gradegate.cli.init.wizard import write_first_gate
+
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    choices = Choices(
+        **values, workflow=not args.no_workflow, config=not args.only_workflow, live=args.live
+    )
+    ask = _ask if is_terminal and not args.yes else None
     try:
-        choices = Choices(
-            **given, workflow=not args.no_workflow, config=not args.only_workflow, live=args.live
-        )
-        for line in begin(here(), choices, given, asking):
-            say(line)
+        for line in write_first_gate(working_folder(), choices, values, ask):
+            print_line(line)
     except ProviderError as e:
         cure = "check the key and the address (a variable such as OPENAI_BASE_URL), use another --grader, or init without --live"
-        complain(f"{e} -> nothing was written; {cure}")
+        print_error(f"{e} -> nothing was written; {cure}")
         return MISTAKE if e.trouble is Trouble.SETUP else INCONCLUSIVE
     return PASS
+
+
+def _ask(question: str) -> str:
+    """Ask on standard output; ``input`` would print the question on standard error."""
+    print(question, end="", flush=True)
+    return input()

@@ -1,20 +1,19 @@
-"""``gradegate merge``: what shards asked, decided as one run."""
+"""``gradegate merge``: decides one run from the parts of its shards."""
 
 import argparse
 from functools import partial
 
-from gradegate.cli import parser as flags
-from gradegate.cli.output import delivered, here
+from gradegate.cli.output import print_delivery, working_folder
+from gradegate.cli.parser import add_options, context_from_args
 
 ABOUT = "decide from the parts of all shards of a run; re-asks what rules still need"
-add = partial(flags.add, command="merge")
+add_arguments = partial(add_options, command="merge")
 
 
 def run(args: argparse.Namespace) -> int:
     from gradegate.runner.progress import progress
     from gradegate.runner.session import RunHooks, run_gate
 
-    context = flags.context_of(args, here())
-    settings = context.settings
-    hooks = RunHooks(partial(progress, in_ci=True, quiet=settings.quiet))
-    return delivered(run_gate(context, hooks), settings)
+    context = context_from_args(args, working_folder())
+    hooks = RunHooks(partial(progress, in_ci=True, quiet=context.settings.quiet))
+    return print_delivery(run_gate(context, hooks), context.settings)

@@ -1,14 +1,23 @@
-"""``gradegate run``, ``eval`` to those who come from promptfoo."""
+"""``gradegate run``, also called ``eval``, as in promptfoo."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gradegate.cli import parser as flags
-from gradegate.cli.output import complain, delivered, earlier, here, report_shard, say, tell
+from gradegate.cli.output import (
+    path_of_results,
+    print_delivery,
+    print_error,
+    print_line,
+    print_mistake,
+    print_shard_report,
+    working_folder,
+)
+from gradegate.cli.parser import add_options, context_from_args
 from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError, Origin
 from gradegate.gate.exit_codes import PASS
@@ -21,90 +30,117 @@ if TYPE_CHECKING:
 
 ABOUT = "run evals, write reports, decide"
 ALIASES = ("eval",)
-add = partial(flags.add, command="run")
+add_arguments = partial(add_options, command="run")
 
 
 def run(args: argparse.Namespace) -> int:
     from gradegate.runner.progress import progress
     from gradegate.runner.session import RunHooks, run_gate
 
-    context = flags.context_of(args, here())
+    context = context_from_args(args, working_folder())
     settings = context.settings
     if settings.failed:
-        again = only_failed(context)
-        if again is None:
-            say("every case passed, so there is nothing to ask again")
+        settings_of_rerun = select_failed(context)
+        if settings_of_rerun is None:
+            print_line("every case passed, so there is nothing to ask again")
             return PASS
-        context = replace(context, settings=again)
-    bar = partial(progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet)
+        context = replace(context, settings=settings_of_rerun)
+
+    show_progress = partial(
+        progress, in_ci=settings.in_ci or settings.no_progress_bar, quiet=settings.quiet
+    )
     if settings.shard:
         from gradegate.runner.shards.shard import run_shard
 
-        return report_shard(run_shard(context, RunHooks(bar)))
-    outcome = run_gate(context, RunHooks(bar))
-    if not settings.in_ci and outcome.decision.run.rows:
-        _keep(outcome)
-    return delivered(outcome, settings)
+        return print_shard_report(run_shard(context, RunHooks(show_progress)))
+    delivery = run_gate(context, RunHooks(show_progress))
+    if not settings.in_ci and delivery.decision.run.rows:
+        _keep_results(delivery)
+    return print_delivery(delivery, settings)
 
 
-def _keep(outcome: Delivered) -> None:
-    """Keep the results where commands look that name none. A folder that cannot be written to keeps none, without a word."""
+def _keep_results(delivery: Delivered) -> None:
+    """Keep the results for commands that name none. Does nothing in a folder that cannot be written to."""
     from gradegate.files.plain_files import Place
     from gradegate.reports.delivery.deliver import render, write_documents
     from gradegate.reports.delivery.report import Links, data_file
     from gradegate.security.redaction import unchanged
 
-    root, folder = here().resolve(), LAST_RUN.partition("/")[0]
-    ignored = f"{folder}/.gitignore"
+    root = working_folder().resolve()
+    folder = LAST_RUN.partition("/")[0]
     try:
-        earlier(LAST_RUN)
+        path_of_results(LAST_RUN)
     except ConfigError as e:
-        tell(e.mistakes[0])
+        print_mistake(e.mistakes[0])
         return
-    if not os.access(next(it for it in (root / folder, root) if it.exists()), os.W_OK):
+    if not os.access(root / folder if (root / folder).exists() else root, os.W_OK):
         return
-    documents = {LAST_RUN: lambda: render("json", outcome.decision, Links(), outcome.seal)}
-    if not (root / ignored).exists():
-        documents[ignored] = lambda: data_file(["*\n"])
-    places = {file: Place(root, tuple(file.split("/")), private=True) for file in documents}
-    for failure in [*write_documents(documents, places, unchanged).values()][:1]:
-        complain(failure)
+
+    documents = {LAST_RUN: lambda: render("json", delivery.decision, Links(), delivery.seal)}
+    gitignore = f"{folder}/.gitignore"
+    if not (root / gitignore).exists():
+        documents[gitignore] = lambda: data_file(["*\n"])
+    places = {name: Place(root, tuple(name.split("/")), private=True) for name in documents}
+    failures = list(write_documents(documents, places, unchanged).values())
+    if failures:
+        print_error(failures[0])
 
 
-def only_failed(context: Context) -> Settings | None:
-    """The settings of a run that asks again what did not pass in the file of ``--failed``; None where all did. Raises ConfigError.
+def select_failed(context: Context) -> Settings | None:
+    """The settings for asking again what did not pass in the file of ``--failed``. None if every case passed.
 
-    Options come from no file, since anybody may have written it. The configs may: only those of the workspace are read.
+    Options are never taken from the file, since anybody may have written it. Configs are: only those of the workspace
+    are read. Raises ConfigError.
     """
     from gradegate.core.settings import Again
-    from gradegate.files.workspace import Workspace
-    from gradegate.planning.command import options
-    from gradegate.planning.filters import filters_in
     from gradegate.results.results_file import reread_file
     from gradegate.results.rows import not_passed
 
     settings = context.settings
-    file, named = earlier(settings.failed), Origin(settings.failed)
-    before = reread_file(file)[0].run
-    failed = [before.rows[place] for place in not_passed(before.rows)]
-    if not before.rows:
-        raise ConfigError.at("it has no case", named, "run all of it: gradegate run")
-    if not failed:
+    file = path_of_results(settings.failed)
+    origin = Origin(settings.failed)
+    earlier_run = reread_file(file)[0].run
+    rows = [earlier_run.rows[place] for place in not_passed(earlier_run.rows)]
+    if not earlier_run.rows:
+        raise ConfigError.at("it has no case", origin, "run all of it: gradegate run")
+    if not rows:
         return None
-    narrowed = filters_in(settings)
-    if settings.shard:
-        narrowed.append("--shard")
-    if narrowed:
-        what = f"{' and '.join(narrowed)} would ask only a part of what failed"
+
+    _check_same_options(context, earlier_run.made.options, origin)
+    suites = dict.fromkeys(row.suite for row in rows)
+    configs = _find_configs(suites, context, origin)
+    again = Again(file.resolve(), frozenset(row.key for row in rows), len(earlier_run.rows))
+    return replace(settings, configs=settings.configs or configs, again=again)
+
+
+def _check_same_options(context: Context, options: tuple[str, ...], origin: Origin) -> None:
+    """Raise ConfigError for a filter, and for other options than those of the earlier run."""
+    from gradegate.planning.command import options as options_of
+    from gradegate.planning.filters import filters_in
+
+    filters = filters_in(context.settings)
+    if context.settings.shard:
+        filters.append("--shard")
+    if filters:
+        what = f"{' and '.join(filters)} would ask only a part of what failed"
         cure = "leave it out: --failed asks every case that did not pass, and no other"
         raise ConfigError.at(what, None, cure)
-    if tuple(options(context)) != before.made.options:
+    if tuple(options_of(context)) != options:
         what = "the earlier run had other options"
-        raise ConfigError.at(what, named, "give the options of that run")
-    root = Workspace.around(here() / "x", here(), context.environment).root
-    configs = [root / suite for suite in dict.fromkeys(row.suite for row in failed)]
-    if strange := [path for path in configs if not path.resolve().is_relative_to(root)]:
-        what = f"the config `{strange[0]}` is outside of the workspace"
-        raise ConfigError.at(what, named, "run it: gradegate run CONFIG")
-    again = Again(file.resolve(), frozenset(row.key for row in failed), len(before.rows))
-    return replace(settings, configs=settings.configs or tuple(map(str, configs)), again=again)
+        raise ConfigError.at(what, origin, "give the options of that run")
+
+
+def _find_configs(suites: Iterable[str], context: Context, origin: Origin) -> tuple[str, ...]:
+    """The paths of configs that results name. Raises ConfigError for one outside of the workspace."""
+    from gradegate.files.workspace import Workspace
+
+    cwd = working_folder()
+    root = Workspace.around(cwd / "x", cwd, context.environment).root
+    configs = []
+    for suite in suites:
+        path = root / suite
+        if not path.resolve().is_relative_to(root):
+            what = f"the config `{path}` is outside of the workspace"
+            raise ConfigError.at(what, origin, "run it: gradegate run CONFIG")
+        configs.append(str(path))
+    return tuple(configs)

@@ -1,4 +1,4 @@
-"""``gradegate schema``: what editors and readers of results check by."""
+"""``gradegate schema``: prints the JSON Schema of a config or of results.json."""
 
 import argparse
 import inspect
@@ -11,7 +11,7 @@ from gradegate.gate.exit_codes import PASS
 ABOUT = "print a JSON Schema"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("of", nargs="?", choices=("config", "results"), default="config")
 
 
@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def schema(of: str) -> str:
-    """JSON Schema of a config or of results.json, as text."""
+    """The JSON Schema of ``config`` or ``results``, as text."""
     from msgspec.json import schema as struct_schema
 
     from gradegate.config.schema import config_schema
@@ -34,7 +34,7 @@ def schema(of: str) -> str:
 
 
 def _without_indents(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its descriptions as ``inspect.getdoc`` returns them: not every release of msgspec removes a docstring's indent."""
+    """The schema with descriptions as ``inspect.getdoc`` returns them: only some releases of msgspec remove indents."""
     schema = dict(schema)
     for key, value in schema.items():
         if isinstance(value, dict):

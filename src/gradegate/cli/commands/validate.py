@@ -1,16 +1,24 @@
-"""``gradegate validate``: everything that is wrong in configs, and what a run of them would be."""
+"""``gradegate validate``: finds everything that is wrong in configs, and estimates a run."""
+
+from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from gradegate.cli import parser as flags
-from gradegate.cli.output import here, planned, say_estimate
+from gradegate.cli.output import print_estimate, working_folder
+from gradegate.cli.parser import add_options, context_from_args
 from gradegate.gate.exit_codes import PASS
+from gradegate.structs import replace
+
+if TYPE_CHECKING:
+    from gradegate.runner.prepare import Prepared
 
 ABOUT = "find every mistake in configs, and estimate the calls of a run; makes no call"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    flags.add(parser, "validate")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_options(parser, "validate")
     parser.add_argument(
         "--without-keys",
         action="store_true",
@@ -19,30 +27,37 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the exit code. What to look at comes first, and the summary last."""
+    """Return the exit code. What needs a look is printed first, the summary last."""
+    from gradegate.core.numbers import many
     from gradegate.reports.format.escape import harmless
-    from gradegate.reports.view.wording import inventory
     from gradegate.runner.prepare import prepare
-    from gradegate.structs import replace
 
-    prepared = prepare(replace(flags.context_of(args, here()), keyless=args.without_keys))
-    plan = prepared.shown_plan
-    lines = [
-        f"{note.origin}: warning: {note.text}" if note.origin else f"warning: {note.text}"
-        for note in plan.notes
-    ]
-    lines += [
-        f"{f'{it.origin}: ' if it.origin else ''}gate {it.kind.value}: {it.text}"
-        for it in prepared.changes.found
-    ]
-    lines += [model.chosen for model in plan.models if model.chosen]
-    lines += (
-        [f"a run needs {', '.join(sorted(plan.missing_keys))}"]
-        if plan.missing_keys
-        else inventory(plan.keys, prepared.secrets.names)
-    )
-    for line in lines:
+    context = context_from_args(args, working_folder())
+    preparation = prepare(replace(context, keyless=args.without_keys))
+    for line in _describe_plan(preparation):
         print(harmless(line))
-    say_estimate(prepared)
-    print(f"valid: {planned(prepared)} planned")
+    print_estimate(preparation)
+    plan = preparation.plan
+    planned = f"{many(plan.answers, 'answer')} and {many(plan.assertions, 'assertion')}"
+    print(f"valid: {planned} planned")
     return PASS
+
+
+def _describe_plan(preparation: Prepared) -> Iterator[str]:
+    """Warnings, what the pull request does to its gate, chosen models, and the keys that a run needs."""
+    from gradegate.reports.view.wording import inventory
+
+    plan = preparation.shown_plan
+    for note in plan.notes:
+        place = f"{note.origin}: " if note.origin else ""
+        yield f"{place}warning: {note.text}"
+    for change in preparation.changes.found:
+        place = f"{change.origin}: " if change.origin else ""
+        yield f"{place}gate {change.kind.value}: {change.text}"
+    for model in plan.models:
+        if model.chosen:
+            yield model.chosen
+    if plan.missing_keys:
+        yield f"a run needs {', '.join(sorted(plan.missing_keys))}"
+    else:
+        yield from inventory(plan.keys, preparation.secrets.names)

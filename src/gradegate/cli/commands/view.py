@@ -1,23 +1,31 @@
-"""``gradegate view``: a results.json as a page in the browser."""
+"""``gradegate view``: shows a results.json as a page in the browser."""
 
 import argparse
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
-from gradegate.cli.output import complain, earlier, here, reread, say
+from gradegate.cli.output import (
+    load_decision,
+    path_of_results,
+    print_error,
+    print_line,
+    working_folder,
+)
 from gradegate.core.settings import LAST_RUN
 from gradegate.errors import ConfigError
 from gradegate.gate.exit_codes import PASS
 from gradegate.structs import replace
 
 ABOUT = "make an HTML page from a results.json and open it in the browser; makes no call"
-# A page of ours says so in its first bytes.
-_OURS = b'<meta name="generator" content="gradegate">'
-_HEAD = 2000
+_GENERATOR = (
+    b'<meta name="generator" content="gradegate">'  # in the head of every page of gradegate
+)
+_HEAD_BYTES = 2000
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "results", nargs="?", default=LAST_RUN, help="a results.json; default the last run"
     )
@@ -30,9 +38,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import webbrowser
+    page = _write_page(path_of_results(args.results), args.output)
+    print_line(str(page))
+    if not args.no_open and not _open_browser(page):
+        print_error("no browser was found; open the page by hand")
+    return PASS
 
-    from gradegate.files.plain_files import regular
+
+def _write_page(results: Path, output: str) -> Path:
+    """Write the page next to the results, or to ``output``. Raises ConfigError."""
     from gradegate.reports.delivery.deliver import (
         check_inputs,
         check_outputs,
@@ -43,42 +57,45 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.security.environment import Environment
     from gradegate.security.secrets import sealing
 
-    results = earlier(args.results)
-    decision, links = reread(results)
-    output, cwd = args.output or str(results.with_suffix(".html")), here()
+    decision, links = load_decision(results)
+    output = output or str(results.with_suffix(".html"))
     if not output.endswith(".html"):
-        raise ConfigError.at(
-            f"the page `{output}` has another ending than .html", None, "end it with .html"
-        )
-    where = places([output], cwd, Environment(os.environ))
-    check_inputs(where, [results.resolve()])
-    page = where[output].path
-    with (
-        suppress(OSError, ValueError),
-        regular(page, sys.maxsize, links=True) as file,
-    ):  # none, or none to be replaced: writing says so
-        if _OURS not in file.read(_HEAD).partition(b"<body")[0]:
+        what = f"the page `{output}` has another ending than .html"
+        raise ConfigError.at(what, None, "end it with .html")
+
+    outputs = places([output], working_folder(), Environment(os.environ))
+    check_inputs(outputs, [results.resolve()])
+    page = outputs[output].path
+    _check_replaceable(page)
+    links_of_page = replace(Links.of(links), results=results.name)
+    failures = write_reports(
+        check_outputs([output]), outputs, decision, links_of_page, sealing(os.environ)
+    )
+    if failures:
+        raise ConfigError.at(failures[output], None, "name another file with -o")
+    return page
+
+
+def _check_replaceable(page: Path) -> None:
+    """Raise ConfigError if another file than a page of gradegate would be replaced."""
+    from gradegate.files.plain_files import regular
+
+    # If nothing can be read there, nothing is lost, or writing says what is wrong.
+    with suppress(OSError, ValueError), regular(page, sys.maxsize, links=True) as file:
+        if _GENERATOR not in file.read(_HEAD_BYTES).partition(b"<body")[0]:
             what = f"`{page}` exists already and is not a page of gradegate"
             raise ConfigError.at(what, None, "move it away, or name another with -o")
-    if failures := write_reports(
-        check_outputs([output]),
-        where,
-        decision,
-        replace(Links.of(links), results=results.name),
-        sealing(os.environ),
-    ):
-        raise ConfigError.at(failures[output], None, "name another file with -o")
-    say(str(page))
-    if args.no_open:
-        return PASS
-    # On a machine without a screen only a browser that its user names in BROWSER is told.
-    seen = sys.platform in ("darwin", "win32") or any(
-        map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-    )
+
+
+def _open_browser(page: Path) -> bool:
+    """Whether a browser shows the page. A machine without a screen has only the one that BROWSER names."""
+    import webbrowser
+
+    variables = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    has_screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, variables))
+    if not has_screen or os.environ.get("CI"):
+        return False
     try:
-        opened = seen and not os.environ.get("CI") and webbrowser.open(page.as_uri())
+        return webbrowser.open(page.as_uri())
     except (webbrowser.Error, OSError):
-        opened = False
-    if not opened:
-        complain("no browser was found; open the page by hand")
-    return PASS
+        return False

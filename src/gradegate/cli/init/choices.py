@@ -1,8 +1,8 @@
-"""The choices of `gradegate init`, and the defaults of those that were not made."""
+"""The choices of ``gradegate init``: defaults, questions for what nobody chose, and checks."""
 
 import os
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,178 +25,195 @@ TEMPLATES = {
     "chatbot": "an assistant in a conversation",
 }
 PLACEHOLDER = f"openai:chat:{options.PLACEHOLDER}"
-NO_COMMIT = "0" * 40  # where that of a release is to be written
+NO_COMMIT = "0" * 40  # to be replaced by the commit of a release
 ACTION = f"{REPOSITORY}@{NO_COMMIT}"
 APPLICATION = "http://127.0.0.1:8000/ask"
-_ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes into YAML and into comments as it is
+_ID = re.compile(r"[A-Za-z][\w.:/@+?&=%~-]*")  # goes unquoted into YAML and its comments
 _ADDRESS = re.compile(r"https?://[\w.:/@+?&=%~\[\]-]*")
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+(?:/[\w.-]+)*@[0-9a-f]{40}")
-Ask = Callable[[str], str]  # shows a question and gives the line that was typed
+Ask = Callable[[str], str]  # shows a question and returns the line that was typed
 
 
 class Choices(FrozenStruct):
-    """``template`` is one of ``TEMPLATES``, ``provider`` and ``grader`` are ids; ``folder`` is relative to where the command is started.
+    """What somebody chose. Empty texts have defaults: ``target`` and ``judge`` say which."""
 
-    What is empty has a default: the grader is the model that answers, and a model that nobody named is a placeholder.
-    """
-
-    template: str = "prompt"
-    provider: str = ""
+    template: str = "prompt"  # one of TEMPLATES
+    provider: str = ""  # an id of a model, or the address of an application
     grader: str = ""
-    folder: str = "."
+    folder: str = "."  # relative to the working directory
     action: str = ACTION
     workflow: bool = True
-    config: bool = True  # False: the config is there, and a workflow is written for it
-    live: bool = False  # the models are asked at once, and the config has them asked
-    key: str = ""  # the variable that holds the key, where that is not the vendor's own
+    config: bool = True  # False: the config exists, and a workflow is written for it
+    live: bool = False  # the models are asked now, and by every run of the config
+    key: str = ""  # the variable with the key, if it is not the vendor's own
 
     @property
     def target(self) -> str:
-        """Who answers, as an id."""
+        """The id of the model or application that answers."""
         return self.provider or (APPLICATION if self.template == "application" else PLACEHOLDER)
 
     @property
     def judge(self) -> str:
-        """Who grades, as an id."""
+        """The id of the grader: by default the model that answers."""
         return self.grader or (PLACEHOLDER if is_address(self.target) else self.target)
 
     @property
-    def asked(self) -> dict[str, str]:
-        """The models, by the option that names them."""
+    def models(self) -> dict[str, str]:
+        """The ids of the models by the options that name them, the target first."""
         if self.template == "answers" or is_address(self.target):
             return {"--grader": self.judge}
         return {"--provider": self.target, "--grader": self.judge}
 
-    def key_of(self, id_: str) -> str:
-        """The variable that the config names for a model: that of the first one, and of its vendor's others."""
-        vendor = next(iter(self.asked.values())).partition(":")[0]
-        return self.key if id_.partition(":")[0] == vendor else ""
+    def key_of(self, model: str) -> str:
+        """The variable that the config names for a model: the chosen key belongs to the first model's vendor."""
+        first_model = next(iter(self.models.values()))
+        is_same_vendor = model.partition(":")[0] == first_model.partition(":")[0]
+        return self.key if is_same_vendor else ""
 
 
 def is_address(id_: str) -> bool:
-    """Whether an application is asked there, and no model."""
+    """Whether an id is the address of an application instead of a model."""
     return id_.startswith(("http://", "https://"))
 
 
-def fault(id_: str) -> tuple[str, str] | None:
-    """What keeps an id or an address out of a config, and its cure; None where nothing does. It repeats no password."""
+def key_variables(model: str, option: str, key: str = "") -> tuple[str, ...]:
+    """The variables without which a model cannot be asked, sorted. Raises ConfigError for an unknown id."""
+    id_ = model
+    if model.endswith(options.PLACEHOLDER):
+        id_ = f"{model.removesuffix(options.PLACEHOLDER)}any"  # every model of a vendor takes the same key
+    spec = ProviderSpec(id_, config={"apiKeyEnvar": key} if key else {}, origin=Origin(option))
+    folder = Path()
+    binder = Binder(Suite(option), Workspace(folder), folder, Client(environ={}), {})
+    binder.provider(spec)
+    return tuple(sorted({mistake.missing for mistake in binder.missing}))
+
+
+# --- checks -------------------------------------------------------------------------------------------------------
+
+
+class _Fault(FrozenStruct):
+    """What keeps an id out of a config, and its cure. It never repeats a password."""
+
+    what: str
+    cure: str
+
+
+def _find_fault(id_: str) -> _Fault | None:
+    """What keeps an id or an address out of a config; None if nothing does."""
     if not is_address(id_):
         if _ID.fullmatch(id_):
             return None
-        return "is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}"
+        return _Fault("is not the id of a provider", f"write VENDOR:MODEL, such as {PLACEHOLDER}")
     try:
         parts = urlsplit(id_)
-        named = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none, a bracket without its fellow
-        named = False
-    if not named:
-        return (
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an impossible port, or a bracket without its pair
+        has_host = False
+    if not has_host:
+        return _Fault(
             "is an address without a host, or with a port that there is not",
             f"write its URL, such as {APPLICATION}",
         )
     if "@" in parts.netloc:  # the config is committed
-        return (
+        return _Fault(
             "has a user name or password in its address",
             "leave it out, and send it in `headers` from a variable of the environment",
         )
     if not _ADDRESS.fullmatch(id_):
-        return (
+        return _Fault(
             "holds a character that no config takes as it is",
             "write the character as %XX, and leave out what follows a `#`",
         )
     return None
 
 
-def check(choices: Choices) -> None:
-    """Raise ConfigError for what cannot be written into a config or a workflow."""
+def check_choices(choices: Choices) -> None:
+    """Raise ConfigError with everything that cannot be written into a config or a workflow."""
     if not (choices.config or choices.workflow):
         what = "--only-workflow and --no-workflow leave nothing to write"
         raise ConfigError.at(what, None, "give one of the two")
     if choices.provider and not choices.config:
         cure = "write the model under `providers` of the config, and leave --provider out"
         raise ConfigError.at("--only-workflow changes no config", None, cure)
-    ids = {"provider": choices.target}
-    if choices.grader:  # else it is the other one, and would say the same again
-        ids["grader"] = choices.grader
-    mistakes = []
-    for option, id_ in ids.items():
-        if wrong := fault(id_):
-            # An address with a password is not shown again.
-            shown = "" if is_address(id_) and "@" in id_ else f"{id_!r} "
-            mistakes.append(Mistake(f"--{option} {shown}{wrong[0]}", None, wrong[1]))
-    if (
-        choices.config
-        and not fault(choices.target)
-        and (choices.template == "application") != is_address(choices.target)
-    ):
-        what = "is the address of an application"
-        cure = "add --template application, or name a model"
-        if choices.template == "application":
-            what = "is not the address of an application"
-            cure = f"write its URL, such as {APPLICATION}, or --template prompt"
-        mistakes.append(Mistake(f"--provider {choices.target} {what}", None, cure))
-    if choices.key and not (
-        choices.key.isidentifier() and choices.key in os.environ
-    ):  # it may be the key itself, and is not repeated
-        cure = "set the variable, and write its name, such as OPENAI_API_KEY, never the key itself"
-        mistakes.append(Mistake("--key is not the name of a variable that is set", None, cure))
-    asked = {id_: option for option, id_ in reversed(choices.asked.items())} if choices.live else {}
-    for id_, option in asked.items():
-        if id_.endswith(f":{options.PLACEHOLDER}"):
-            what = f"--live asks `{id_}`, which names no model yet"
-            cure = f"give {option} VENDOR:NAME, as the vendor lists it"
-            mistakes.append(Mistake(what, None, cure))
-    if not _ACTION.fullmatch(choices.action):
-        cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
-        mistakes.append(Mistake(f"--action {choices.action!r} names no commit", None, cure))
-    parts = Path(choices.folder).parts
-    if Path(choices.folder).is_absolute() or ".." in parts or ".git" in map(str.casefold, parts):
-        cure = "start the command where the files are to be, or name a folder below"
-        mistakes.append(
-            Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure)
-        )
+
+    mistakes = [*_id_mistakes(choices), *_live_mistakes(choices), *_workflow_mistakes(choices)]
     if mistakes:
         raise ConfigError(*mistakes)
 
 
-def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
-    """The choices; those not ``given`` are asked for, and an empty line takes the default. Raises ConfigError at the end of input."""
+def _id_mistakes(choices: Choices) -> Iterator[Mistake]:
+    ids = {"provider": choices.target}
+    if choices.grader:  # by default it is the target, which is checked already
+        ids["grader"] = choices.grader
+    for option, id_ in ids.items():
+        fault = _find_fault(id_)
+        if fault:
+            has_password = is_address(id_) and "@" in id_
+            shown = "" if has_password else f"{id_!r} "
+            yield Mistake(f"--{option} {shown}{fault.what}", None, fault.cure)
+
+    needs_address = choices.template == "application"
+    if choices.config and not _find_fault(choices.target):
+        if needs_address and not is_address(choices.target):
+            what = "is not the address of an application"
+            cure = f"write its URL, such as {APPLICATION}, or --template prompt"
+            yield Mistake(f"--provider {choices.target} {what}", None, cure)
+        elif is_address(choices.target) and not needs_address:
+            what = "is the address of an application"
+            cure = "add --template application, or name a model"
+            yield Mistake(f"--provider {choices.target} {what}", None, cure)
+
+
+def _live_mistakes(choices: Choices) -> Iterator[Mistake]:
+    """Mistakes in what models are asked with: the key, and models without a name."""
+    # The value may be the key itself, so it is not repeated.
+    if choices.key and not (choices.key.isidentifier() and choices.key in os.environ):
+        cure = "set the variable, and write its name, such as OPENAI_API_KEY, never the key itself"
+        yield Mistake("--key is not the name of a variable that is set", None, cure)
+    if not choices.live:
+        return
+    options_by_model: dict[str, str] = {}
+    for option, model in choices.models.items():
+        options_by_model.setdefault(model, option)
+    for model, option in reversed(options_by_model.items()):
+        if model.endswith(f":{options.PLACEHOLDER}"):
+            what = f"--live asks `{model}`, which names no model yet"
+            yield Mistake(what, None, f"give {option} VENDOR:NAME, as the vendor lists it")
+
+
+def _workflow_mistakes(choices: Choices) -> Iterator[Mistake]:
+    if not _ACTION.fullmatch(choices.action):
+        cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
+        yield Mistake(f"--action {choices.action!r} names no commit", None, cure)
+    folder = Path(choices.folder)
+    names = [part.casefold() for part in folder.parts]
+    if folder.is_absolute() or ".." in names or ".git" in names:
+        cure = "start the command where the files are to be, or name a folder below"
+        yield Mistake(f"the folder {choices.folder!r} is not inside this one", None, cure)
+
+
+# --- questions ----------------------------------------------------------------------------------------------------
+
+
+def complete_choices(choices: Choices, chosen: Container[str], ask: Ask) -> Choices:
+    """Ask for every choice that nobody made. An empty line takes the default. Raises ConfigError at the end of input."""
     try:
-        names, template = list(TEMPLATES), choices.template if "template" in given else ""
-        lines = [
-            f"  {number}  {name:12} {TEMPLATES[name]}" for number, name in enumerate(names, start=1)
-        ]
-        question = "\n".join(["What is tested?", *lines, f"Number or name [{names[0]}]: "])
-        while not template:
-            typed = ask(question).strip().lower() or names[0]
-            is_number = typed.isdecimal() and 0 < int(typed) <= len(names)
-            template = names[int(typed) - 1] if is_number else typed if typed in names else ""
-            question = f"A number from 1 to {len(names)}, or a name: "
-        choices = replace(choices, template=template)
-        if not choices.provider and template == "application":
-            question = f"At which address does it answer? [{APPLICATION}] "
-            while not choices.provider:
-                typed = ask(question).strip() or APPLICATION
-                wrong = fault(typed) if is_address(typed) else ("is no address", "write its URL")
-                if wrong:
-                    question = f"It {wrong[0]} ({wrong[1]}). Address [{APPLICATION}] "
-                else:
-                    choices = replace(choices, provider=typed)
-        elif not choices.provider and template != "answers":
+        if "template" not in chosen:
+            choices = replace(choices, template=_ask_for_template(ask))
+        if not choices.provider and choices.template == "application":
+            choices = replace(choices, provider=_ask_for_address(ask))
+        elif not choices.provider and choices.template != "answers":
             question = (
                 f"Which model answers? VENDOR:MODEL, or a vendor such as openai [{PLACEHOLDER}] "
             )
-            choices = replace(choices, provider=_model(question, PLACEHOLDER, ask, choices.live))
+            provider = _ask_for_model(question, PLACEHOLDER, ask, choices.live)
+            choices = replace(choices, provider=provider)
         if not choices.grader:
             question = f"Which model grades? [{choices.judge}] "
-            grader = _model(question, choices.judge, ask, choices.live)
+            grader = _ask_for_model(question, choices.judge, ask, choices.live)
             choices = replace(choices, grader=grader)
         if choices.live and not choices.key:
-            usual = variables_of(next(iter(choices.asked.values())), "--provider")
-            if len(usual) == 1:
-                question = f"Which variable of the environment holds its key? [{usual[0]}] "
-                typed = ask(question).strip()
-                choices = replace(choices, key="" if typed == usual[0] else typed)
+            choices = replace(choices, key=_ask_for_key(choices, ask))
     except EOFError:
         cure = "answer the questions, or give --template, --provider and --grader"
         raise ConfigError.at(
@@ -205,35 +222,58 @@ def completed(choices: Choices, given: Container[str], ask: Ask) -> Choices:
     return choices
 
 
-def _model(question: str, default: str, ask: Ask, live: bool) -> str:
-    """An id of a model; the vendor alone is asked for its model. ``live``: it is asked at once, and has to be named."""
+def _ask_for_template(ask: Ask) -> str:
+    names = list(TEMPLATES)
+    lines = ["What is tested?"]
+    for number, name in enumerate(names, start=1):
+        lines.append(f"  {number}  {name:12} {TEMPLATES[name]}")
+    question = "\n".join([*lines, f"Number or name [{names[0]}]: "])
     while True:
-        typed = ask(question).strip() or default
-        parts = split_id(typed)
+        answer = ask(question).strip().lower() or names[0]
+        if answer in names:
+            return answer
+        if answer.isdecimal() and 0 < int(answer) <= len(names):
+            return names[int(answer) - 1]
+        question = f"A number from 1 to {len(names)}, or a name: "
+
+
+def _ask_for_address(ask: Ask) -> str:
+    question = f"At which address does it answer? [{APPLICATION}] "
+    while True:
+        address = ask(question).strip() or APPLICATION
+        fault: _Fault | None = _Fault("is no address", "write its URL")
+        if is_address(address):
+            fault = _find_fault(address)
+        if fault is None:
+            return address
+        question = f"It {fault.what} ({fault.cure}). Address [{APPLICATION}] "
+
+
+def _ask_for_model(question: str, default: str, ask: Ask, must_exist: bool) -> str:
+    """Ask for the id of a model. If the answer is only a vendor, ask for the model, too."""
+    while True:
+        id_ = ask(question).strip() or default
+        parts = split_id(id_)
         if parts and not parts[1] and getattr(PROVIDERS.find(parts[0]), "names_model", True):
-            named = ask(f"Which model of it? [{options.PLACEHOLDER}] ").strip()
-            typed = f"{typed.rstrip(':')}:{named or options.PLACEHOLDER}"
-        wrong = fault(typed)
-        if live and typed.endswith(f":{options.PLACEHOLDER}"):
+            model = ask(f"Which model of it? [{options.PLACEHOLDER}] ").strip()
+            id_ = f"{id_.rstrip(':')}:{model or options.PLACEHOLDER}"
+        if must_exist and id_.endswith(f":{options.PLACEHOLDER}"):
             question = (
                 "The model is asked at once, so name one as its vendor lists it. VENDOR:MODEL "
             )
             continue
-        if split_id(typed) and not wrong and not is_address(typed):
-            return typed
-        cure = wrong[1] if wrong else options.nearest(typed)
+        fault = _find_fault(id_)
+        if split_id(id_) and not fault and not is_address(id_):
+            return id_
+        cure = fault.cure if fault else options.nearest(id_)
         question = f"No provider has that id ({cure}). VENDOR:MODEL [{default}] "
 
 
-def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
-    """The variables without which the model cannot be asked, sorted. Raises ConfigError for an id that nobody serves."""
-    config = {"apiKeyEnvar": key} if key else {}
-    named = id_.removesuffix(options.PLACEHOLDER)  # any model of the vendor takes the same
-    spec = ProviderSpec(
-        id_ if named == id_ else f"{named}any", config=config, origin=Origin(option)
-    )
-    here, client = Path(), Client(environ={})
-
-    binder = Binder(Suite(option), Workspace(here), here, client, {})
-    binder.provider(spec)
-    return tuple(sorted({mistake.missing for mistake in binder.missing}))
+def _ask_for_key(choices: Choices, ask: Ask) -> str:
+    """The variable with the key; empty if it is the vendor's own, or if the vendor takes none or several."""
+    variables = key_variables(next(iter(choices.models.values())), "--provider")
+    if len(variables) != 1:
+        return ""
+    question = f"Which variable of the environment holds its key? [{variables[0]}] "
+    answer = ask(question).strip()
+    return "" if answer == variables[0] else answer
