@@ -17,7 +17,7 @@ WORDS = {
     "<w>": "on: pull_request\njobs:\n  e:\n    runs-on: x\n    steps:\n",
     "<a>": "OWNER/gradegate@0000000000000000000000000000000000000000",
 }
-SHAPES = sorted((Path(__file__).parent / "migrate").glob("*.yml"))
+SHAPES = sorted((Path(__file__).parent / "shapes").glob("*.yml"))
 
 
 def write(folder, files):
