@@ -19,7 +19,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.planning.identity import identity
 from gradegate.planning.plan import Plan
 from gradegate.structs import replace
-from gradegate.templating.template import show
+from gradegate.templating.template import show_value
 
 
 def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
@@ -81,7 +81,7 @@ def _texts(case: Case, key: str) -> list[str]:
         return [case.description]
     value = case.metadata.get(key.removeprefix("metadata."))
     values = value if isinstance(value, list | tuple) else [value]
-    return [show(it) for it in values if it is not None]
+    return [show_value(it) for it in values if it is not None]
 
 
 def select_again(plan: Plan, again: Again) -> Plan:

@@ -37,7 +37,7 @@ from gradegate.runner.baseline_folder import (
     replaces_baseline,
     why_not_kept,
 )
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.structs import FrozenStruct, replace
 
 
@@ -71,7 +71,7 @@ def plan_of_base(context: Context) -> Base | None:
         what = f"`base-checkout` is not read at {environment.event_shown}"
         cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
         raise ConfigError.at(what, None, cure)
-    begin()
+    reset_accounts()
     try:
         there = context.for_base()
     except ConfigError as e:

@@ -23,7 +23,7 @@ from gradegate.runner.comparison import plan_of_base, prepare_comparison
 from gradegate.runner.power import with_powers
 from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security.environment import STAND_IN
 from gradegate.security.redaction import Hide, redactor
 from gradegate.security.secrets import sounds_secret
@@ -78,9 +78,9 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         key = default_grader_key_in(settings.cwd / settings.merge)
         settings = replace(settings, default_grader_key=key)
         context = replace(context, settings=settings, keyless=True)
-    programs.begin(context.exec_policy)
+    programs.start_code(context.exec_policy)
     base = plan_of_base(context)  # first, so that one plan at a time is in memory
-    begin()
+    reset_accounts()
     suites: list[Located] = []
     try:
         suites += load(context)
@@ -95,7 +95,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         if select is None:
             plan = with_powers(with_labels(plan, chosen, base, context, client))
     except ConfigError as e:
-        begin()
+        reset_accounts()
         found = secrets_of(context, [it.suite for it in suites], shown_in(context)).values
         named = ConfigError(*(with_near_variable(it, context.environ) for it in e.mistakes))
         hide = redactor({STAND_IN, *found, *written_in(context)})
