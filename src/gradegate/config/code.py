@@ -39,7 +39,7 @@ def is_script(written: str) -> bool:
     )
 
 
-def code(written: str, source: Source, origin: Origin, *, engine: bool = False) -> Code:
+def read_code(written: str, source: Source, origin: Origin, *, engine: bool = False) -> Code:
     """The snippet as it is, or the file with its code: a program where the engine does not have what it uses.
 
     ``engine``: there runs nothing but the engine. Raises ConfigError for a file that is none of JavaScript.
@@ -80,7 +80,7 @@ def _suffix(path: str) -> str:
 _ROLE = "target"  # what is asked is no part of judging
 
 
-def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
+def prompt_from_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
     """The prompt that a function returns, or that a Python script prints where none is named. Raises ConfigError."""
     found = load_program(reference, source.workspace, source.folder, origin, USE_FILE)
     label = source.workspace.name(found.file.path)
@@ -98,7 +98,7 @@ def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
     return PromptSpec("", label, origin, partial(_print, place, words))
 
 
-def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
+def prompt_from_command(written: str, source: Source, origin: Origin) -> PromptSpec:
     """The prompt that a program prints; its context is its last argument. Raises ConfigError."""
     check_allowed(f"`{written}`", origin, USE_FILE)
     words = split_command(written.removeprefix("exec:"))
@@ -108,7 +108,9 @@ def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
     return PromptSpec("", written, origin, partial(_print, place, words))
 
 
-def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[JsonObject]:
+def tests_from_program(
+    reference: str, config: Any, source: Source, origin: Origin
+) -> Iterator[JsonObject]:
     """The tests that a function returns, or that a module exports. Raises ConfigError."""
     found = load_program(reference, source.workspace, source.folder, origin, USE_FILE)
     try:
@@ -124,7 +126,7 @@ def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterat
     yield from made
 
 
-def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
+def config_from_program(path: Path, workspace: Workspace, origin: Origin) -> bytes:
     """As JSON, what a config in JavaScript or TypeScript exports. Raises ConfigError."""
     instead = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
     found = load_program(path.name, workspace, path.parent, origin, instead)
@@ -138,7 +140,7 @@ def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
         ) from e
 
 
-def text(made: Any) -> str:
+def template_from_result(made: Any) -> str:
     """The template that a prompt function returned: text, messages, or ``{prompt}``. Raises ValueError."""
     if isinstance(made, Mapping) and "prompt" in made:
         if made.get("config"):
