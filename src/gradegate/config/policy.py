@@ -22,7 +22,7 @@ from gradegate.core.policy import (
     Rule,
     Select,
     limit_key,
-    runs_of,
+    parse_runs,
 )
 from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError, gather_mistakes
@@ -59,7 +59,7 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         weakening=gate.weakening,
         reask=reask.ask,
         noise=reask.noise,
-        runs=runs_of(gate.runs, desk.line("gate", "runs")),
+        runs=parse_runs(gate.runs, desk.line("gate", "runs")),
         budget=budget,
         labels=_labels(gate.labels, desk) if gate.labels is not None else None,
     )
@@ -105,7 +105,7 @@ def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
         _select(keys.select),
         suite=desk.file,
         origin=origin,
-        runs=runs_of(keys.runs, desk.line(*path, "runs")),
+        runs=parse_runs(keys.runs, desk.line(*path, "runs")),
         **keys.model_dump(exclude={"name", "select", "runs"}),
     )
 
