@@ -235,7 +235,7 @@ def load_tests(
             f"`{reference}` is not fetched", origin, "download the tests into the repository"
         )
     if is_code(reference):
-        name = source.workspace.name(source.folder / split(reference)[0])
+        name = source.workspace.name(source.folder / split_reference(reference)[0])
         for test in scripts.tests_from_program(reference, config, source, origin):
             yield test, name
         return

@@ -79,7 +79,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         context = replace(context, settings=settings, keyless=True)
     programs.start_code(context.exec_policy)
     base = plan_of_base(context)  # first, so that one plan at a time is in memory
-    begin()
+    reset_accounts()
     suites: list[SuiteFile] = []
     try:
         suites += load_suites(context)
@@ -94,7 +94,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         if select is None:
             plan = with_powers(with_labels(plan, chosen, base, context, client))
     except ConfigError as e:
-        begin()
+        reset_accounts()
         found = secrets_of(
             context, [it.suite for it in suites], variables_in_configs(context)
         ).values
