@@ -21,7 +21,7 @@ from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, READ, TooMuch
 from gradegate.files.paths import is_code
 from gradegate.registry import suggest
-from gradegate.sandbox.program import is_python
+from gradegate.sandbox.program import is_python, split_reference
 from gradegate.security.redaction import excerpt
 
 _NAME = re.compile(r"(?:not-)?[a-z][a-z0-9-]*")

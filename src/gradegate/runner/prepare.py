@@ -23,6 +23,7 @@ from gradegate.runner.comparison import plan_of_base, prepare_comparison
 from gradegate.runner.power import with_powers
 from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security.environment import STAND_IN
 from gradegate.security.redaction import Hide, redactor
 from gradegate.security.secrets import sounds_secret
