@@ -48,7 +48,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
 
     def named(written: str) -> list[ProviderSpec]:
         own = [spec for spec in suite.targets if written in spec.names]
-        return own or read(written, settings.at("provider"), specs.targets)
+        return own or read(written, settings.at("provider"), specs.read_targets)
 
     asked = suite.targets
     if settings.providers:
@@ -68,7 +68,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
         given={
             kind: found[0]
             for kind, name in graders.items()
-            if (found := read(name, settings.at("grader"), specs.providers))
+            if (found := read(name, settings.at("grader"), specs.read_providers))
         },
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),

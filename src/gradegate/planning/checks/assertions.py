@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.assertions.grading.bound import Bound
-from gradegate.config.test_files import instead_of_variable
+from gradegate.config.test_files import cure_for_variable
 from gradegate.core.policy import Note
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import as_share
@@ -91,7 +91,7 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
     for case in cases:
         if not case.assertions:
             what = "the test has no assertion, so its answer is not checked"
-            cure = instead_of_variable(case.vars)
+            cure = cure_for_variable(case.vars)
             yield Note(f"{what}; {cure}" if cure else what, case.origin)
         if case.threshold is not None and case.threshold <= 0:
             yield Note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)

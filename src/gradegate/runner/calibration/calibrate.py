@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from gradegate.config.context import Context
-from gradegate.config.load import Located
+from gradegate.config.load import SuiteFile
 from gradegate.core.numbers import figure, many, percent, percents, spent
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate.calibration import (
@@ -266,7 +266,7 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
         )
     selected = list[labels.Selected]()
 
-    def choose(suites: list[Located]) -> list[Located]:
+    def choose(suites: list[SuiteFile]) -> list[SuiteFile]:
         found, wrong = labels.read(path, context)
         selection = labels.select(found, suites, asks)
         selected.extend(selection.labels)

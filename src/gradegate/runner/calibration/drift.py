@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradegate.config.context import Context
-from gradegate.config.load import Located
+from gradegate.config.load import SuiteFile
 from gradegate.core.numbers import many
 from gradegate.core.policy import LabelsFile, Note
 from gradegate.errors import ConfigError, Mistake
@@ -27,7 +27,7 @@ MOST = 30  # that a run grades
 _NONE = Note("the base has no labels: the labels of this pull request count after the merge")
 
 
-def label_mistakes(suites: Sequence[Located]) -> list[Mistake]:
+def label_mistakes(suites: Sequence[SuiteFile]) -> list[Mistake]:
     """What is wrong with the files that gates name."""
     return [
         mistake
@@ -37,7 +37,7 @@ def label_mistakes(suites: Sequence[Located]) -> list[Mistake]:
 
 
 def with_labels(
-    plan: Plan, suites: Sequence[Located], base: Base | None, context: Context, client: Client
+    plan: Plan, suites: Sequence[SuiteFile], base: Base | None, context: Context, client: Client
 ) -> Plan:
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
     found = []
@@ -94,7 +94,7 @@ def with_labels(
     return replace(plan, labels=labels, notes=(*plan.notes, *notes), missing_keys=missing_keys)
 
 
-def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:
+def _by_file(suites: Sequence[SuiteFile]) -> dict[LabelsFile, list[SuiteFile]]:
     """The suites by the file that their gates name."""
     groups = defaultdict(list)
     for located in suites:
@@ -103,7 +103,7 @@ def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:
     return groups
 
 
-def _chosen(file: LabelsFile, group: Sequence[Located]) -> Selection:
+def _chosen(file: LabelsFile, group: Sequence[SuiteFile]) -> Selection:
     """The labelled outputs of a file, with what is wrong with it."""
     found, wrong = parse(file.content, file.name)
     if found and len(found) < LEAST:
