@@ -18,8 +18,8 @@ from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.config.keys import AssertionKeys, OptionKeys, TestKeys
 from gradegate.config.reader import ConfigReader
 from gradegate.core.assertion import ASSERT_SET, Assertion
-from gradegate.core.conversation import Image, Turn, exchanges
-from gradegate.core.policy import Note, Quarantine, runs_of
+from gradegate.core.conversation import Image, Turn, split_exchanges
+from gradegate.core.policy import Note, Quarantine, parse_runs
 from gradegate.core.provider_spec import NOTHING, Code, Verbatim
 from gradegate.core.suite import NO_OPTIONS, Case, CaseOptions
 from gradegate.errors import ConfigError, Origin, gather_mistakes
@@ -85,7 +85,7 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     turns = tuple(
         _turn(turn, source, origin_of(file, raw)) for turn, raw in zip(keys, written, strict=True)
     )
-    if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
+    if any(turn.role == "assistant" for turn in turns) and not split_exchanges(turns):
         what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
         cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
         raise ConfigError.at(what, origin, cure)
@@ -171,7 +171,7 @@ class CaseReader(Struct, frozen=True):
                 if test.get("turns") is not None
                 else (),
                 metadata=keys.metadata or NOTHING,
-                runs=runs_of(keys.runs, place("runs")) if keys.runs else None,
+                runs=parse_runs(keys.runs, place("runs")) if keys.runs else None,
                 quarantine=self._quarantine(keys.flaky, place("flaky")) if keys.flaky else None,
                 origin=origin,
             )

@@ -11,7 +11,7 @@ from pydantic import (
 from gradegate.config import unknown_keys as wrongkeys
 from gradegate.config.keys import key_names, place_of, where_key_belongs
 from gradegate.core.policy import LIMITS, limit_key
-from gradegate.core.validation import wrong
+from gradegate.core.validation import explain_invalid
 from gradegate.errors import Mistake, Origin
 from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
@@ -88,5 +88,5 @@ def _steps(detail: Any) -> tuple[Any, ...]:
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
     """What is wrong with a value, and what to write."""
-    what, cure = wrong(detail, share=name in _SHARES, name=name)
+    what, cure = explain_invalid(detail, share=name in _SHARES, name=name)
     return Mistake(f"`{name}` {what}", origin, cure)

@@ -22,7 +22,7 @@ from gradegate.core.policy import (
     Rule,
     Select,
     limit_key,
-    runs_of,
+    parse_runs,
 )
 from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError, gather_mistakes
@@ -61,7 +61,7 @@ def read_policy(gate: GateKeys | None, reader: ConfigReader) -> Policy:
         weakening=gate.weakening,
         reask=reask.ask,
         noise=reask.noise,
-        runs=runs_of(gate.runs, reader.origin_at("gate", "runs")),
+        runs=parse_runs(gate.runs, reader.origin_at("gate", "runs")),
         budget=budget,
         labels=_labels(gate.labels, reader) if gate.labels is not None else None,
     )
@@ -107,7 +107,7 @@ def _rule(keys: RuleKeys, path: tuple[str | int, ...], reader: ConfigReader) -> 
         _select(keys.select),
         suite=reader.file,
         origin=origin,
-        runs=runs_of(keys.runs, reader.origin_at(*path, "runs")),
+        runs=parse_runs(keys.runs, reader.origin_at(*path, "runs")),
         **keys.model_dump(exclude={"name", "select", "runs"}),
     )
 

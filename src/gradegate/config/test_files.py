@@ -15,7 +15,7 @@ from gradegate.config import code as scripts
 from gradegate.config import goldens
 from gradegate.config.code import is_script
 from gradegate.config.dialect import Source
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, READ, TooMuch
@@ -83,7 +83,7 @@ def _rows(
                 elif any(name.startswith("__") for name in header[len(row) :]):
                     cure = "write the commas of empty cells too"
                 if cure:
-                    what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
+                    what = f"the row has {format_count(len(row), 'cell')} for {format_count(len(header), 'column')}"
                     raise ConfigError.at(what, Origin(file, line), cure)
                 READ.add_values(each + per_cell * len(row))
                 yield header, row, line

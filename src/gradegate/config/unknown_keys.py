@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.config import keys
-from gradegate.core.numbers import name_some
+from gradegate.core.numbers import list_some
 from gradegate.core.policy import LIMITS, Note, limit_key
 from gradegate.core.suite import Idle
 from gradegate.files.documents import origin_of, table
@@ -305,7 +305,7 @@ def notes_on_idle_keys(idle: Iterable[Idle]) -> list[Note]:
         first = min((item.origin for item in items), key=lambda origin: origin.line)
         lines.append(
             Note(
-                f"has no meaning here and is ignored: {name_some(names[:MOST], len(names))}", first
+                f"has no meaning here and is ignored: {list_some(names[:MOST], len(names))}", first
             )
         )
     return lines

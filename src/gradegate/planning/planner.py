@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from gradegate.config.context import Context, with_named_keys
 from gradegate.config.load import SuiteFile
-from gradegate.core.conversation import CONVERSATION, told
-from gradegate.core.policy import Limits, strictest
+from gradegate.core.conversation import CONVERSATION, parse_conversation
+from gradegate.core.policy import Limits, strictest_budget
 from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
@@ -203,7 +203,7 @@ class SuitePlanner:
         """The variables of a case, filled in: one mapping for each combination of the values in its lists."""
         mistakes = self.draft.mistakes
         try:
-            told(case.vars.get(CONVERSATION) or ())
+            parse_conversation(case.vars.get(CONVERSATION) or ())
             with gather_mistakes(mistakes):
                 return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
         except ValueError as e:
@@ -244,7 +244,9 @@ def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
 
 def limits_of(settings: Settings, suites: Iterable[SuiteFile]) -> Limits:
     """The strictest of what command line and configs allow; of a shard its share."""
-    limits = strictest((settings.budget, *(located.suite.policy.budget for located in suites)))
+    limits = strictest_budget(
+        (settings.budget, *(located.suite.policy.budget for located in suites))
+    )
     if settings.shard is None:
         return limits
     # An even share of calls and dollars. Seconds go by for all shards at once.

@@ -16,7 +16,7 @@ from gradegate.core.conversation import (
     Request,
     Transcript,
     Turn,
-    told,
+    parse_conversation,
 )
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, ProviderError
@@ -191,7 +191,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
         )
     if job.render is None:  # a conversation that the config tells comes before the answer
         single = _single(job, memory, job.text, repeat)
-        before = told(job.vars.get(CONVERSATION) or ())
+        before = parse_conversation(job.vars.get(CONVERSATION) or ())
         return replace(single, turns=(*before, *single.turns)) if before else single
     text = job.render(history)
     if chat.broken(text):
@@ -211,7 +211,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
             "output": said.output,
         }
     )
-    turns = (*told(history[:-1]), *said.turns)
+    turns = (*parse_conversation(history[:-1]), *said.turns)
     return Transcript(
         text,
         turns,

@@ -19,7 +19,7 @@ from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Turn, Variables
 from gradegate.core.provider_spec import ProviderSpec, Verbatim
 from gradegate.core.suite import CaseOptions, Idle
-from gradegate.core.validation import wrong
+from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.planning.binding import tool_files as toolfiles
 from gradegate.planning.binding.models import ModelBinder
@@ -359,5 +359,5 @@ def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
     if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         return Mistake(f"`{spec.type}`: `{name}` is not an option", spec.origin, "remove it")
-    what, cure = wrong(detail)
+    what, cure = explain_invalid(detail)
     return Mistake(f"`{spec.type}`: `{name}` {what}", spec.origin, cure)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from gradegate.assertions.grading.bound import Binding
 from gradegate.config import unknown_keys
 from gradegate.config.test_files import cure_for_variable
-from gradegate.core.numbers import name_some
+from gradegate.core.numbers import list_some
 from gradegate.core.policy import Limits, Note
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.settings import Settings
@@ -87,7 +87,7 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
 
     for (what, cure, missing), origins in sorted(places.items(), key=place):
         others = [str(origin) for origin in origins[1:] if origin]
-        also = f" (also at {name_some(others[:5], len(others))})" if others else ""
+        also = f" (also at {list_some(others[:5], len(others))})" if others else ""
         yield Mistake(what + also, origins[0], cure, missing)
 
 
