@@ -91,7 +91,7 @@ class _SharedWorker:
                     worker.end()
                     worker = None
                 worker = worker or Sandbox(self.modules)
-                answer = json.loads(worker.ask(request))
+                answer = json.loads(worker.send_request(request))
                 # After any other answer its memory is not to be trusted
                 is_reusable = "value" in answer or "refused" in answer
                 return answer
