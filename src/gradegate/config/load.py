@@ -23,7 +23,7 @@ from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.registry import near
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.secrets import secrets_in
+from gradegate.security.secrets import secrets_in_text
 from gradegate.structs import FrozenStruct, replace
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
@@ -120,7 +120,7 @@ def read(path: Path, context: Context, vouched: Vouched | None = None) -> Locate
 def written_in(context: Context) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
     for text in _contents(context):
-        yield from secrets_in(text)
+        yield from secrets_in_text(text)
 
 
 def shown_in(context: Context) -> Iterator[str]:

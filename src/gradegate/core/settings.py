@@ -26,7 +26,7 @@ from gradegate.core.options import (
 )
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.security.environment import open_variables
+from gradegate.security.environment import parse_variable_names
 
 if TYPE_CHECKING:
     from gradegate.security.hosts import Host
@@ -95,9 +95,9 @@ _GRADERS = kinds.Kind(
 
 
 def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
-    from gradegate.security.hosts import hosts  # late, so that --version is quick
+    from gradegate.security.hosts import parse_hosts  # late, so that --version is quick
 
-    return hosts(written)
+    return parse_hosts(written)
 
 
 _OUTSIDE = re.compile(r"^(?:[/!~]|\.\.?(?:/|$))|[\\\[\]{}?]|/\.\.(?:/|$)")
@@ -160,8 +160,8 @@ _SELECT = kinds.Kind(
     gather=_gather_selectors,
     tell=kinds.tell_pairs,
 )
-_SHOWN = kinds.Kind(gather=open_variables, tell=sorted)
-_SEEN = kinds.Kind(gather=partial(open_variables, option="exec-env"))
+_SHOWN = kinds.Kind(gather=parse_variable_names, tell=sorted)
+_SEEN = kinds.Kind(gather=partial(parse_variable_names, option="exec-env"))
 
 
 @dataclass(frozen=True, slots=True)

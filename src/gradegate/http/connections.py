@@ -22,7 +22,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import budget
 from gradegate.http.exchange import Ask, Response, unpacked
-from gradegate.security.hosts import Address, Host, literal
+from gradegate.security.hosts import Address, Host, parse_address
 from gradegate.structs import NamedTexts
 
 CONNECT_SECONDS = 10.0
@@ -157,10 +157,10 @@ class _Watched:
         """A socket to a host that may be asked. Nothing else is connected to, and nothing is sent before all this is known."""
         url = f"http://{Host(self.host, self.port)}"  # type: ignore[attr-defined]
         for *_, place in socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM):  # type: ignore[attr-defined]
-            self.look(url, literal(str(place[0])))
+            self.look(url, parse_address(str(place[0])))
         sock = super()._new_conn()  # type: ignore[misc]
         try:  # the name may lead elsewhere by now
-            self.look(url, literal(sock.getpeername()[0]))
+            self.look(url, parse_address(sock.getpeername()[0]))
         except (ProviderError, OSError):
             sock.close()
             raise

@@ -6,10 +6,10 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.security.egress import PRIVATE, Egress
+from gradegate.security.egress import PRIVATE, EgressPolicy
 from gradegate.security.environment import STAND_IN
 from gradegate.security.hosts import Address, host_at
-from gradegate.security.redaction import Traces, whole_tokens
+from gradegate.security.redaction import SecretTraces, minted_token_traces
 from gradegate.structs import JsonObject, NamedTexts
 
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
@@ -18,7 +18,7 @@ FRAMING = "transfer-encoding"
 LEAST = 16
 
 KEYLESS = "the request was not sent, because its key is missing"
-_STAND_IN = Traces.whole([STAND_IN])
+_STAND_IN = SecretTraces.whole([STAND_IN])
 
 
 def addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
 class Guard:
     """Knows the credentials of the environment and the tokens that were minted, whole and encoded, by their values."""
 
-    egress: Egress = Egress()
+    egress: EgressPolicy = EgressPolicy()
 
     def check(self, method: str, url: str, headers: NamedTexts, content: bytes | None) -> None:
         """Raises ProviderError for a host that is not asked, and for a credential in what is beside the credential field of a request.
@@ -41,7 +41,7 @@ class Guard:
         self.check_host(url)
         body = (content or b"").decode("utf-8", "replace")
         everything = "\n".join([url, *headers, *headers.values(), body])
-        if whole_tokens().shows(everything):
+        if minted_token_traces().shows(everything):
             raise _withheld("a token of this job")
         if _STAND_IN.shows(everything):
             raise ProviderError(KEYLESS, Trouble.WITHHELD)
@@ -99,16 +99,16 @@ class Guard:
         return named
 
     @cached_property
-    def _sought(self) -> tuple[tuple[tuple[str, ...], Traces], ...]:
+    def _sought(self) -> tuple[tuple[tuple[str, ...], SecretTraces], ...]:
         return tuple(
-            (names, Traces.whole([text]))
+            (names, SecretTraces.whole([text]))
             for text, names in self._named.items()
             if len(text) >= LEAST
         )
 
     @cached_property
-    def _all(self) -> Traces:
-        return Traces.whole(text for text in self._named if len(text) >= LEAST)
+    def _all(self) -> SecretTraces:
+        return SecretTraces.whole(text for text in self._named if len(text) >= LEAST)
 
     def check_signed(self, method: str, url: str, headers: NamedTexts) -> None:
         """Raises ProviderError for a request that a token is to sign and that no provider makes, or whose headers name another host."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import Credential, bearer
-from gradegate.security.redaction import remember
+from gradegate.security.redaction import redact_from_now_on
 from gradegate.structs import NamedTexts
 
 RENEWED = 2 / 3  # of a token's life, after which another is minted
@@ -92,7 +92,7 @@ class Minted(Credential):
         except ProviderError as e:
             self._failure, self._failed, self._failures = e, time.monotonic(), self._failures + 1
             raise
-        remember(token.text)
+        redact_from_now_on(token.text)
         life = min(token.seconds, LONGEST)
         self._failure = None
         self._failures = 0

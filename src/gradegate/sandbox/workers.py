@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
 from gradegate.sandbox.rights import hide
-from gradegate.security.redaction import ending
+from gradegate.security.redaction import last_part
 from gradegate.structs import FrozenStruct, JsonObject
 
 
@@ -199,7 +199,7 @@ class Worker:
             for line in str(report.get("tail", "")).strip().splitlines()
             if not _FRAME.match(line)
         ]
-        last = ending("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
+        last = last_part("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
         return Died(f"its process ended with {report['code']}" + (f": {last}" if last else ""))
 
 

@@ -13,7 +13,7 @@ from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.results.baseline import RESULTS
 from gradegate.results.run_result import Decision
 from gradegate.security.environment import Environment
-from gradegate.security.redaction import Hide
+from gradegate.security.redaction import Redact
 from gradegate.structs import replace
 
 _ELSEWHERE = "name a file inside the workspace"
@@ -55,7 +55,7 @@ def links_to(written: Iterable[str], links: Links) -> Links:
     return replace(links, page=page, results=paths.get("json", ""))
 
 
-def render(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
+def render(name: str, decision: Decision, links: Links, hide: Redact) -> Document:
     """The report of that name, secrets hidden."""
     report = REPORTS.find(name)
     assert report is not None, name
@@ -67,7 +67,7 @@ def write_reports(
     places: Mapping[str, Place],
     decision: Decision,
     links: Links,
-    hide: Hide,
+    hide: Redact,
 ) -> dict[str, str]:
     """Write the files; gives why each that could not be written was not, which never changes the verdict."""
     return write_documents(
@@ -76,7 +76,7 @@ def write_reports(
 
 
 def write_documents(
-    documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide
+    documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Redact
 ) -> dict[str, str]:
     """Write documents to their paths, each rendered when its turn comes; gives why one could not be written."""
     failures = {}
@@ -89,7 +89,7 @@ def write_documents(
     return failures
 
 
-def _hidden(document: Document, hide: Hide) -> Document:
+def _hidden(document: Document, hide: Redact) -> Document:
     return replace(document, parts=map(hide, document.parts))
 
 

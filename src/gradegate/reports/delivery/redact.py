@@ -13,7 +13,7 @@ from gradegate.results.gate_changes import GateChange, GateChanges
 from gradegate.results.grades import Grade, GradedAssertion, Vote
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
-from gradegate.security.redaction import Hide, unchanged
+from gradegate.security.redaction import Redact, unchanged
 from gradegate.structs import names, replace
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ _OPEN = (*_OF_RUN, Policy, Rule, Mistake, Origin, GateChange, GateChanges)
 _GRADED = frozenset({"prompt", "output", "turns", "metadata"})  # of a row: what its graders saw
 
 
-def conceal(value: T, hide: Hide) -> T:
+def conceal(value: T, hide: Redact) -> T:
     """A run without secrets, before a report escapes or cuts its texts and makes a secret unrecognisable.
 
     What holds none is the same object, so that a large run is not copied.
@@ -49,12 +49,12 @@ def at_door(value: T, inputs: bool) -> T:
     return _concealed(value, partial(worded, inputs=inputs))  # type: ignore[arg-type, no-any-return]
 
 
-def concealed_mistakes(error: ConfigError, hide: Hide) -> ConfigError:
+def concealed_mistakes(error: ConfigError, hide: Redact) -> ConfigError:
     """The same mistakes without secrets."""
     return ConfigError(*(conceal(mistake, hide) for mistake in error.mistakes))
 
 
-def _concealed(value: Any, hide: Hide) -> Any:
+def _concealed(value: Any, hide: Redact) -> Any:
     if isinstance(value, str):
         hidden = hide(value)
         return value if hidden == value else hidden

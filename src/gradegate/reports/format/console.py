@@ -17,7 +17,7 @@ from gradegate.reports.view import wording
 from gradegate.reports.view.findings import Effect, count_cases, merged, sort, told
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
-from gradegate.security.redaction import Hide
+from gradegate.security.redaction import Redact
 from gradegate.structs import FrozenStruct, replace
 
 _TEXT = 500  # characters of a text of the run as a whole
@@ -71,7 +71,7 @@ def fitted(view: View, stream: TextIO) -> View:
     return replace(view, columns=max(_NARROW, shutil.get_terminal_size().columns))
 
 
-def say(line: Line, hide: Hide, stream: TextIO | None = None) -> None:
+def say(line: Line, hide: Redact, stream: TextIO | None = None) -> None:
     """Write a line without secrets; what is not our own word is harmless, and has no colour of its own."""
     stream = stream or sys.stdout
     head, text = map(hide, (line.head, line.text) if line.head else (line.text, ""))

@@ -14,7 +14,7 @@ from gradegate.results.gate_changes import GUARD, done, guarded
 from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, Power, RuleResult, RunResult
-from gradegate.security.redaction import Hide
+from gradegate.security.redaction import Redact
 from gradegate.structs import FrozenStruct
 
 HOUR, DAY = 3600, 86_400
@@ -152,7 +152,7 @@ def of(asked: DerivedMetric | Row) -> str:
 # --- what a rule cannot see ---------------------------------------------------------------------------------------------
 
 
-def unseen(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide) -> list[str]:
+def unseen(policies: Sequence[Policy], powers: Sequence[Power], hide: Redact) -> list[str]:
     """What rules cannot see, a line each."""
     rules = [rule for policy in policies for rule in policy.rules]
     return [
