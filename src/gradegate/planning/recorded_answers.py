@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.config.context import Context
-from gradegate.config.load import Located
+from gradegate.config.load import SuiteFile
 from gradegate.core.policy import Note
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.client import Client
-from gradegate.planning.identity import UNNAMED, Call, calls, conversation
+from gradegate.planning.identity import UNNAMED, PlannedCall, conversation_id, planned_calls
 from gradegate.planning.plan import Job, Plan
 from gradegate.planning.planner import make_plan
-from gradegate.recordings.parsing.fields import answering, called
-from gradegate.recordings.parsing.fields import calls as calls_of
-from gradegate.recordings.parsing.reader import read
-from gradegate.recordings.parsing.recorded_answer import Answer, Question
+from gradegate.recordings.parsing.fields import call_identity, turns_of_answer
+from gradegate.recordings.parsing.fields import calls_in_turns as calls_of
+from gradegate.recordings.parsing.reader import load_recordings
+from gradegate.recordings.parsing.recorded_answer import RecordedAnswer, RecordedQuestion
 from gradegate.registry import suggest
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
@@ -35,7 +35,7 @@ AGAIN = Note(
 
 
 def plan_with_answers(
-    suites: list[Located], context: Context, client: Client
+    suites: list[SuiteFile], context: Context, client: Client
 ) -> tuple[Plan, frozenset[Path]]:
     """The plan, with the answers that were made elsewhere, and the files that hold these. Raises ConfigError with every mistake.
 
@@ -43,25 +43,25 @@ def plan_with_answers(
     """
     if not context.settings.answers:
         return make_plan(suites, context, client), frozenset()
-    recording = read(context)
+    recording = load_recordings(context)
     try:
         made = make_plan(suites, context, client)
     except ConfigError as e:
         raise ConfigError(*e.mistakes, *recording.mistakes) from e
-    join = _Join(list(calls(made.jobs)))
+    join = _Join(list(planned_calls(made.jobs)))
     for answer in recording.answers:
         join.put(answer)
     mistakes = [*recording.mistakes, *join.mistakes()]
     if mistakes:
         raise ConfigError(*mistakes)
-    given: dict[int, list[Answer | None]] = defaultdict(list)
+    given: dict[int, list[RecordedAnswer | None]] = defaultdict(list)
     for call in (
         join.calls
     ):  # the repetitions of a job come in their order, and the runs of a case by their numbers
         found = join.found.get(call.id, {})
-        given[call.place] += [found.get(number) for number in range(1, call.most + 1)]
+        given[call.job_index] += [found.get(number) for number in range(1, call.run_count + 1)]
     jobs = tuple(
-        replace(job, given=tuple(given[place])) if place in given else job
+        replace(job, recorded_answers=tuple(given[place])) if place in given else job
         for place, job in enumerate(made.jobs)
     )
     anew = any(policy.reask == "answers" for policy in made.policies)
@@ -72,21 +72,21 @@ def plan_with_answers(
 class _Join:
     """Gives answers to calls. ``found`` has them by the id of the call and the number of the run."""
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[PlannedCall]) -> None:
         self.calls = calls
-        self.found: dict[str, dict[int, Answer]] = {}
+        self.found: dict[str, dict[int, RecordedAnswer]] = {}
         self._twice: list[Mistake] = []
         self._unknown: list[Mistake] = []
         self._unfit: list[Mistake] = []
         self._by_id = {call.id: call for call in calls}
         self._recalls = any(call.job.recall for call in calls)
         self._by_name: dict[str, str] | None = None  # an id of each case that has a description
-        self._index: dict[str, list[Call]] | None = None
+        self._index: dict[str, list[PlannedCall]] | None = None
         self._searched: dict[
-            tuple[object, ...], tuple[list[Call], Iterator[Call] | None]
+            tuple[object, ...], tuple[list[PlannedCall], Iterator[PlannedCall] | None]
         ] = {}  # the calls that a question may be
 
-    def put(self, answer: Answer) -> None:
+    def put(self, answer: RecordedAnswer) -> None:
         """Give the answer to its call, or note why it has none."""
         if answer.question is not None:
             call = self._find_asked(answer, answer.question)
@@ -100,13 +100,13 @@ class _Join:
             return
         found = self.found.setdefault(call.id, {})
         number = answer.run or len(found) + 1
-        if number > call.most > 1:
-            what = f"`{call.id}` has {call.most} runs, and this is run {number}"
+        if number > call.run_count > 1:
+            what = f"`{call.id}` has {call.run_count} runs, and this is run {number}"
             cure = "keep as many as there are, in the order in which they were made"
             self._twice.append(Mistake(what, answer.origin, cure))
             return
-        if first := found.get(number) or (found.get(1) if call.most == 1 else None):
-            which = f"run {number} of " if call.most > 1 else ""
+        if first := found.get(number) or (found.get(1) if call.run_count == 1 else None):
+            which = f"run {number} of " if call.run_count > 1 else ""
             what = f"{which}`{call.id}` is answered twice: also at {first.origin}"
             self._twice.append(Mistake(what, answer.origin, "keep one of the answers"))
             return
@@ -142,7 +142,7 @@ class _Join:
 
     # --- by what was asked ------------------------------------------------------------------------------------
 
-    def _find_asked(self, answer: Answer, question: Question) -> Call | None:
+    def _find_asked(self, answer: RecordedAnswer, question: RecordedQuestion) -> PlannedCall | None:
         if question.session in self._by_id:
             return self._by_id[question.session]
         text = question.text.strip()
@@ -155,13 +155,14 @@ class _Join:
                         self._index[known].append(planned)
             calls = [call for call in self._index.get(text, ()) if _fits(call.job, question)]
             untried = None
-            if len({call.place for call in calls}) == 1:
+            if len({call.job_index for call in calls}) == 1:
                 # Of repetitions of one case any does.
-                untried = iter([call for call in calls for _ in range(call.most)])
+                untried = iter([call for call in calls for _ in range(call.run_count)])
             self._searched[key] = calls, untried
         fitting, untried = self._searched[key]
         if call := next(
-            (call for call in untried or () if len(self.found.get(call.id, ())) < call.most), None
+            (call for call in untried or () if len(self.found.get(call.id, ())) < call.run_count),
+            None,
         ):
             return call
         said = excerpt(" ".join(question.text.split()), 60)
@@ -180,7 +181,7 @@ class _Join:
 
 def _questions(job: Job) -> set[str]:
     """The texts by which an application may know the question: the prompt, its last message, a variable."""
-    prompted = chat.parse(job.text) or ()
+    prompted = chat.parse_chat(job.text) or ()
     variables = (value for value in job.vars.values() if isinstance(value, str))
     texts = (
         job.text,
@@ -191,7 +192,7 @@ def _questions(job: Job) -> set[str]:
     return {text.strip() for text in texts if text.strip()}
 
 
-def _fits(job: Job, question: Question) -> bool:
+def _fits(job: Job, question: RecordedQuestion) -> bool:
     if question.provider not in ("", job.target.name, job.target.id):
         return False
     if not question.whole:
@@ -203,16 +204,16 @@ def _fits(job: Job, question: Question) -> bool:
     return same and job.text.strip() == question.text.strip()
 
 
-def _contradicts(job: Job, answer: Answer) -> bool:
+def _contradicts(job: Job, answer: RecordedAnswer) -> bool:
     """Whether calls are told twice, and not the same ones."""
     if answer.tool_calls is None:
         return False
-    said = answering(answer.messages, "" if job.case.turns else job.text)
-    inside = Counter(map(called, calls_of(said)))
-    return bool(inside) and inside != Counter(map(called, answer.tool_calls))
+    said = turns_of_answer(answer.messages, "" if job.case.turns else job.text)
+    inside = Counter(map(call_identity, calls_of(said)))
+    return bool(inside) and inside != Counter(map(call_identity, answer.tool_calls))
 
 
-def _unlike(job: Job, answer: Answer) -> str:
+def _unlike(job: Job, answer: RecordedAnswer) -> str:
     """Why an answer cannot be one to a conversation of the config, as a sentence; empty where it can."""
     turns = job.case.turns
     if not turns or answer.error:
@@ -232,10 +233,10 @@ def _unlike(job: Job, answer: Answer) -> str:
 # --- what is told of a call -----------------------------------------------------------------------------------
 
 
-def line(call: Call) -> JsonObject:
+def describe_call(call: PlannedCall) -> JsonObject:
     """What an application needs for an answer, without the id: the prompt or its messages, and what it was made of."""
     job, case = call.job, call.job.case
-    messages = chat.parse(job.text)
+    messages = chat.parse_chat(job.text)
     # The stored answers of which the prompt or a variable speaks; `{{name}}` stands for each in what is asked.
     options = case.options
     written = [job.prompt.text, options.prefix, options.suffix, *map(str, case.vars.values())]
@@ -255,8 +256,8 @@ def line(call: Call) -> JsonObject:
         "vars": job.vars,
         "provider": job.target.name,
         "repeat": call.repeat,
-        "runs": call.most if job.needs else 0,
-        "conversation": conversation(job),
+        "runs": call.run_count if job.needs else 0,
+        "conversation": conversation_id(job),
         "stores": job.stores,
         "uses": uses,
     }

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Annotations, Links, Report
@@ -76,9 +76,9 @@ class _Level(Struct):
             more = []
             answers = len(self.cases[key]) - 1
             if answers:
-                more.append(f"{many(answers, 'more answer')} at this line")
+                more.append(f"{format_count(answers, 'more answer')} at this line")
             if number == len(self.first):
-                more += [many(count, noun) for noun, count in Counter(nouns).items()]
+                more += [format_count(count, noun) for noun, count in Counter(nouns).items()]
             rest = f"\n... and {', and '.join(more)}; see the job summary" if more else ""
             yield _render_command(annotation, rest, links)
 

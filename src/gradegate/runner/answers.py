@@ -16,7 +16,7 @@ from gradegate.core.conversation import (
     Request,
     Transcript,
     Turn,
-    told,
+    parse_conversation,
 )
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, ProviderError
@@ -25,8 +25,12 @@ from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import WHOLE, ended
 from gradegate.providers.api.content import CALLS, UNTOLD, written
 from gradegate.providers.cache.call import Question
-from gradegate.recordings.parsing.fields import answering, calls, unasked
-from gradegate.recordings.parsing.recorded_answer import Answer
+from gradegate.recordings.parsing.fields import (
+    calls_in_turns,
+    turns_before_question,
+    turns_of_answer,
+)
+from gradegate.recordings.parsing.recorded_answer import RecordedAnswer
 from gradegate.results.rows import AnswerId
 from gradegate.runner import transforms
 from gradegate.structs import JsonObject, NamedTexts, Struct, replace
@@ -44,7 +48,7 @@ EARLY = "a tool call comes before the question in `messages`, so it is not known
 
 def given(job: Job, text: str, repeat: int) -> Transcript:
     """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError where there is none."""
-    answer = job.given[repeat] if job.given else None
+    answer = job.recorded_answers[repeat] if job.recorded_answers else None
     if answer is None:
         raise ProviderError(
             f"the recorded answers of {job.target.name} contain no answer for this case",
@@ -53,8 +57,8 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
         raise ProviderError(f"{job.target.name}: {answer.error}")
     asked = job.case.turns or (Turn("user", text),)
     prompt = "" if job.case.turns else text
-    said = answering(answer.messages, prompt)
-    early = EARLY if any(calls(unasked(answer.messages, prompt))) else ""
+    said = turns_of_answer(answer.messages, prompt)
+    early = EARLY if any(calls_in_turns(turns_before_question(answer.messages, prompt))) else ""
     turns = tuple(_turns(asked, said, answer))
     for turn in turns[:-1]:
         if turn.role == "assistant":
@@ -66,7 +70,7 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     end, spoken = ended(answer.finish_reason), [turn for turn in turns if turn.role == "assistant"]
     # The calls of the whole answer, and why these may not be all of them.
     called, silent = (
-        [*calls(spoken)],
+        [*calls_in_turns(spoken)],
         answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken),
     )
     untold = (
@@ -95,7 +99,7 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     )
 
 
-def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Iterator[Turn]:
+def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: RecordedAnswer) -> Iterator[Turn]:
     """What was said, the answer at its end. The question is the planned one, whatever the answer says that it was."""
     yield asked[0]
     planned = iter(asked[1:])
@@ -104,7 +108,7 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Itera
         yield next(planned, turn) if turn.role == "user" else turn
     last = said[-1] if ends else Turn("assistant", "")
     own = answer.tool_calls
-    if own is not None and not any(calls(said)):
+    if own is not None and not any(calls_in_turns(said)):
         last = replace(last, metadata={**last.metadata, CALLS: list(own)})
     # An answer that is calls alone has them as its text, as one that is asked for now.
     alone = to_json(last.metadata[CALLS]) if last.metadata.get(CALLS) else ""
@@ -161,7 +165,7 @@ def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[Ans
     for answer_id in answer_ids:
         index, repeat = answer_id
         job = jobs[index]
-        key = answer_id if job.talk is None else (job.of_base, *job.talk, repeat)
+        key = answer_id if job.ordered_group is None else (job.of_base, *job.ordered_group, repeat)
         groups[key].append(answer_id)
     return list(groups.values())
 
@@ -179,7 +183,7 @@ def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
 def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
     """The answer as the target gave it."""
     history = memory.told.setdefault(job.conversation, [])
-    if job.case.turns and job.given is None:
+    if job.case.turns and job.recorded_answers is None:
         return (
             Transcript(_asked(job.case.turns), job.case.turns, job.vars)
             if job.case.recorded
@@ -187,10 +191,10 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
         )
     if job.render is None:  # a conversation that the config tells comes before the answer
         single = _single(job, memory, job.text, repeat)
-        before = told(job.vars.get(CONVERSATION) or ())
+        before = parse_conversation(job.vars.get(CONVERSATION) or ())
         return replace(single, turns=(*before, *single.turns)) if before else single
     text = job.render(history)
-    if chat.broken(text):
+    if chat.chat_mistake(text):
         cure = "write {{ item.output | dump }} without quotes around it"
         raise ConfigError.at(
             "the prompt is not valid JSON once `_conversation` is filled in",
@@ -198,7 +202,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
             cure,
         )
     said = _single(job, memory, text, repeat)
-    messages = chat.parse(text)
+    messages = chat.parse_chat(text)
     prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
     history.append(
         {
@@ -207,7 +211,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
             "output": said.output,
         }
     )
-    turns = (*told(history[:-1]), *said.turns)
+    turns = (*parse_conversation(history[:-1]), *said.turns)
     return Transcript(
         text,
         turns,
@@ -219,11 +223,11 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
 
 
 def _single(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
-    if job.given is not None:
+    if job.recorded_answers is not None:
         return given(job, text, repeat)
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
-    messages = chat.parse(text) or (Message("user", text),)
+    messages = chat.parse_chat(text) or (Message("user", text),)
     reply, spent = _answer(job, memory, Request(messages, prompt=text, vars=job.vars))
     metadata = transforms.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
@@ -268,7 +272,9 @@ def _held(job: Job, memory: Memory) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     # What the config's prompt puts before the first turn: its messages, or its text as the system's.
     lead = [
-        it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)
+        it
+        for it in chat.parse_chat(job.text) or (Message("system", job.text),)
+        if not _is_empty(it)
     ]
     turns = []
     usage = NO_USAGE

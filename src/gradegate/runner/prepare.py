@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gradegate.config.context import Context, is_vendors_key
-from gradegate.config.load import Located, load, shown_in, written_in
+from gradegate.config.load import SuiteFile, load_suites, secrets_in_configs, variables_in_configs
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.client import Client
 from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import plan_with_answers
-from gradegate.planning.secrets import Secrets, secrets_of
+from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
 from gradegate.registry import near
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
@@ -23,13 +23,13 @@ from gradegate.runner.comparison import plan_of_base, prepare_comparison
 from gradegate.runner.power import with_powers
 from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security.environment import STAND_IN
 from gradegate.security.redaction import Hide, redactor
 from gradegate.security.secrets import sounds_secret
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
-CaseSelection = Callable[[list[Located]], list[Located]]  # other cases of the suites
+CaseSelection = Callable[[list[SuiteFile]], list[SuiteFile]]  # other cases of the suites
 
 
 class Inputs(FrozenStruct):
@@ -78,12 +78,12 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         key = default_grader_key_in(settings.cwd / settings.merge)
         settings = replace(settings, default_grader_key=key)
         context = replace(context, settings=settings, keyless=True)
-    programs.begin(context.exec_policy)
+    programs.start_code(context.exec_policy)
     base = plan_of_base(context)  # first, so that one plan at a time is in memory
-    begin()
-    suites: list[Located] = []
+    reset_accounts()
+    suites: list[SuiteFile] = []
     try:
-        suites += load(context)
+        suites += load_suites(context)
         chosen = select(suites) if select else suites
         client = build_client(chosen, context)
         try:
@@ -95,13 +95,15 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         if select is None:
             plan = with_powers(with_labels(plan, chosen, base, context, client))
     except ConfigError as e:
-        begin()
-        found = secrets_of(context, [it.suite for it in suites], shown_in(context)).values
+        reset_accounts()
+        found = collect_secrets(
+            context, [it.suite for it in suites], variables_in_configs(context)
+        ).values
         named = ConfigError(*(with_near_variable(it, context.environ) for it in e.mistakes))
-        hide = redactor({STAND_IN, *found, *written_in(context)})
+        hide = redactor({STAND_IN, *found, *secrets_in_configs(context)})
         raise concealed_mistakes(named, hide) from None
 
-    secrets = secrets_of(context, [it.suite for it in chosen], (use.name for use in plan.keys))
+    secrets = collect_secrets(context, [it.suite for it in chosen], (use.name for use in plan.keys))
     stand_ins = [STAND_IN] if plan.missing_keys else []
     hide = redactor({*stand_ins, *secrets.values, *(base.secrets if base else ())})
     return Prepared(
@@ -115,7 +117,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
     )
 
 
-def _inputs(suites: Sequence[Located], answers: frozenset[Path], context: Context) -> Inputs:
+def _inputs(suites: Sequence[SuiteFile], answers: frozenset[Path], context: Context) -> Inputs:
     """The files of the suites, with recorded ``answers`` and what was kept of earlier runs."""
     read = {*answers}
     named = set[Path]()

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradegate.assertions.grading.bound import NEVER_AGAIN, Again
 from gradegate.assertions.grading.evaluator import Evaluator
-from gradegate.config.providers import shown
+from gradegate.config.providers import with_environment
 from gradegate.core.assertion import Assertion
 from gradegate.core.provider_spec import UNREAD, Graders, ProviderSpec
 from gradegate.core.suite import CaseOptions, Idle, Suite
@@ -39,10 +39,10 @@ from gradegate.providers.api.provider import Label, Provider, Setting, beside, s
 from gradegate.security.egress import Egress
 from gradegate.security.environment import STAND_IN, Use
 from gradegate.structs import FrozenStruct, JsonObject, replace
-from gradegate.templating.script import of_transform
+from gradegate.templating.script import transform_script
 
 
-class Binder(FrozenStruct):
+class ModelBinder(FrozenStruct):
     """Binds what one suite names. Providers are shared between all suites of a run through ``pool``."""
 
     suite: Suite
@@ -80,7 +80,7 @@ class Binder(FrozenStruct):
 
     def _provider(self, spec: ProviderSpec) -> Provider:
         spec = behind(
-            shown(spec, self.suite.env)
+            with_environment(spec, self.suite.env)
         )  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         # The same path is another file elsewhere.
@@ -103,7 +103,9 @@ class Binder(FrozenStruct):
     def _build(self, spec: ProviderSpec, missing: list[Mistake]) -> Provider:
         """A provider from its plug-in; the keys that it lacks are added to ``missing``. Raises ConfigError."""
         build, name = maker(spec)
-        scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
+        scripts.check(
+            transform_script, spec.transform, f"`transform` of `{spec.name}`", spec.origin
+        )
         provider_options.check(spec, build)
         opened: list[bytes] = []
         uses: set[Use] = set()

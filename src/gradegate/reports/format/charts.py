@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 from markupsafe import Markup
 
-from gradegate.core.numbers import mean
+from gradegate.core.numbers import exact_mean
 from gradegate.reports.format.escape import Html, clip, one_line, outline, visible
 from gradegate.reports.format.templates import Format, read_template
 from gradegate.reports.view.wording import has_several_suites, rule_title
@@ -93,7 +93,7 @@ def _score_metric(name: str, grades: Sequence[Grade]) -> MetricScores:
     return MetricScores(
         name,
         Counts(*map(outcomes.count, Outcome)),
-        float(mean(scores)) if scores else None,
+        float(exact_mean(scores)) if scores else None,
         tuple(sorted(thresholds)),
         grades[0].scale,
     )

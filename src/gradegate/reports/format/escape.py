@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.results.rows import shown
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import JsonObject
@@ -54,7 +54,7 @@ def clip(text: str, limit: int) -> str:
     """At most ``limit`` characters of the text, and how many were left out."""
     if len(text) <= limit:
         return text
-    more = many(len(text) - limit, "more character")
+    more = format_count(len(text) - limit, "more character")
     return f"{text[:limit].rstrip()}… ({more})"
 
 

@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 
 from gradegate.core.conversation import Turn
-from gradegate.core.numbers import figure, many, spent
+from gradegate.core.numbers import describe_usage, format_count, format_number
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.reports.format.escape import join_nonempty, one_line
 from gradegate.reports.view.findings import Effect, Finding, is_unchecked
@@ -177,7 +177,7 @@ def flaky_lines(rows: Iterable[Row]) -> list[str]:
             if not past or not (past.flaky or past.broken):
                 continue
             votes = past.fails + past.passes
-            asks = f"{past.fails} of {many(votes, 'ask')} failed"
+            asks = f"{past.fails} of {format_count(votes, 'ask')} failed"
             if past.broken:
                 text = f"broken on the default branch: {asks} there"
             else:
@@ -191,7 +191,7 @@ def flaky_lines(rows: Iterable[Row]) -> list[str]:
 def usage_text(usage: Usage) -> str:
     """``1 call, 120 tokens, 0.001 USD, 0.5 s``, without the time if it was not measured."""
     is_timed = math.isfinite(usage.seconds) and usage.seconds > 0
-    return spent(usage) + (f", {figure(usage.seconds, 2)} s" if is_timed else "")
+    return describe_usage(usage) + (f", {format_number(usage.seconds, 2)} s" if is_timed else "")
 
 
 # --- an assertion -------------------------------------------------------------------------------------------------------

@@ -4,7 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import asdict
 
-from gradegate.core.numbers import chance, dollars, figure, many, name_some, spent
+from gradegate.core.numbers import (
+    describe_usage,
+    format_chance,
+    format_count,
+    format_dollars,
+    format_number,
+    list_some,
+)
 from gradegate.core.policy import Policy, Rule
 from gradegate.core.usage import BudgetReport, CacheReport, Usage
 from gradegate.reports.format.escape import harmless, join_nonempty, one_line
@@ -43,16 +50,16 @@ def cache_and_budget(run: RunResult) -> Iterator[str]:
 
 def _cache_sentence(cache: CacheReport) -> str:
     """``3 of 12 answers from the cache, the oldest 2 days old, 0.01 USD saved``."""
-    text = f"{cache.hits:,} of {many(cache.looked_up, 'answer')} from the cache"
+    text = f"{cache.hits:,} of {format_count(cache.looked_up, 'answer')} from the cache"
     if cache.hits:
         age = "less than an hour"
         if cache.oldest >= DAY:
-            age = many(int(cache.oldest // DAY), "day")
+            age = format_count(int(cache.oldest // DAY), "day")
         elif cache.oldest >= HOUR:
-            age = many(int(cache.oldest // HOUR), "hour")
+            age = format_count(int(cache.oldest // HOUR), "hour")
         text += f", the oldest {age} old"
     if cache.saved_usd:
-        text += f", {dollars(cache.saved_usd)} saved"
+        text += f", {format_dollars(cache.saved_usd)} saved"
     return text
 
 
@@ -61,11 +68,11 @@ def _budget_parts(budget: BudgetReport, seconds: float) -> list[str]:
     limits = budget.limits
     parts = []
     if limits.calls is not None:
-        parts.append(f"{budget.calls:,} of {many(limits.calls, 'call')}")
+        parts.append(f"{budget.calls:,} of {format_count(limits.calls, 'call')}")
     if limits.usd is not None:
-        parts.append(f"{dollars(budget.usd)} of {dollars(limits.usd)}")
+        parts.append(f"{format_dollars(budget.usd)} of {format_dollars(limits.usd)}")
     if limits.seconds is not None:
-        parts.append(f"{seconds:,.1f} of {figure(limits.seconds)} s")
+        parts.append(f"{seconds:,.1f} of {format_number(limits.seconds)} s")
     return parts
 
 
@@ -78,8 +85,10 @@ def target_and_grader_usage(run: RunResult) -> tuple[str, str]:
             ungraded += sum(grade.unheard or grade.setup for grade in row.grades)
         elif not row.undone:
             unanswered += 1
-    target = spent(run.target_usage, unanswered, _has_only_recordings(run, graders=False))
-    return target, spent(run.grader_usage, ungraded, _has_only_recordings(run, graders=True))
+    target = describe_usage(run.target_usage, unanswered, _has_only_recordings(run, graders=False))
+    return target, describe_usage(
+        run.grader_usage, ungraded, _has_only_recordings(run, graders=True)
+    )
 
 
 def _has_only_recordings(run: RunResult, graders: bool) -> bool:
@@ -170,10 +179,10 @@ def metric_value(metric: DerivedMetric) -> str:
     if metric.value is None:
         value = f"could not be calculated: {one_line(metric.error, 300)}"
     else:
-        value = figure(metric.value)
+        value = format_number(metric.value)
     if not metric.left_out:
         return value
-    answers = many(metric.answers + metric.left_out, "answer")
+    answers = format_count(metric.answers + metric.left_out, "answer")
     return f"{value} (over {metric.answers:,} of {answers}; the others have no grade)"
 
 
@@ -200,7 +209,7 @@ def power_warning(decision: Decision) -> str:
     weak = [result.rule for result in decision.rules if _power_cures(result)]
     if not weak:
         return ""
-    names = name_some([rule_title(weak[0], has_several_suites(decision.rules))], len(weak), "rule")
+    names = list_some([rule_title(weak[0], has_several_suites(decision.rules))], len(weak), "rule")
     return f"rule {names} may block by chance or miss a change: `gradegate validate` says how often"
 
 
@@ -210,20 +219,22 @@ def power_line(rule: Rule, power: Power, several_files: bool) -> str:
     slack = power.slack or 0
     failing_before = power.failing_before or 0
 
-    text = f"rule {rule_title(rule, several_files)}: {many(cases, 'case')}"
+    text = f"rule {rule_title(rule, several_files)}: {format_count(cases, 'case')}"
     if rule.min_pass_rate is not None:
         text += f" at {rule.min_pass_rate:g}"
     elif not rule.every_case:
-        text += f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
+        text += f" with at most {format_count(rule.max_new_failures or 0, 'new failure')}"
     if failing_before:
         verb = "fails" if failing_before == 1 else "fail"
         text += f", {failing_before:,} {verb} on the base"
     if slack < 0:
-        return f"{text}: it is already missed by {many(-slack, 'case')}"
+        return f"{text}: it is already missed by {format_count(-slack, 'case')}"
 
     points = 100 * slack / max(cases, 1)
     text += f": {slack:,} more may fail ({points:.1f} points) before it blocks"
-    text += f". It blocks an unchanged pull request in {chance(power.unchanged or 0.0)} of runs"
+    text += (
+        f". It blocks an unchanged pull request in {format_chance(power.unchanged or 0.0)} of runs"
+    )
 
     chances = {}  # by the number of broken cases
     for broken, share in (
@@ -233,7 +244,9 @@ def power_line(rule: Rule, power: Power, several_files: bool) -> str:
     ):
         chances[min(broken, cases - failing_before)] = share or 0.0
     notices = [
-        f"{broken:,} broken in {chance(chances[broken])}" for broken in sorted(chances) if broken
+        f"{broken:,} broken in {format_chance(chances[broken])}"
+        for broken in sorted(chances)
+        if broken
     ]
     if notices:
         text += f", and notices {', '.join(notices)}"
@@ -253,7 +266,7 @@ def _power_cures(power: Power) -> list[str]:
     if unchanged > _MOST_NOISE:
         runs = "" if power.by_runs else "`runs`, "
         cures.append(
-            f"noise alone blocks {chance(unchanged)} of runs: set {runs}a pass rate or `reask`"
+            f"noise alone blocks {format_chance(unchanged)} of runs: set {runs}a pass rate or `reask`"
         )
     if (power.five_points or 0.0) < _LEAST_POWER:
         cures.append(f"{power.drop:,} of {power.cases or 0:,} can break unnoticed")

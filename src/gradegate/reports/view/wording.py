@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from gradegate.core.numbers import (
-    dearer,
-    figure,
-    many,
-    name_some,
-    percent,
-    percents,
-    scores,
-    slower,
+    describe_cost_increase,
+    describe_latency_increase,
+    format_count,
+    format_number,
+    format_percent,
+    format_percents,
+    format_scores,
+    list_some,
 )
 from gradegate.core.policy import LIMITS, Note, Rule
 from gradegate.errors import Origin
@@ -91,7 +91,7 @@ def short_result(decision: Decision) -> str:
     Empty if no case was run, and if something else than a case blocks.
     """
     cases = decision.cases
-    all_cases = many(cases.planned, "case")
+    all_cases = format_count(cases.planned, "case")
     if not decision.run.rows:
         return ""
 
@@ -99,14 +99,14 @@ def short_result(decision: Decision) -> str:
         findings = group_by_effect(decision)[Effect.BLOCKS]
         statuses = {standing(finding.row) for finding in findings}
         if decision.run.baseline and statuses <= {NEW_FAILURE}:
-            return f"{many(len(findings), 'new failure')} in {all_cases}"
+            return f"{format_count(len(findings), 'new failure')} in {all_cases}"
         verb = "failed" if len(findings) == cases.failed else "block"
         return f"{len(findings):,} of {all_cases} {verb}"
 
     if any(result.has_failed and result.rule.blocking for result in decision.rules):
         return ""  # a price blocks, or the gate itself
     if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) and cases.errored:
-        return f"{many(cases.errored, 'error')} in {all_cases}"
+        return f"{format_count(cases.errored, 'error')} in {all_cases}"
     return f"{cases.passed:,} of {all_cases} passed"
 
 
@@ -132,7 +132,7 @@ def recorded_files_notice(made: Made) -> str:
     if not made.answers:
         return ""
     files = [f"{one_line(file, 120)} (SHA-256 {digest})" for file, digest in made.answers.items()]
-    names = name_some(files[:_MOST_FILES], len(files), "file")
+    names = list_some(files[:_MOST_FILES], len(files), "file")
     return f"Recorded answers, made elsewhere: {names}"
 
 
@@ -141,7 +141,7 @@ def outcome_counts(counts: Counts) -> str:
     parts = (
         (counts.passed, f"{counts.passed:,} passed"),
         (counts.failed, f"{counts.failed:,} failed"),
-        (counts.errored, many(counts.errored, "error")),
+        (counts.errored, format_count(counts.errored, "error")),
     )
     return ", ".join(text for number, text in parts if number) or "nothing was graded"
 
@@ -151,8 +151,8 @@ def run_counts(decision: Decision) -> str:
     cases, grades = decision.cases, decision.grades
     if not decision.run.rows:
         return "No case was run, and no model was asked"
-    text = f"{many(cases.planned, 'case')}: {outcome_counts(cases)}. "
-    return text + f"{many(grades.planned, 'assertion')}: {outcome_counts(grades)}"
+    text = f"{format_count(cases.planned, 'case')}: {outcome_counts(cases)}. "
+    return text + f"{format_count(grades.planned, 'assertion')}: {outcome_counts(grades)}"
 
 
 def base_comparison(report: BaselineReport | None) -> str:
@@ -163,27 +163,30 @@ def base_comparison(report: BaselineReport | None) -> str:
     if report is None:
         return ""
     parts = (
-        (report.new_failures, many(report.new_failures, "new failure")),
-        (report.pre_existing, many(report.pre_existing, "known failure")),
+        (report.new_failures, format_count(report.new_failures, "new failure")),
+        (report.pre_existing, format_count(report.pre_existing, "known failure")),
         (report.unsteady, f"{report.unsteady:,} unsteady"),
         (report.fixed, f"{report.fixed:,} fixed"),
-        (report.undecided, many(report.undecided, "error")),
-        (report.new, many(report.new, "new case")),
-        (len(report.removed), f"{many(len(report.removed), 'case')} removed"),
+        (report.undecided, format_count(report.undecided, "error")),
+        (report.new, format_count(report.new, "new case")),
+        (len(report.removed), f"{format_count(len(report.removed), 'case')} removed"),
     )
     changes = ", ".join(text for number, text in parts if number) or "nothing changed"
     text = f"Compared with the base{of_base(report)}: {changes}"
-    text += f", of {many(report.compared, 'compared case')}"
+    text += f", of {format_count(report.compared, 'compared case')}"
 
     increases = []
     answers = 0
-    for describe, increase in ((dearer, report.cost), (slower, report.latency)):
+    for describe, increase in (
+        (describe_cost_increase, report.cost),
+        (describe_latency_increase, report.latency),
+    ):
         if increase:
             increases.append(describe(increase))
             answers = max(answers, increase.compared)
     if increases:
         text += f". An answer is {' and '.join(increases)} than on the base"
-        text += f", over {many(answers, 'answer')}"
+        text += f", over {format_count(answers, 'answer')}"
     return text
 
 
@@ -317,7 +320,7 @@ def ask_counts(grade: Grade) -> str:
     """``failed, 5 of 5 asks``, ``passed, 1 of 3 asks failed``. Empty for a grade that was asked once."""
     if not grade.votes:
         return ""
-    counts = f"{grade.failing_votes} of {many(len(grade.votes), 'ask')}"
+    counts = f"{grade.failing_votes} of {format_count(len(grade.votes), 'ask')}"
     if not grade.has_failed:
         counts += " failed"
     if grade.history and grade.history.before:
@@ -336,11 +339,11 @@ def score_text(grade: Grade) -> str:
         return ""
     of_scale = "" if grade.scale == 1 else f" of {grade.scale}"
     if grade.threshold is not None and not grade.most:
-        score, threshold = scores(grade.score, grade.threshold, grade.scale)
+        score, threshold = format_scores(grade.score, grade.threshold, grade.scale)
         return f"score {score}{of_scale}, threshold {threshold}"
-    text = f"score {scores(grade.score, grade.score, grade.scale)[0]}{of_scale}"
+    text = f"score {format_scores(grade.score, grade.score, grade.scale)[0]}{of_scale}"
     if grade.threshold is not None:
-        text += f", at most {figure(grade.threshold)} is allowed"
+        text += f", at most {format_number(grade.threshold)} is allowed"
     return text
 
 
@@ -406,15 +409,17 @@ def rule_measure(result: RuleResult) -> str:
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_score_and_limit(result)[0]}")
     if result.new_failures is not None:
-        parts.append(many(result.new_failures, "new failure"))
+        parts.append(format_count(result.new_failures, "new failure"))
     if result.worse is not None and result.better is not None and result.p is not None:
-        parts.append(f"{result.worse:,} worse, {result.better:,} better, p = {figure(result.p, 6)}")
+        parts.append(
+            f"{result.worse:,} worse, {result.better:,} better, p = {format_number(result.p, 6)}"
+        )
     if result.cost:
-        parts.append(dearer(result.cost))
+        parts.append(describe_cost_increase(result.cost))
     if result.latency:
-        parts.append(slower(result.latency))
+        parts.append(describe_latency_increase(result.latency))
     if result.errored:
-        parts.append(many(result.errored, "error"))
+        parts.append(format_count(result.errored, "error"))
     return ", ".join(parts) or "nothing was graded"
 
 
@@ -438,7 +443,7 @@ def rule_on_base(result: RuleResult, report: BaselineReport) -> str:
     if result.base_rate is None:
         if result.rule.max_new_failures is None or not report.pre_existing:
             return ""
-        return many(report.pre_existing, "known failure")
+        return format_count(report.pre_existing, "known failure")
     rate = _rate_and_limit(result.rule, result.base_rate)[0]
     # The rates are not of the same grades, so their difference is no change.
     if result.pass_rate is None or result.errored or report.new or report.removed:
@@ -451,7 +456,7 @@ def rule_on_base(result: RuleResult, report: BaselineReport) -> str:
 def rule_counts(result: RuleResult) -> str:
     """The cases that a rule selects, by outcome: ``12 cases: 9 passed, 3 failed``."""
     counts = Counts(result.passed, result.failed, result.errored)
-    return f"{many(counts.planned, 'case')}: {outcome_counts(counts)}"
+    return f"{format_count(counts.planned, 'case')}: {outcome_counts(counts)}"
 
 
 def rule_requirement(result: RuleResult) -> str:
@@ -471,9 +476,9 @@ def rule_requirement(result: RuleResult) -> str:
         elif name == "min_score":
             text = _score_and_limit(result)[1]
         elif limit.counts:
-            text = many(value, limit.counts)
+            text = format_count(value, limit.counts)
         elif limit.is_share:
-            text = percent(value)
+            text = format_percent(value)
         parts.append(limit.requires.format(text))
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
@@ -482,10 +487,10 @@ def _score_and_limit(result: RuleResult) -> tuple[str, str]:
     """The mean score and the required one, with the digits that tell them apart."""
     limit = result.rule.min_score or 0.0
     score = limit if result.score is None else result.score
-    return scores(score, limit, result.rule.scale)
+    return format_scores(score, limit, result.rule.scale)
 
 
 def _rate_and_limit(rule: Rule, rate: float | None) -> tuple[str, str]:
     """A pass rate and the required one, with the digits that tell them apart."""
     limit = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
-    return percents(limit if rate is None else rate, limit)
+    return format_percents(limit if rate is None else rate, limit)
