@@ -197,7 +197,7 @@ def provider_and_prompt(source: DerivedMetric | Row) -> str:
 def power_lines(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide) -> list[str]:
     """A line for each rule of which the power is known, without secrets."""
     rules = [rule for policy in policies for rule in policy.rules]
-    lines = []
+    lines: list[str] = []
     for rule, power in zip(rules, powers, strict=True):
         if power.slack is not None:
             lines.append(harmless(hide(power_line(rule, power, len(policies) > 1))))
