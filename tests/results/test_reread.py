@@ -15,7 +15,7 @@ from gradegate.core.policy import CaseRuns, Note, Runs
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Origin
-from gradegate.reports.delivery.deliver import render
+from gradegate.reports.delivery.deliver import render_report
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.case_story import summarize_case, tell_case
 from gradegate.results.grades import Outcome
@@ -82,7 +82,7 @@ def made(kind: Any) -> st.SearchStrategy:
 
 
 def written(decision):
-    return render("json", decision, Links(), str).text.encode()
+    return render_report("json", decision, Links(), str).text.encode()
 
 
 @given(made(Decision))

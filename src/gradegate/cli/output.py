@@ -160,7 +160,7 @@ def bare(text: str) -> str:
 
 def delivered(outcome: Delivered, settings: Settings) -> int:
     """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
-    from gradegate.reports.delivery.deliver import links_to
+    from gradegate.reports.delivery.deliver import links_to_written
     from gradegate.reports.delivery.report import Links
     from gradegate.reports.format.console import QUIET, WHOLE, View, console_lines, fit_terminal
     from gradegate.reports.format.console import write_line as shown
@@ -168,7 +168,7 @@ def delivered(outcome: Delivered, settings: Settings) -> int:
     for failure in outcome.failures.values():
         complain(failure)
     view = QUIET if settings.quiet else WHOLE if settings.verbose else View()
-    links = links_to(outcome.written, Links())
+    links = links_to_written(outcome.written, Links())
     for line in console_lines(
         outcome.decision, fit_terminal(view, sys.stdout), links, outcome.written
     ):

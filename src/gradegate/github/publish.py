@@ -16,7 +16,7 @@ from gradegate.github.comment import Left, Posted, Refused, stamp, upsert_commen
 from gradegate.github.gate_key import key_of_gate, shown_gate
 from gradegate.github.links import links
 from gradegate.github.step_files import MISTAKEN
-from gradegate.reports.delivery.redact import concealed_mistakes
+from gradegate.reports.delivery.redact import redact_mistakes
 from gradegate.reports.delivery.report import Annotations, Comment, Document, Summary
 from gradegate.reports.format.escape import Escaped, harmless, visible, workflow_command
 from gradegate.reports.format.page import render_bare_page
@@ -100,7 +100,7 @@ def _from_workspace(step: Step, path: str | Path) -> str:
 
 def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
     """Publish that the gate could not start; an older comment must not go on claiming a pass."""
-    error = concealed_mistakes(error, step.hide)
+    error = redact_mistakes(error, step.hide)
     for mistake in error.mistakes:
         origin = mistake.origin
         file, line = (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)

@@ -13,7 +13,7 @@ from gradegate.planning.recorded_answers import plan_with_answers
 from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
 from gradegate.registry import near
-from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
+from gradegate.reports.delivery.redact import redact_mistakes, redact_values, with_option_names
 from gradegate.reports.view.run_summary import power_lines
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.results.gate_changes import NO_CHANGES, GateChanges
@@ -58,9 +58,12 @@ class Prepared(FrozenStruct):
     @property
     def shown_plan(self) -> Plan:
         """The plan with notes, keys and models as people may see them."""
-        notes, keys = conceal(self.plan.notes, self.hide), conceal(self.plan.keys, self.hide)
+        notes, keys = (
+            redact_values(self.plan.notes, self.hide),
+            redact_values(self.plan.keys, self.hide),
+        )
         return replace(
-            self.plan, notes=notes, keys=keys, models=conceal(self.plan.models, self.hide)
+            self.plan, notes=notes, keys=keys, models=redact_values(self.plan.models, self.hide)
         )
 
 
@@ -101,19 +104,19 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         ).values
         named = ConfigError(*(with_near_variable(it, context.environ) for it in e.mistakes))
         hide = redactor({STAND_IN, *found, *secrets_in_configs(context)})
-        raise concealed_mistakes(named, hide) from None
+        raise redact_mistakes(named, hide) from None
 
     secrets = collect_secrets(context, [it.suite for it in chosen], (use.name for use in plan.keys))
     stand_ins = [STAND_IN] if plan.missing_keys else []
     hide = redactor({*stand_ins, *secrets.values, *(base.secrets if base else ())})
     return Prepared(
-        replace(plan, notes=at_door(plan.notes, settings.inputs)),
+        replace(plan, notes=with_option_names(plan.notes, settings.inputs)),
         client,
         secrets,
         hide,
         redactor(secrets.environment.values(), short=False),
         _inputs(chosen, answers, context),
-        at_door(conceal(comparison.changes, hide), settings.inputs),
+        with_option_names(redact_values(comparison.changes, hide), settings.inputs),
     )
 
 

@@ -33,7 +33,7 @@ from gradegate.planning.identity import planned_calls
 from gradegate.planning.planner import MAX_REPEATS
 from gradegate.planning.recorded_answers import describe_call
 from gradegate.reports.delivery.deliver import write_documents
-from gradegate.reports.delivery.redact import conceal
+from gradegate.reports.delivery.redact import redact_values
 from gradegate.reports.delivery.report import Console, Document, data_file
 from gradegate.reports.format.escape import OLD_COMMAND, clip, harmless, one_line
 from gradegate.reports.view.wording import (
@@ -309,7 +309,7 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
     run = session.run(prepared, progress)
     judged = []
     for number, it in enumerate(selected):
-        origin = conceal(it.label.origin, prepared.hide)
+        origin = redact_values(it.label.origin, prepared.hide)
         judged.append(
             Judged(it.label.passes, origin, run.rows[number :: len(selected)], asked[number])
         )
@@ -340,7 +340,7 @@ def cases(context: Context, output: str) -> Iterator[str]:
     session = Session.begin(context, [output] if output else [])
     hide = session.prepared.hide
     texts = (
-        json.dumps({"id": call.id, **conceal(plain(describe_call(call)), hide)})
+        json.dumps({"id": call.id, **redact_values(plain(describe_call(call)), hide)})
         for call in planned_calls(session.prepared.plan.jobs)
     )
     # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
