@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.files.documents import encodable
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, data_file
-from gradegate.results.encoding import finite, plain
+from gradegate.results.encoding import finite_or_none, to_plain_data
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
@@ -34,7 +34,7 @@ def _parts(decision: Decision) -> Iterator[str]:
     graded = [(row, grade) for row in decision.run.rows for grade in row.grades if not grade.inner]
     results = defaultdict(list)
     for _, grade in graded:
-        if (score := finite(grade.score)) is not None:
+        if (score := finite_or_none(grade.score)) is not None:
             results[_shortname(grade)].append(_exact(score))
     means = {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
     met = [
@@ -93,7 +93,7 @@ def _times(decision: Decision) -> _Times:
 
 
 def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluation:
-    variables: Any = plain(row.vars)
+    variables: Any = to_plain_data(row.vars)
     shortname, config = _shortname(grade), grade.assertion.config
     # The arguments as the payload has them, without what our assertion is given besides.
     entry = SHORTNAMES.get(shortname)
@@ -104,7 +104,7 @@ def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluatio
         metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
         metric_args={
-            name: plain(config[name]) for name in arguments if config.get(name) is not None
+            name: to_plain_data(config[name]) for name in arguments if config.get(name) is not None
         },
         threshold=_of_hundred(grade.threshold),
         prompt=variables.get("prompt"),
@@ -116,8 +116,8 @@ def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluatio
         is_success=not grade.has_error,
         is_gte_threshold=_WORDS[grade.outcome],
         explanation=encodable(grade.reason),
-        eval_metadata=plain(grade.evidence) or None,
-        evaluation_cost=finite(grade.usage.known_cost),
+        eval_metadata=to_plain_data(grade.evidence) or None,
+        evaluation_cost=finite_or_none(grade.usage.known_cost),
         started_at=times.started_at,
         finished_at=times.finished_at,
     )
@@ -128,7 +128,7 @@ def _shortname(grade: Grade) -> str:
 
 
 def _of_hundred(share: float | None) -> float | None:
-    kept = finite(share)
+    kept = finite_or_none(share)
     return None if kept is None else _float(_exact(kept))
 
 

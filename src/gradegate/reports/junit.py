@@ -31,7 +31,7 @@ from gradegate.reports.view.wording import (
     said,
     subjects,
 )
-from gradegate.results.baseline import standing
+from gradegate.results.baseline import case_status
 from gradegate.results.gate_changes import GateChanges
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row
@@ -260,7 +260,7 @@ def _about(told: _Told) -> Iterator[tuple[str, str]]:
         yield "passes", str(row.passed)
         yield "needed", str(row.needed)
     if any(grade.status for grade in row.grades):
-        yield "status", standing(row)
+        yield "status", case_status(row)
 
 
 def _case_xml(case: TestCase, about: Iterable[tuple[str, str]]) -> Xml:

@@ -80,13 +80,13 @@ def only_failed(context: Context) -> Settings | None:
     from gradegate.files.workspace import Workspace
     from gradegate.planning.command import options
     from gradegate.planning.filters import filters_in
-    from gradegate.results.results_file import reread_file
-    from gradegate.results.rows import not_passed
+    from gradegate.results.results_file import load_decision
+    from gradegate.results.rows import positions_not_passed
 
     settings = context.settings
     file, named = earlier(settings.failed), Origin(settings.failed)
-    before = reread_file(file)[0].run
-    failed = [before.rows[place] for place in not_passed(before.rows)]
+    before = load_decision(file)[0].run
+    failed = [before.rows[place] for place in positions_not_passed(before.rows)]
     if not before.rows:
         raise ConfigError.at("it has no case", named, "run all of it: gradegate run")
     if not failed:

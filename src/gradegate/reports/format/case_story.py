@@ -10,7 +10,7 @@ from gradegate.reports.format.rerun import command, without_rights
 from gradegate.reports.view.case import view
 from gradegate.reports.view.findings import Effect, doubted, finding
 from gradegate.reports.view.wording import OUTCOMES, name
-from gradegate.results.rows import Row, takes
+from gradegate.results.rows import Row, selects_grade
 from gradegate.results.run_result import Decision
 from gradegate.security.redaction import excerpt
 
@@ -74,7 +74,7 @@ def story(decision: Decision, at: int) -> Plain:
         rules=[
             result
             for result in decision.rules
-            if any(takes(result.rule, row, grade) for grade in row.grades)
+            if any(selects_grade(result.rule, row, grade) for grade in row.grades)
         ],
         again=command(row, harmless),
         left_out=harmless.options != made.options,

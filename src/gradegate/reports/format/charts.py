@@ -18,7 +18,7 @@ from gradegate.reports.format.escape import Html, clip, one_line, outline, visib
 from gradegate.reports.format.templates import Format, read_template
 from gradegate.reports.view.wording import has_several_suites, titled
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, takes
+from gradegate.results.rows import Row, selects_grade
 from gradegate.results.run_result import Counts, RuleResult
 from gradegate.structs import FrozenStruct
 
@@ -167,7 +167,7 @@ class Choices(FrozenStruct):
             "rule": [
                 n
                 for n, it in enumerate(self.rules)
-                if any(takes(it.rule, row, grade) for grade in row.grades)
+                if any(selects_grade(it.rule, row, grade) for grade in row.grades)
             ],
             "metric": dict.fromkeys(self.metrics.get(_metric(grade)) for grade in row.grades),
             "provider": [self.providers.get(row.provider)],

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.results.rows import shown
+from gradegate.results.rows import format_value
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import JsonObject
 
@@ -115,7 +115,7 @@ def _data(text: str) -> str:
 
 def spread(values: JsonObject) -> str:
     """A mapping as text, one entry below the other; texts keep their lines."""
-    texts = {str(key): shown(value, indent=2) for key, value in values.items()}
+    texts = {str(key): format_value(value, indent=2) for key, value in values.items()}
     return "\n".join(
         f"{key}:\n{text}" if "\n" in text else f"{key}: {text}" for key, text in texts.items()
     )
@@ -148,7 +148,7 @@ def _outlined(value: Any, depth: int = 40) -> Iterator[str]:
         if is_nested and item and depth:
             lines = _outlined(item, depth - 1)
         else:
-            text = ", ".join(words) if is_list and short else shown(item)
+            text = ", ".join(words) if is_list and short else format_value(item)
             lines = iter((text if item not in ([], (), {}, None) else "none").split("\n"))
             is_nested = "\n" in text
         label = key if key == "-" else f"{key}:"

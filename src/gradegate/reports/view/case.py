@@ -32,9 +32,9 @@ from gradegate.reports.view.wording import (
     scored,
     spot,
 )
-from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, case_status
 from gradegate.results.grades import Grade
-from gradegate.results.rows import Row, name_variables, shown
+from gradegate.results.rows import Row, format_value, name_variables
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
@@ -103,7 +103,7 @@ def question(row: Row, asked: str, limit: int) -> str:
     """What was asked in one line: the message, or what is special about the case where the message is long."""
     line = one_line(asked, limit)
     # A long prompt begins like that of every other case, unless with what is filled in: that tells cases apart.
-    values = [one_line(shown(value), limit)[:limit] for value in row.vars.values()]
+    values = [one_line(format_value(value), limit)[:limit] for value in row.vars.values()]
     if not line.endswith("…") or any(value and line.startswith(value) for value in values):
         return line
     # A case without a description has its variables as a name already.
@@ -136,7 +136,7 @@ def beside(row: Row) -> str:
     failing = [grade for grade in row.grades if grade.has_failed and not grade.inner]
     # Those that count; where none does, those that only advise.
     decisive = [grade for grade in failing if grade.counts] or failing
-    return _BESIDE.get(standing(row, decisive), "")
+    return _BESIDE.get(case_status(row, decisive), "")
 
 
 def effect(finding: Finding) -> str:
@@ -158,7 +158,7 @@ def effect(finding: Finding) -> str:
 
 def is_fixed(row: Row) -> bool:
     """Whether a case failed on the base and does not any more."""
-    return row.has_passed and standing(row) == FIXED
+    return row.has_passed and case_status(row) == FIXED
 
 
 def flaky(rows: Iterable[Row]) -> list[str]:

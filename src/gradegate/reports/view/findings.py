@@ -9,9 +9,17 @@ from collections.abc import Collection, Iterator, Sequence
 from gradegate.core.policy import Rule
 from gradegate.core.usage import NO_USAGE
 from gradegate.reports.format.escape import join_nonempty
-from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, case_status
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
+from gradegate.results.rows import (
+    Row,
+    format_value,
+    is_unconfirmed,
+    open_in_grade,
+    runs_by_case,
+    selects_grade,
+    unconfirmed_positions,
+)
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, replace
 
@@ -71,7 +79,7 @@ class Finding(FrozenStruct):
 def failed_once(row: Row, grade: Grade) -> bool:
     """Whether an assertion failed by nothing but what was not re-asked to the end, so it may well be good."""
     position = next(place for place, it in enumerate(row.grades) if it is grade)
-    return bool(open_in_grade(row.grades, position, left_open(row)))
+    return bool(open_in_grade(row.grades, position, unconfirmed_positions(row)))
 
 
 def unchecked(row: Row) -> bool:
@@ -99,7 +107,7 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
         or (
             fails
             and any(
-                takes(rule, row, grade)
+                selects_grade(rule, row, grade)
                 for rule in rules
                 for grade in row.grades
                 if grade.has_failed
@@ -109,7 +117,7 @@ def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
         effect = Effect.UNCLEAR
     elif fails and _known(row):
         effect = Effect.KNOWN
-    elif fails and unconfirmed(row):
+    elif fails and is_unconfirmed(row):
         effect = Effect.ONCE
     else:
         effect = Effect.ADVISES if fails or it.grades else Effect.NONE
@@ -121,14 +129,14 @@ def _known(row: Row) -> bool:
     return (
         bool(failing)
         and failing <= {PRE_EXISTING, UNSTEADY}
-        and standing(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
+        and case_status(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
     )
 
 
 def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterator[tuple[int, Row]]:
     """The rows that reports list, with their places: of the runs of a case one that blocks, else one that shows the verdict."""
     first = 0
-    for case in runs_of(rows):
+    for case in runs_by_case(rows):
         telling = [at for at, it in enumerate(case) if it.outcome is it.verdict]
         blocks = [at for at in range(len(case)) if first + at in blocking]
         at = next(iter(blocks or telling), 0)
@@ -204,7 +212,7 @@ def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
             key = tuple(
                 (
                     of.assertion.type,
-                    shown(of.assertion.value),
+                    format_value(of.assertion.value),
                     of.threshold,
                     of.metric,
                     of.status,

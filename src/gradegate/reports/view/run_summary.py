@@ -17,7 +17,7 @@ from gradegate.core.usage import Usage
 from gradegate.reports.format.escape import harmless, join_nonempty, one_line
 from gradegate.reports.view.wording import has_several_suites, incomplete, titled, verdict
 from gradegate.results.accounts import DerivedMetric, Made
-from gradegate.results.gate_changes import GUARD, done, guarded
+from gradegate.results.gate_changes import GUARD, describe_changes, guard_reason
 from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, Power, RuleResult, RunResult
@@ -101,7 +101,7 @@ def why_decided(decision: Decision, ruled: bool) -> str:
     if not decision.changes.weakened:
         return decision.reason
     reason = decision.reason
-    for text in (f"{GUARD}: {guarded(decision.changes)}", done(decision.changes)):
+    for text in (f"{GUARD}: {guard_reason(decision.changes)}", describe_changes(decision.changes)):
         reason = reason.replace(text, "")
     return reason.strip("; ")
 

@@ -24,12 +24,12 @@ from gradegate.results.baseline import (
     PRE_EXISTING,
     UNDECIDED,
     UNSTEADY,
-    of_base,
-    standing,
+    case_status,
+    describe_base,
 )
-from gradegate.results.gate_changes import GateChanges, done
+from gradegate.results.gate_changes import GateChanges, describe_changes
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, GradedAssertion
-from gradegate.results.rows import Row, case_name, shown
+from gradegate.results.rows import Row, case_name, format_value
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
 from gradegate.structs import FrozenStruct
 
@@ -94,7 +94,7 @@ def in_short(decision: Decision) -> str:
         return ""
     if decision.blocking:
         blocks = effects(decision)[Effect.BLOCKS]
-        if decision.run.baseline and all(standing(it.row) == NEW_FAILURE for _, it in blocks):
+        if decision.run.baseline and all(case_status(it.row) == NEW_FAILURE for _, it in blocks):
             return f"{format_count(len(blocks), 'new failure')} in {all_cases}"
         did = "failed" if len(blocks) == cases.failed else "block"
         return f"{len(blocks):,} of {all_cases} {did}"
@@ -134,7 +134,7 @@ def changed(changes: GateChanges) -> str:
     """Say ``This pull request weakens its own gate in 2 places``; an empty string where it leaves its gate alone."""
     if not changes.found:
         return ""
-    said, other = done(changes), len(changes.parts[1].found) if changes.weakened else 0
+    said, other = describe_changes(changes), len(changes.parts[1].found) if changes.weakened else 0
     more = f", and changes it in {other:,} more" if other else ""
     approved = f" (approved by {one_line(changes.approved)})" if changes.approved else ""
     return f"{said[0].upper()}{said[1:]}{more}{approved}"
@@ -187,7 +187,7 @@ def compared(report: BaselineReport | None) -> str:
             answers = max(answers, by.compared)
     over = format_count(answers, "answer")
     more = f". An answer is {' and '.join(paces)} than on the base, over {over}" if paces else ""
-    return f"Compared with the base{of_base(report)}: {said}, of {format_count(report.compared, 'compared case')}{more}"
+    return f"Compared with the base{describe_base(report)}: {said}, of {format_count(report.compared, 'compared case')}{more}"
 
 
 def counted(counts: Counts) -> str:
@@ -333,7 +333,7 @@ def scored(grade: Grade) -> str:
 
 def expected(assertion: GradedAssertion) -> str:
     """What was asserted, as text; empty for assertions that take no value."""
-    text = shown(assertion.value)
+    text = format_value(assertion.value)
     return f"not: {text}" if text and assertion.type.startswith("not-") else text
 
 

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.core.policy import Policy, Quarantine, Rule
-from gradegate.gate.statistics import Lead, lead
+from gradegate.gate.statistics import Lead, required_lead
 from gradegate.planning.plan import Job, Plan, selected
 
 
@@ -52,7 +52,7 @@ class EligibleGrades:
 
     def lead(self, suite: str) -> Lead:
         """By how many votes failures of that suite must lead."""
-        return lead(self.total, self.policies[suite].noise)
+        return required_lead(self.total, self.policies[suite].noise)
 
 
 def mode_of(bound: Bound, job: Job) -> str:
