@@ -122,7 +122,7 @@ def test_only_runs_of_one_key_are_decided_together():
 )
 def test_a_row_says_what_the_runs_of_its_case_came_to(verdict, runs, of, passed, needed, base, expected):
     found = replace(one("P"), verdict=verdict, runs=runs, of=of, passed=passed, needed=needed, base_runs=base[0], base_passed=base[1])
-    assert found.ran == expected
+    assert found.runs_summary == expected
 
 
 @each(

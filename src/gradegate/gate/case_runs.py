@@ -184,7 +184,7 @@ def fold_runs(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
         passed=outcomes.count(PASS),
         needed=runs.passes,
     )
-    row = replace(row, reason=row.ran)
+    row = replace(row, reason=row.runs_summary)
     selected = [grade for one in telling for grade in _selected(rule, one)]
     decisive = [grade for grade in selected if grade.outcome is end] or selected
     if not decisive:
@@ -200,9 +200,9 @@ def fold_runs(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
         assertion=replace(first.assertion, is_set=False),
         outcome=end,
         score=None,
-        reason=row.ran
+        reason=row.runs_summary
         if end is not ERROR or not first.has_error
-        else f"{row.ran}; the first error: {first.reason}",
+        else f"{row.runs_summary}; the first error: {first.reason}",
         votes=(),
         confirmed=any(grade.confirmed for grade in decisive) if end is FAIL else None,
         undone=any(grade.undone for grade in decisive),

@@ -55,7 +55,7 @@ def blocking_rows(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset
             own = [(place, row) for place, row in enumerate(rows) if row.suite == result.rule.suite]
             for part in split_rule(result.rule):
                 # A rule of several keys may be missed by what it asks of the run itself, or not by that.
-                if part.beside_base or apply_rule(part, [row for _, row in own]).has_failed:
+                if part.has_base_limit or apply_rule(part, [row for _, row in own]).has_failed:
                     places |= {*_counted_against(part, own)}
     return frozenset(places)
 
@@ -71,14 +71,14 @@ def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[in
             if _fails_for_good(rule, opened):
                 yield from (places[id(run)] for run in case if outcome_in_rule(rule, run) is FAIL)
             continue
-        if rule.beside_base:
+        if rule.has_base_limit:
             grades = tuple(
                 grade
                 for position, grade in enumerate(row.grades)
                 if position not in open_ and selects_grade(rule, row, grade)
             )
             has_failure = any(grade.has_failed for grade in grades)
-            blames = has_failure and RuleCase(row, grades).standing == NEW_FAILURE
+            blames = has_failure and RuleCase(row, grades).status == NEW_FAILURE
         else:
             blames = _fails_for_good(rule, opened)
         if blames:

@@ -51,7 +51,7 @@ class RuleCase(FrozenStruct):
     grades: tuple[Grade, ...]
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         """What it is beside the base."""
         return case_status(self.row, self.grades)
 
@@ -90,15 +90,15 @@ def apply_base_limits(
     """A rule's result with what it asks of earlier runs. ``answers``: failures are answered anew when they are asked again."""
     rule, report = result.rule, run.baseline
     found = []
-    if report or rule.beside_base:
+    if report or rule.has_base_limit:
         found = [
             RuleCase(row, tuple(grade for grade in row.grades if selects_grade(rule, row, grade)))
             for row in fold_cases(rule, rows)
         ]
-    if report and rule.judges and (rule.every_case or rule.min_pass_rate is not None):
+    if report and rule.has_verdict_limit and (rule.every_case or rule.min_pass_rate is not None):
         bases = (case.base for case in found)
         result = replace(result, base_rate=count_outcomes(filter(None, bases)).pass_rate)
-    if not rule.own and result.has_passed:  # what it says of the run itself
+    if not rule.has_run_limit and result.has_passed:  # what it says of the run itself
         result = replace(result, reason="")
     for earlier in Earlier if run.on_default_branch else ():
         limits = [name for name, limit in rule.limits(earlier).items() if not limit.decides_alone]
@@ -116,7 +116,7 @@ def apply_base_limits(
     if rule.max_flaky is not None:
         result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run))
     cases = [case for case in found if case.grades]
-    if rule.beside_base and (excuse := _excuse(cases)):
+    if rule.has_base_limit and (excuse := _excuse(cases)):
         return _joined(replace(result, excused=True), ERROR, excuse)
     if rule.max_new_failures is not None:
         result = _joined(*_count_new_failures(result, cases, report))
@@ -152,7 +152,7 @@ def _joined(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleRes
 def _excuse(cases: Iterable[RuleCase]) -> str:
     """Which side failed so much that most failures are excused, and nothing can be told; else an empty string."""
     standings = [
-        case.standing
+        case.status
         for case in cases
         if case.base is not None and not any(grade.has_error for grade in case.grades)
     ]
@@ -179,7 +179,7 @@ def _count_new_failures(
     unsure = []  # nobody asked again, or the base's answer could not be graded again
     contradicted = []
     for case in cases:
-        standing = case.standing
+        standing = case.status
         standings[standing] += 1
         if standing == NEW_FAILURE:
             new.append(case)
@@ -212,7 +212,7 @@ def _count_new_failures(
             ERROR,
             f"it is not known whether {format_count(len(unsure), 'failure')} {verb} new",
         )
-    decides = result.rule.max_drop is None and not result.rule.own
+    decides = result.rule.max_drop is None and not result.rule.has_run_limit
     if decides and contradicted and len(may_be_new + contradicted) <= most:
         result = replace(result, bears=True)
         may_be_new += contradicted
@@ -358,7 +358,7 @@ def _sign(cases: Iterable[RuleCase], answers: bool) -> SignTest:
         if not answers:
             base = None if any(grade.has_error for grade in case.grades) else case.base
             ends = {NEW_FAILURE: FAIL, FIXED: PASS, UNDECIDED: None, OPEN: None}
-            head = ends.get(case.standing, base)
+            head = ends.get(case.status, base)
         if base is not None and head is not None:
             pairs.append((base, head))
     return SignTest(

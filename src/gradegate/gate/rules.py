@@ -91,7 +91,7 @@ def note_on_unfinished(number: int) -> str:
 
 def apply_rule(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     """The rule over the rows of its suite."""
-    if not rule.judges:
+    if not rule.has_verdict_limit:
         return RuleResult(rule, PASS, "")
     cases = [*fold_cases(rule, rows)]
     if rule.every_case:

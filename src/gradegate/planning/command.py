@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from gradegate.config.context import Context
 from gradegate.config.load import SuiteFile
 from gradegate.core.settings import RUN_OPTIONS
-from gradegate.planning.filters import select_again
+from gradegate.planning.filters import select_rerun
 from gradegate.planning.plan import Plan
 from gradegate.security.hosts import NOBODY, hosts
 from gradegate.structs import replace
@@ -29,8 +29,8 @@ def with_command(plan: Plan, context: Context, suites: Sequence[SuiteFile]) -> P
     # The working directory, relative to the root of the repository; empty at the root, and where it is outside.
     folder = os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""
     plan = replace(plan, titles=titles, options=tuple(options(context)), folder=folder)
-    again = context.settings.again
-    return select_again(plan, again) if again else plan
+    rerun = context.settings.rerun
+    return select_rerun(plan, rerun) if rerun else plan
 
 
 def options(context: Context) -> Iterator[str]:
@@ -40,5 +40,5 @@ def options(context: Context) -> Iterator[str]:
         allowed = settings.allowed_hosts or hosts([NOBODY])
         settings = replace(settings, allowed_hosts=allowed)
     for option in RUN_OPTIONS:
-        if option.told:
-            yield from option.words(getattr(settings, option.field))
+        if option.in_rerun:
+            yield from option.arguments(getattr(settings, option.field))

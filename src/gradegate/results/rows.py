@@ -121,7 +121,7 @@ class Row(WithOutcome, FrozenStruct):
     base_passed: int = 0
 
     @property
-    def ran(self) -> str:
+    def runs_summary(self) -> str:
         """``passed 2 of 3 runs``, ``failed: 1 of 3 runs passed, 2 needed``: what the runs of its case came to."""
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
         there = (
@@ -202,7 +202,7 @@ def selects_grade(rule: Rule, row: Row, grade: Grade) -> bool:
     """Whether a rule looks at a grade of a row: in place of members, at their set."""
     looks = (
         row.suite == rule.suite
-        and rule.judges
+        and rule.has_verdict_limit
         and not grade.inner
         and not (rule.blocking and grade.quarantine)
     )

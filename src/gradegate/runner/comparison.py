@@ -117,13 +117,13 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
     settings = context.settings
     name = settings.baseline
     if not name:
-        if any(rule.beside_base for rule in plan.rules):
+        if any(rule.has_base_limit for rule in plan.rules):
             notes.append(NO_BASELINE)
         return plan
-    if not settings.again:
+    if not settings.rerun:
         notes += without_baseline(plan.policies)
-    if settings.unfound_baseline:
-        notes.append(Note(settings.unfound_baseline))
+    if settings.why_no_baseline:
+        notes.append(Note(settings.why_no_baseline))
     folder = folder_to_read(context)
     if folder and not any((folder / it).exists() for it in (RESULTS, HISTORY)):
         where = " of the base checkout" if is_in_base(settings, folder) else ""
@@ -174,7 +174,7 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
         *pairs.notes,
         *map(Note, baseline_remarks(baseline, datetime.now(UTC), commit, models)),
     )
-    removed = () if settings.again else tuple(map(case_name, pairs.left))
+    removed = () if settings.rerun else tuple(map(case_name, pairs.left))
     return replace(plan, baseline=replace(baseline, paired=pairs.answers, removed=removed))
 
 

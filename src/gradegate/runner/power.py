@@ -73,7 +73,7 @@ def with_powers(plan: Plan) -> Plan:
     figures = []
     for rule in plan.rules:
         powers = []
-        if rule.blocking and rule.judges:
+        if rule.blocking and rule.has_verdict_limit:
             powers = [_power(it, eligible, answers[rule.suite], share) for it in split_rule(rule)]
         # Of a rule that looks at the run and at the base, the figures of whichever leaves less room.
         told = (power for power in powers if power.slack is not None)
@@ -141,8 +141,8 @@ def _power(
     cases, unchanged = Counter[Chances](), Counter[float]()
     failing, used, by_runs = 0, False, False
     noise, votes = eligible.policies[rule.suite].noise, eligible.lead(rule.suite).votes
-    asked, once = grade_chances(noise, votes, rule.beside_base), grade_chances(noise, 0)
-    stand = chance_of_lead(1 - noise, votes) if rule.beside_base else 1.0
+    asked, once = grade_chances(noise, votes, rule.has_base_limit), grade_chances(noise, 0)
+    stand = chance_of_lead(1 - noise, votes) if rule.has_base_limit else 1.0
     for it in answers:
         runs = runs_required(rule, it.job.needs) if it.job.needs else None
         taken = _counting(rule, it.job)
@@ -169,16 +169,16 @@ def _power(
             )
         used = used or known
         unchanged[usual.broken if fails and not known else usual.good] += not (
-            fails and rule.beside_base
+            fails and rule.has_base_limit
         )
     least = 1.0 if rule.every_case else rule.min_pass_rate
     most = rule.max_new_failures
-    if not rule.beside_base:
+    if not rule.has_base_limit:
         most = None if least is None else failures_allowed(cases.total(), least)
     if most is None or not cases:
         return NO_POWER
     groups = [(count, share) for share, count in unchanged.items()] if used else ()
-    return replace(rule_power(cases, most, failing, rule.beside_base, groups), by_runs=by_runs)
+    return replace(rule_power(cases, most, failing, rule.has_base_limit, groups), by_runs=by_runs)
 
 
 def _failed(rule: Rule, job: Job, unit: Sequence[Binding], base: Row) -> bool:

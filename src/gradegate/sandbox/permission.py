@@ -66,7 +66,7 @@ def exec_policy(settings: Settings, environment: Environment, event: Event) -> L
     }
     return Leave(
         granted=True,
-        apart=settings.exec_apart,
+        apart=settings.separate_exec_user,
         python=settings.python or environ.get("PROMPTFOO_PYTHON", ""),
         node=settings.node,
         named=settings.exec_env,

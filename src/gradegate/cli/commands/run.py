@@ -76,7 +76,7 @@ def only_failed(context: Context) -> Settings | None:
 
     Options come from no file, since anybody may have written it. The configs may: only those of the workspace are read.
     """
-    from gradegate.core.settings import Again
+    from gradegate.core.settings import Rerun
     from gradegate.files.workspace import Workspace
     from gradegate.planning.command import options
     from gradegate.planning.filters import filters_in
@@ -106,5 +106,5 @@ def only_failed(context: Context) -> Settings | None:
     if strange := [path for path in configs if not path.resolve().is_relative_to(root)]:
         what = f"the config `{strange[0]}` is outside of the workspace"
         raise ConfigError.at(what, named, "run it: gradegate run CONFIG")
-    again = Again(file.resolve(), frozenset(row.key for row in failed), len(before.rows))
-    return replace(settings, configs=settings.configs or tuple(map(str, configs)), again=again)
+    rerun = Rerun(file.resolve(), frozenset(row.key for row in failed), len(before.rows))
+    return replace(settings, configs=settings.configs or tuple(map(str, configs)), rerun=rerun)

@@ -218,7 +218,7 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
                 less.append(f"is weaker: {limit_key(name)} {before:g} became {after:g}")
         if rule.blocking and not now.blocking:
             less.append("no longer blocks")
-        if rule.runs and now.runs and now.runs.milder(rule.runs):
+        if rule.runs and now.runs and now.runs.is_milder_than(rule.runs):
             was, are = (f"{runs.passes}/{runs.of}" for runs in (rule.runs, now.runs))
             less.append(f"is weaker: runs {was} became {are}")
         if rule.select != now.select or rule.by_metric != now.by_metric:

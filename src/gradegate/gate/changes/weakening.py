@@ -272,7 +272,7 @@ class AnswerComparison:
 
     def _is_same(self, old: AnswerTerms, new: AnswerTerms) -> bool:
         return (
-            not new.runs.milder(old.runs)
+            not new.runs.is_milder_than(old.runs)
             and not _longer(old, new)
             and (old.recorded, old.apart, old.threshold) == (new.recorded, new.apart, new.threshold)
             and (old.grades == new.grades or Counter(old.grades) == Counter(new.grades))
@@ -382,7 +382,7 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
         yield Difference(WEAKER, "its answer is recorded now, and no model is asked")
     elif old.recorded != new.recorded:
         yield Difference(CHANGED, "its recorded answer changed")
-    if new.runs.milder(old.runs):
+    if new.runs.is_milder_than(old.runs):
         passed, passes = old.runs, new.runs
         said = f"needs {passes.passes} of {format_count(passes.of, 'run')} to pass, and needed {passed.passes} of {passed.of}"
         each = (passed.of, passes.of) == (passed.passes, passes.passes)

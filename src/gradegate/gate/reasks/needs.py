@@ -138,7 +138,7 @@ class RuleNeeds:
 
 def split_rule(rule: Rule) -> Iterator[Rule]:
     """The rule; of one that looks at the base and at the run itself, a rule for each."""
-    if rule.beside_base and rule.own:
+    if rule.has_base_limit and rule.has_run_limit:
         yield replace(rule, max_new_failures=None, max_drop=None)
         yield replace(rule, min_pass_rate=None, min_score=None, min_cases=None)
     else:
@@ -150,7 +150,7 @@ def split_rule(rule: Rule) -> Iterator[Rule]:
 
 def is_missed(rule: Rule, tally: RuleTally) -> bool:
     """Whether the rule is missed if all open cases pass, and if all undone cases pass, too."""
-    if rule.beside_base:
+    if rule.has_base_limit:
         most = rule.max_new_failures
         return most is not None and rule.max_drop is None and tally.failed > most
     passed = tally.passed + len(tally.open)
@@ -166,7 +166,7 @@ def is_settled(rule: Rule, tally: RuleTally, compared: bool = False) -> bool:
     Without a base that is ``compared`` with, this run may become one, and what is new has to be known whatever the rule says.
     """
     failed = tally.failed + len(tally.open)
-    if rule.beside_base:
+    if rule.has_base_limit:
         most = rule.max_new_failures
         if most is None or rule.max_drop is not None or not compared:
             return False
@@ -195,7 +195,7 @@ def count_case(rule: Rule, case: OpenCase) -> CaseCount | None:
     first = case[0]
     if first.row.needs:
         return _count_runs(rule, case)
-    if rule.beside_base:
+    if rule.has_base_limit:
         return _count_beside_base(rule, first)
     outcome = outcome_in_rule(rule, first.row)
     if outcome is None:
@@ -210,7 +210,7 @@ def _count_runs(rule: Rule, case: OpenCase) -> CaseCount | None:
         return None
     grade = row.grades[0]
     open_ = () if row.has_passed else tuple(open_grades(rule, case))
-    if not rule.beside_base:
+    if not rule.has_base_limit:
         return CaseCount(row.outcome, open_, grade.undone)
     if open_ and (rule.max_drop is not None or not is_known_failure(row, grade)):
         return CaseCount(row.outcome, open_)
@@ -233,10 +233,10 @@ def _count_beside_base(rule: Rule, case: OpenRow) -> CaseCount | None:
             final.append(grade)
         elif row.has_failed and (rule.max_drop is not None or not is_known_failure(row, grade)):
             reasked.update(open_)
-    if rule.max_drop is None and final and RuleCase(row, tuple(final)).standing == NEW_FAILURE:
+    if rule.max_drop is None and final and RuleCase(row, tuple(final)).status == NEW_FAILURE:
         return CaseCount(FAIL)
 
     grades = tuple(row.grades[position] for position in taken)
-    if reasked or RuleCase(row, grades).standing == NEW_FAILURE:
+    if reasked or RuleCase(row, grades).status == NEW_FAILURE:
         return CaseCount(FAIL, case.grade_ids(sorted(reasked)))
     return CaseCount(ERROR if any(map(is_contradicted, grades)) else PASS)

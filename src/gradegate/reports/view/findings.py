@@ -147,7 +147,7 @@ def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterat
             row = replace(
                 row,
                 outcome=row.verdict,
-                reason=join_nonempty("; ", row.ran, row.reason),
+                reason=join_nonempty("; ", row.runs_summary, row.reason),
                 repeat=0,
                 grades=row.grades if row.verdict is Outcome.PASS else _of_all_runs(case, row),
             )

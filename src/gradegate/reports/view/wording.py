@@ -297,7 +297,7 @@ def asked(grade: Grade) -> str:
 def ended(row: Row) -> str:
     """What a case came to, and how its asks went; ``not checked`` where nothing was asserted."""
     if row.verdict:
-        return row.ran
+        return row.runs_summary
     if unchecked(row):
         return "not checked"
     votes = [asked(grade) for grade in row.grades if grade.votes]
@@ -366,7 +366,7 @@ def has_several_suites(rules: Iterable[RuleResult]) -> bool:
 def measured(result: RuleResult) -> str:
     """What a rule found, in the terms of what it requires."""
     rule, graded = result.rule, result.passed + result.failed
-    if not rule.own and result.new_failures is None and result.p is None:
+    if not rule.has_run_limit and result.new_failures is None and result.p is None:
         return one_line(result.reason, 300)
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:

@@ -330,7 +330,7 @@ def cases(context: Context, output: str) -> Iterator[str]:
 
     No key is needed, and nothing is asked. Raises ConfigError.
     """
-    settings = replace(context.settings, listing=True, base_checkout="")
+    settings = replace(context.settings, is_listing=True, base_checkout="")
     context = replace(context, settings=settings, keyless=True)
     session = Session.begin(context, [output] if output else [])
     hide = session.prepared.hide

@@ -58,7 +58,7 @@ class BaseRegrade(Struct):
                 paired=paired,
                 removed=plan.base.gone,
             )
-        is_asked_for = baseline is not None or any(rule.beside_base for rule in plan.rules)
+        is_asked_for = baseline is not None or any(rule.has_base_limit for rule in plan.rules)
         return cls(baseline, is_asked_for, eligible, BallotBox())
 
     def _counterpart(self, answer: Answer) -> Row | None:
@@ -92,7 +92,7 @@ class BaseRegrade(Struct):
 
     def is_known_failure(self, row: Row, grade: Grade) -> bool:
         """Whether a failure was there before, and only rules that look at the base need it."""
-        is_own = any(rule.own for rule in self.eligible.rules.get(row.suite, ()))
+        is_own = any(rule.has_run_limit for rule in self.eligible.rules.get(row.suite, ()))
         return not is_own and is_known_failure(row, grade)
 
     def make_tasks(self, answers: Iterable[Answer]) -> Iterator[ReaskTask]:

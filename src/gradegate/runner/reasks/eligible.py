@@ -18,7 +18,7 @@ class EligibleGrades:
         self.rules: dict[str, list[Rule]] = {}  # the blocking rules of each suite
         for policy in plan.policies:
             for rule in policy.rules:
-                if rule.blocking and (rule.judges or rule.reads_history):
+                if rule.blocking and (rule.has_verdict_limit or rule.needs_history):
                     self.policies[rule.suite] = policy
                     self.rules.setdefault(rule.suite, []).append(rule)
 
@@ -67,7 +67,7 @@ def mode_of(bound: Bound, job: Job) -> str:
 def quarantine_of(job: Job) -> Quarantine | None:
     """The quarantine of a test, as long as it lasts."""
     quarantine = job.case.quarantine
-    return quarantine if quarantine and quarantine.lasts else None
+    return quarantine if quarantine and quarantine.is_active else None
 
 
 def is_recorded(job: Job) -> bool:
