@@ -85,8 +85,9 @@ def _main(argv: Sequence[str]) -> int:
         return INCONCLUSIVE
     finally:
         # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
-        if desk := sys.modules.get("gradegate.sandbox.repository_code"):
-            desk.end()
+        if repository_code := sys.modules.get("gradegate.sandbox.repository_code"):
+            repository_code.end()
+            repository_code.stop_code()
 
 
 def _unraised(lost: Any) -> None:

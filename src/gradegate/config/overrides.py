@@ -18,9 +18,9 @@ from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.registry import suggest
-from gradegate.sandbox.evaluate import Exceeded
+from gradegate.sandbox.evaluate import LimitExceeded
 from gradegate.structs import FrozenStruct, replace
-from gradegate.templating.regex import found_in
+from gradegate.templating.regex import match_texts
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
@@ -185,8 +185,8 @@ def with_assertions(suite: Suite, written: Sequence[str], option: Origin) -> Sui
 def match_pattern(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
     """Which of the texts an option's pattern matches. Raises ConfigError if the pattern cannot be used."""
     try:
-        found = found_in(pattern, texts)
-    except Exceeded as e:
+        found = match_texts(pattern, texts)
+    except LimitExceeded as e:
         raise ConfigError.at(f"{option} cannot be used: {e}", None, "simplify it") from e
     except ValueError as e:
         raise ConfigError.at(f"{option} {e}", None, "correct it") from e

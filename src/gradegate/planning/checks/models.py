@@ -75,7 +75,7 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
                 yield Mistake(what, bound.asserted.origin, cure)
             for name, schema in (known or {}).items():
                 try:
-                    schemas.check(to_json(schema))
+                    schemas.check_schema(to_json(schema))
                 except ValueError as e:
                     what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
                     yield Mistake(
