@@ -30,7 +30,7 @@ def with_command(plan: Plan, context: Context, suites: Sequence[SuiteFile]) -> P
     folder = os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""
     plan = replace(plan, titles=titles, options=tuple(rerun_arguments(context)), folder=folder)
     rerun = context.settings.rerun
-    return select_failed_cases(plan, again) if again else plan
+    return select_failed_cases(plan, rerun) if rerun else plan
 
 
 def rerun_arguments(context: Context) -> Iterator[str]:
