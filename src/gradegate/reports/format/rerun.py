@@ -35,7 +35,7 @@ def command(row: Row, made: Made) -> str:
     if CONVERSATION not in row.vars and about.strip() and len(about) <= _PATTERN and is_plain:
         pattern = f"^{_SPECIAL.sub(lambda sign: chr(92) + sign[0], about)}$"
         if _is_whole(pattern):
-            words += _FILTER.words(pattern)
+            words += _FILTER.arguments(pattern)
     written = shlex.join(words)
     if made.folder:
         written = f"cd {shlex.quote(made.folder)} && {written}"
