@@ -17,7 +17,7 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Origin
 from gradegate.reports.delivery.deliver import render
 from gradegate.reports.delivery.report import Links
-from gradegate.reports.format.case_story import story, summary
+from gradegate.reports.format.case_story import summarize_case, tell_case
 from gradegate.results.grades import Outcome
 from gradegate.results.results_file import load_decision, parse_decision
 from gradegate.results.rows import Row
@@ -184,8 +184,8 @@ def shown(decision: Decision) -> None:
     for name in ("html", "junit", "summary"):
         assert samples.rendered(name, decision, Links()).encode()
     for at in range(len(decision.run.rows)):
-        assert story(decision, at)
-        assert summary(decision, at)
+        assert tell_case(decision, at)
+        assert summarize_case(decision, at)
 
 
 @given(st.data())

@@ -126,12 +126,12 @@ def complain(text: str) -> None:
 
 def tell(mistake: Mistake) -> None:
     """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
-    from gradegate.reports.format.console import Line, Tone, say
+    from gradegate.reports.format.console import Line, Tone, write_line
     from gradegate.security.secrets import sealing
 
     hide = sealing(os.environ)
     place = resolve_option_names(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
-    say(
+    write_line(
         Line(
             resolve_option_names(str(mistake), inputs=False).removeprefix(place),
             Tone.BAD if place else Tone.PLAIN,
@@ -141,7 +141,7 @@ def tell(mistake: Mistake) -> None:
         sys.stderr,
     )
     for line in mistake.excerpt.splitlines():
-        say(Line(f"    {line}"), hide, sys.stderr)
+        write_line(Line(f"    {line}"), hide, sys.stderr)
     sys.stderr.flush()
 
 
@@ -162,14 +162,16 @@ def delivered(outcome: Delivered, settings: Settings) -> int:
     """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
     from gradegate.reports.delivery.deliver import links_to
     from gradegate.reports.delivery.report import Links
-    from gradegate.reports.format.console import QUIET, WHOLE, View, fitted, lines
-    from gradegate.reports.format.console import say as shown
+    from gradegate.reports.format.console import QUIET, WHOLE, View, console_lines, fit_terminal
+    from gradegate.reports.format.console import write_line as shown
 
     for failure in outcome.failures.values():
         complain(failure)
     view = QUIET if settings.quiet else WHOLE if settings.verbose else View()
     links = links_to(outcome.written, Links())
-    for line in lines(outcome.decision, fitted(view, sys.stdout), links, outcome.written):
+    for line in console_lines(
+        outcome.decision, fit_terminal(view, sys.stdout), links, outcome.written
+    ):
         shown(line, outcome.seal)
     return outcome.code()
 

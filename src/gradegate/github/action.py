@@ -21,7 +21,7 @@ from gradegate.github.pull_request import with_pull_request
 from gradegate.github.step_files import Ending
 from gradegate.reports.delivery.deliver import remove_earlier
 from gradegate.reports.delivery.redact import at_door
-from gradegate.reports.format.escape import command, harmless, join_nonempty
+from gradegate.reports.format.escape import harmless, join_nonempty, workflow_command
 from gradegate.results.gate_changes import Approval
 from gradegate.results.run_result import GateOutcome
 from gradegate.runner.prepare import Prepared
@@ -112,7 +112,15 @@ def _run(step: Step) -> int:
     # The log folded under a title, but for the last two lines: how many, and the verdict.
     *folded, counts, verdict = console.parts
     sys.stdout.writelines(
-        [command("group", "Report"), "\n", *folded, command("endgroup", ""), "\n", counts, verdict]
+        [
+            workflow_command("group", "Report"),
+            "\n",
+            *folded,
+            workflow_command("endgroup", ""),
+            "\n",
+            counts,
+            verdict,
+        ]
     )
     for failure in delivered.failures.values():
         warn(step, failure)

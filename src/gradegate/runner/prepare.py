@@ -14,7 +14,7 @@ from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
 from gradegate.registry import near
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
-from gradegate.reports.view.run_summary import unseen
+from gradegate.reports.view.run_summary import power_lines
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.runner.baseline_folder import folder_to_read
@@ -53,7 +53,7 @@ class Prepared(FrozenStruct):
 
     def unseen(self) -> list[str]:
         """What its rules cannot see, a line each."""
-        return unseen(self.plan.policies, self.plan.powers, self.hide)
+        return power_lines(self.plan.policies, self.plan.powers, self.hide)
 
     @property
     def shown_plan(self) -> Plan:

@@ -16,7 +16,7 @@ from gradegate.core.provider_spec import Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.yaml_reader import Seq
 from gradegate.reports.delivery.redact import conceal, concealed_mistakes
-from gradegate.reports.format.charts import BAR, MetricScores, metric_scores, shares
+from gradegate.reports.format.charts import BAR_WIDTH, MetricScores, metric_scores, outcome_chart
 from gradegate.reports.view.run_summary import provenance
 from gradegate.results.accounts import AskedModel, Made
 from gradegate.results.grades import Grade, GradedAssertion, Outcome
@@ -135,6 +135,6 @@ def test_a_metric_is_counted_under_its_name_and_members_of_a_set_are_not() -> No
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.none() | st.floats(0, 1))
 def test_the_shares_of_a_rule_fill_its_bar(passed: int, failed: int, errored: int, least: float | None) -> None:
-    drawn = shares(RuleResult(Rule("x", min_pass_rate=least), Outcome.PASS, "", passed, failed, errored))
-    assert sum(box.width for box in drawn.boxes) == pytest.approx(BAR if drawn.boxes else 0, abs=0.2)
-    assert all(0 <= x <= BAR for x in drawn.lines)
+    drawn = outcome_chart(RuleResult(Rule("x", min_pass_rate=least), Outcome.PASS, "", passed, failed, errored))
+    assert sum(box.width for box in drawn.boxes) == pytest.approx(BAR_WIDTH if drawn.boxes else 0, abs=0.2)
+    assert all(0 <= x <= BAR_WIDTH for x in drawn.lines)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.files.documents import encodable
-from gradegate.reports.format.escape import clip, one_line, outline, spread, visible
-from gradegate.reports.view.case import Piece, difference
+from gradegate.reports.format.escape import clip, one_line, outline, spread_values, visible
+from gradegate.reports.view.case import Piece, compare_words
 from gradegate.results.encoding import finite_or_none, to_plain_data
 from gradegate.results.rows import format_value
 from support.each import each, table
@@ -57,7 +57,7 @@ def test_only_finite_numbers_are_numbers(number: float | None, kept: float | Non
 
 
 def test_a_mapping_reads_as_lines() -> None:
-    assert spread({"a": "x", "b": "1\n2", "c": [1], "d": None}) == "a: x\nb:\n1\n2\nc:\n[\n  1\n]\nd: "
+    assert spread_values({"a": "x", "b": "1\n2", "c": [1], "d": None}) == "a: x\nb:\n1\n2\nc:\n[\n  1\n]\nd: "
 
 
 def test_data_reads_as_an_outline() -> None:
@@ -147,7 +147,7 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "\n", "  ", "d."]), max_size=30
 
 
 def marked(expected: str, got: str) -> tuple[list[str], list[str]]:
-    found = difference(expected, got)
+    found = compare_words(expected, got)
     assert found is not None
     return [it.text for it in found.expected if it.differs], [it.text for it in found.got if it.differs]
 
@@ -172,12 +172,12 @@ def test_words_that_are_missing_are_marked_on_one_side() -> None:
     ],
 )
 def test_what_cannot_be_compared_is_not(expected: str, got: str) -> None:
-    assert difference(expected, got) is None
+    assert compare_words(expected, got) is None
 
 
 @given(WORDS, WORDS)
 def test_the_pieces_are_the_texts(expected: str, got: str) -> None:
-    found = difference(expected, got)
+    found = compare_words(expected, got)
     if found is not None:
         assert "".join(piece.text for piece in found.expected) == expected
         assert "".join(piece.text for piece in found.got) == got

@@ -35,8 +35,13 @@ from gradegate.planning.recorded_answers import describe_call
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.redact import conceal
 from gradegate.reports.delivery.report import Console, Document, data_file
-from gradegate.reports.format.escape import OLD, clip, harmless, one_line
-from gradegate.reports.view.wording import called, name, no_model, place
+from gradegate.reports.format.escape import OLD_COMMAND, clip, harmless, one_line
+from gradegate.reports.view.wording import (
+    assertion_name,
+    origin_text,
+    recorded_models_notice,
+    visible_name,
+)
 from gradegate.results.encoding import to_plain_data
 from gradegate.results.grades import Outcome
 from gradegate.runner.calibration import drift, labels
@@ -98,7 +103,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
         ("NO VERDICT", [it for it in calibration.judged if it.first.has_error]),
     ):
         for it in judged[:_MOST]:
-            yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.first.assertion)}  {_votes(it)}"
+            yield f"{sign}  {origin_text(it.origin)}  {visible_name(it.rows[0])}  {assertion_name(it.first.assertion)}  {_votes(it)}"
             for label, text in (("got", it.rows[0].output), ("why", it.first.reason)):
                 told = clip((text or "(empty)").strip(), _SHORT).replace("\n", "\n  ")
                 yield textwrap.indent(f"{label}: {told}", "  ")
@@ -119,7 +124,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     yield from (f"note: {one_line(note.text, _SHORT)}" for note in run.notes)
     yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
     yield from (f"key: {one_line(str(use))}" for use in run.keys)
-    if text := no_model(run.models):
+    if text := recorded_models_notice(run.models):
         yield f"{text}."
     if run.interrupted:
         yield f"The run stopped early: {run.interrupted}"
@@ -339,7 +344,7 @@ def cases(context: Context, output: str) -> Iterator[str]:
         for call in planned_calls(session.prepared.plan.jobs)
     )
     # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
-    lines = (OLD.sub(r"#\\u0023", text) + "\n" for text in texts)
+    lines = (OLD_COMMAND.sub(r"#\\u0023", text) + "\n" for text in texts)
     if not output:
         return lines
     for failure in write_documents(

@@ -13,7 +13,7 @@ from gradegate.gate.reasks.ballot import reask_remarks, undecided_grade
 from gradegate.gate.reasks.needs import RuleNeeds
 from gradegate.gate.reasks.stopping import HistoryRule, LeadRule
 from gradegate.planning.plan import Plan
-from gradegate.reports.view.wording import name
+from gradegate.reports.view.wording import visible_name
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import ERROR, PASS, Grade
 from gradegate.results.history import PastVotes
@@ -247,7 +247,7 @@ def reask_notes(reasks: Reasks, report: ReaskReport, rows: Sequence[Row]) -> Ite
     for row in rows:
         for grade in row.grades:
             if grade.history and grade.history.quarantined:
-                yield from _quarantine_note(name(row), grade, grade.history)
+                yield from _quarantine_note(visible_name(row), grade, grade.history)
 
 
 def _quarantine_note(case: str, grade: Grade, past: PastVotes) -> Iterator[str]:
