@@ -78,7 +78,7 @@ def test_the_interpreter_is_that_of_the_command_line_or_promptfoos():
 def test_in_the_action_it_runs_apart_and_the_runners_own_cannot_be_named(tmp_path: Path):
     inputs = {"INPUT_ALLOW-EXEC": "true", "INPUT_EXEC-ENV": "DB\nGITHUB_TOKEN ACTIONS_RUNTIME_TOKEN"}
     settings = from_inputs(inputs, tmp_path)
-    assert settings.run.exec_apart
+    assert settings.run.separate_exec_user
     said = [mistake.what for mistake in settings.mistakes]
     assert [what for what in said if "`exec-env` is the runner" in what] == said
     assert len(said) == 2

@@ -109,9 +109,9 @@ def reread(results: Path) -> tuple[Decision, NamedTexts]:
     """The decision and the links that a file holds; one that does not follow from its cases gets a note. Raises ConfigError."""
     from gradegate.core.policy import Note
     from gradegate.gate.decision import is_consistent
-    from gradegate.results.results_file import reread_file
+    from gradegate.results.results_file import load_decision
 
-    decision, links = reread_file(results)
+    decision, links = load_decision(results)
     if not is_consistent(decision):
         complain(f"{results}: {_INCONSISTENT}")
         run = replace(decision.run, notes=(Note(_INCONSISTENT), *decision.run.notes))
@@ -199,10 +199,10 @@ def say_estimate(prepared: Prepared) -> None:
 def _last_rate() -> float:
     """Calls a second of the last run in this folder; 0 where there was none."""
     from gradegate.core.settings import LAST_RUN
-    from gradegate.results.results_file import reread_file
+    from gradegate.results.results_file import load_decision
 
     try:
-        run = reread_file(earlier(LAST_RUN))[0].run
+        run = load_decision(earlier(LAST_RUN))[0].run
     except ConfigError:
         return 0.0
     return run.usage.calls / run.seconds if run.seconds else 0.0

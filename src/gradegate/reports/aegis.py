@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.files.documents import encodable
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, data_file
-from gradegate.results.encoding import finite, plain
+from gradegate.results.encoding import finite_or_none, to_plain_data
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
@@ -66,7 +66,7 @@ def _mean_results(grades: Iterable[Grade]) -> dict[str, Fraction]:
     """The mean score of each metric, out of 100."""
     results = defaultdict(list)
     for grade in grades:
-        score = finite(grade.score)
+        score = finite_or_none(grade.score)
         if score is not None:
             results[_shortname(grade)].append(_out_of_hundred(score))
     return {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
@@ -102,7 +102,7 @@ def _times(decision: Decision) -> _Times:
 
 
 def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluation:
-    variables: Any = plain(row.vars)
+    variables: Any = to_plain_data(row.vars)
     shortname = _shortname(grade)
     config = grade.assertion.config
     # Only arguments of the payload, without those that gradegate adds.
@@ -114,7 +114,7 @@ def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluatio
         metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
         metric_args={
-            name: plain(config[name]) for name in arguments if config.get(name) is not None
+            name: to_plain_data(config[name]) for name in arguments if config.get(name) is not None
         },
         threshold=_percent(grade.threshold),
         prompt=variables.get("prompt"),
@@ -126,8 +126,8 @@ def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluatio
         is_success=not grade.has_error,
         is_gte_threshold=_PASSED[grade.outcome],
         explanation=encodable(grade.reason),
-        eval_metadata=plain(grade.evidence) or None,
-        evaluation_cost=finite(grade.usage.known_cost),
+        eval_metadata=to_plain_data(grade.evidence) or None,
+        evaluation_cost=finite_or_none(grade.usage.known_cost),
         started_at=times.started_at,
         finished_at=times.finished_at,
     )
@@ -138,8 +138,8 @@ def _shortname(grade: Grade) -> str:
 
 
 def _percent(share: float | None) -> float | None:
-    """A share out of 100. None for one that is not finite."""
-    share = finite(share)
+    """A share out of 100. None for one that is not finite_or_none."""
+    share = finite_or_none(share)
     return None if share is None else _float(_out_of_hundred(share))
 
 

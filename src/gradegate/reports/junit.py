@@ -30,7 +30,7 @@ from gradegate.reports.view.wording import (
     text_at_origin,
     visible_name,
 )
-from gradegate.results.baseline import standing
+from gradegate.results.baseline import case_status
 from gradegate.results.gate_changes import GateChanges
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row
@@ -287,7 +287,7 @@ def _case_properties(row: Row) -> Iterator[tuple[str, str]]:
         yield "passes", str(row.passed)
         yield "needed", str(row.needed)
     if any(grade.status for grade in row.grades):
-        yield "status", standing(row)
+        yield "status", case_status(row)
 
 
 # --- XML ----------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def folder_to_read(context: Context) -> Path | None:
         if settings.baseline == AUTO and not settings.inputs:
             what = "`--baseline auto` is for the Action, which finds what the default branch left"
             raise ConfigError.at(what, None, "name a folder")
-        return settings.found_baseline
+        return settings.fetched_baseline
     name = settings.baseline
     written = Path(os.path.abspath(context.cwd / name))  # noqa: PTH100  # links stay as they are
     try:
@@ -109,7 +109,7 @@ def places_to_write(context: Context) -> Mapping[str, Place]:
     if not context.on_default_branch:
         return {}
     if settings.seeks_baseline:
-        kept = settings.kept_baseline
+        kept = settings.baseline_output
         if kept is None:
             return {}
         return {name: Place(kept.parent, (kept.name, name), shared=True) for name in _NAMES}

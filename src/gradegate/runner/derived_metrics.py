@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gradegate.core.suite import DerivedSpec
 from gradegate.results.accounts import DerivedMetric
-from gradegate.results.case_outcome import is_known, named_scores, tells_scores
+from gradegate.results.case_outcome import has_known_score, may_name_scores, named_scores
 from gradegate.results.rows import Row
 from gradegate.templating.script import COUNT, Formula, ScriptError, metric_formula
 
@@ -62,10 +62,10 @@ def _known(rows: Sequence[Row], formulas: Mapping[str, Formula]) -> list[Row]:
     told = reads_any or bool(reads - metrics)  # some names are told by code alone
 
     def lacks(row: Row) -> bool:
-        unknown = [grade for grade in row.grades if not is_known(grade)]
+        unknown = [grade for grade in row.grades if not has_known_score(grade)]
         return any(
             (grade.metric and (reads_any or grade.metric in reads))
-            or (told and tells_scores(grade))
+            or (told and may_name_scores(grade))
             for grade in unknown
         )
 

@@ -131,8 +131,8 @@ def _inputs(suites: Sequence[SuiteFile], answers: frozenset[Path], context: Cont
         searched |= located.workspace.folders
     if context.settings.baseline and (folder := folder_to_read(context)):
         read |= {folder / RESULTS, folder / HISTORY}
-    if again := context.settings.again:
-        read.add(again.file)
+    if rerun := context.settings.rerun:
+        read.add(rerun.file)
     return Inputs(frozenset(read), frozenset(read | named), frozenset(searched))
 
 

@@ -17,7 +17,7 @@ from gradegate.config.context import Context
 from gradegate.core.provider_spec import NOTHING
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.plain_files import Place
-from gradegate.gate.decision import decide, is_whole, withheld
+from gradegate.gate.decision import decide, decision_without_run, may_be_baseline
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.providers.api import readiness
 from gradegate.providers.cache.access import remembered
@@ -195,7 +195,7 @@ def run_gate(context: Context, hooks: RunHooks) -> Delivered:
             decision = decide(result, redact_values(plan.policies, prepared.hide), changes)
 
     delivered = _deliver(session.where, decision, hooks, prepared.seal)
-    if not (kept_places and is_whole(decision, plan.policies)):
+    if not (kept_places and may_be_baseline(decision, plan.policies)):
         return delivered
     contents = {
         RESULTS: lambda: render_report("json", decision, hooks.links, prepared.seal).parts,
@@ -218,7 +218,7 @@ def _not_run(
 ) -> Decision:
     reason = reason_without_keys(context.event, missing)
     decision = unasked(GateOutcome.NOT_RUN, reason, context.commit, notes=[hooks.advice])
-    return withheld(decision, changes)
+    return decision_without_run(decision, changes)
 
 
 def unasked(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from gradegate.files.documents import encodable
 from gradegate.reports.format.escape import clip, one_line, outline, spread_values, visible
 from gradegate.reports.view.case import Piece, compare_words
-from gradegate.results.encoding import finite, plain
-from gradegate.results.rows import shown
+from gradegate.results.encoding import finite_or_none, to_plain_data
+from gradegate.results.rows import format_value
 from support.each import each, table
 
 VALUES = st.recursive(
@@ -23,9 +23,9 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_any_value_is_valid_json(value: Any) -> None:
-    text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
-    assert json.loads(text.encode()) == plain(value)
-    shown(value).encode("utf-8", "surrogatepass")
+    text = json.dumps(to_plain_data(value), allow_nan=False, ensure_ascii=False)
+    assert json.loads(text.encode()) == to_plain_data(value)
+    format_value(value).encode("utf-8", "surrogatepass")
 
 
 @each(
@@ -42,18 +42,18 @@ def test_any_value_is_valid_json(value: Any) -> None:
     ],
 )
 def test_what_json_does_not_know_becomes_text(value: Any, data: Any) -> None:
-    assert plain(value) == data
+    assert to_plain_data(value) == data
 
 
 def test_data_without_end_is_cut() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    assert json.dumps(plain(endless)).count("[") == 40
+    assert json.dumps(to_plain_data(endless)).count("[") == 40
 
 
 @each(("number", "kept"), [(0.5, 0.5), (None, None), (float("nan"), None), (float("inf"), None)])
 def test_only_finite_numbers_are_numbers(number: float | None, kept: float | None) -> None:
-    assert finite(number) == kept
+    assert finite_or_none(number) == kept
 
 
 def test_a_mapping_reads_as_lines() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gradegate.core.policy import Rule
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
-from gradegate.gate.rules import apply
+from gradegate.gate.rules import apply_rule
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.rerun import rerun_command
 from gradegate.reports.view import wording
@@ -149,7 +149,7 @@ def test_reasons_tell_a_score_and_the_limit_that_it_misses_apart(score, limit):
     graded = grade(Outcome.PASS, score=score)
     rows = [replace(row("a", Outcome.PASS, graded), suite="s")] * 3
     failed = replace(rows[0], outcome=Outcome.FAIL, grades=(replace(graded, outcome=Outcome.FAIL),))
-    for rule in apply(rules[0], rows), apply(rules[1], [*rows, failed]):
+    for rule in apply_rule(rules[0], rows), apply_rule(rules[1], [*rows, failed]):
         first, last = rule.reason.split(" is below ")
         assert first.split()[-1] != last
 

@@ -32,12 +32,12 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.core.numbers import format_count
     from gradegate.reports.format.case_story import find_rows, similar_names, tell_case
     from gradegate.reports.format.escape import one_line
-    from gradegate.results.rows import not_passed
+    from gradegate.results.rows import positions_not_passed
 
     decision, _ = reread(earlier(args.results))
     rows = decision.run.rows
     if args.case is None:
-        places = not_passed(rows)
+        places = positions_not_passed(rows)
         _list(
             decision, places, f"{len(places):,} of {format_count(len(rows), 'case')} did not pass"
         )

@@ -177,7 +177,7 @@ class ModelBinder(FrozenStruct):
         self, kind: type[Evaluator], spec: Assertion, options: CaseOptions
     ) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
-        given = self.suite.given
+        given = self.suite.option_graders
         text = given.get("text") or given.get("*")
         if (
             text and spec.model_slug
@@ -252,7 +252,7 @@ class ModelBinder(FrozenStruct):
         provider = binder.provider(ProviderSpec(model, origin=assertion.origin))
         for mistake in missing:
             self.missing.append(mistake if default.key else without_any_key(mistake, model))
-        names = {name for target in self.suite.configured for name in target.names}
+        names = {name for target in self.suite.all_targets for name in target.names}
         provider.chosen = describe_default(default, need, names)
         return provider
 
@@ -300,4 +300,4 @@ class ModelBinder(FrozenStruct):
             spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}")
         ):  # which is told at its own line
             return spec
-        return next((it for it in self.suite.configured if spec.id in it.names), spec)
+        return next((it for it in self.suite.all_targets if spec.id in it.names), spec)

@@ -64,7 +64,7 @@ def _wrong_header(name: str, value: str, provider: Provider) -> str:
 def written_keys(suite: Suite) -> Iterator[Note]:
     """A note for each key that a config contains itself, instead of the name of a variable."""
     cure = "everybody who reads the file can use it; make a new key, and write `apiKeyEnvar: NAME`"
-    for spec in suite.specs():
+    for spec in suite.provider_specs():
         shown = {*spec.drawn, *(use.place.partition(".")[0] for use in spec.reads)}
         for name, value in (*spec.config.items(), *spec.env.items()):
             if name not in shown and _is_key(name, value):

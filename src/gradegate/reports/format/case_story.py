@@ -11,7 +11,7 @@ from gradegate.reports.format.rerun import rerun_command, without_rights
 from gradegate.reports.view.case import view_case
 from gradegate.reports.view.findings import Effect, classify_row, doubtful_rules
 from gradegate.reports.view.wording import OUTCOME_WORDS, visible_name
-from gradegate.results.rows import Row, takes
+from gradegate.results.rows import Row, selects_grade
 from gradegate.results.run_result import Decision
 from gradegate.security.redaction import excerpt
 
@@ -91,4 +91,4 @@ def tell_case(decision: Decision, place: int) -> Plain:
 
 
 def _selects(rule: Rule, row: Row) -> bool:
-    return any(takes(rule, row, grade) for grade in row.grades)
+    return any(selects_grade(rule, row, grade) for grade in row.grades)

@@ -18,7 +18,7 @@ from gradegate.reports.format.escape import Html, clip, one_line, outline, visib
 from gradegate.reports.format.templates import Format, read_template
 from gradegate.reports.view.wording import has_several_suites, rule_title
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, takes
+from gradegate.results.rows import Row, selects_grade
 from gradegate.results.run_result import Counts, RuleResult
 from gradegate.structs import FrozenStruct
 
@@ -178,7 +178,7 @@ class Choices(FrozenStruct):
         """The numbers of a case in each list, with spaces between."""
         rules = []
         for number, result in enumerate(self.rules):
-            if any(takes(result.rule, row, grade) for grade in row.grades):
+            if any(selects_grade(result.rule, row, grade) for grade in row.grades):
                 rules.append(number)
         numbers = {
             "rule": rules,

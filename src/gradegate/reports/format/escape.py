@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradegate.core.numbers import format_count
-from gradegate.results.rows import shown
+from gradegate.results.rows import format_value
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import JsonObject
 
@@ -116,7 +116,7 @@ def spread_values(values: JsonObject) -> str:
     """A mapping as text, one entry below the other. Texts keep their lines."""
     entries = []
     for key, value in values.items():
-        text = shown(value, indent=2)
+        text = format_value(value, indent=2)
         gap = "\n" if "\n" in text else " "
         entries.append(f"{key}:{gap}{text}")
     return "\n".join(entries)
@@ -164,7 +164,7 @@ def _outline_lines(value: Any, depth: int = 40) -> Iterator[str]:
 def _outline_text(item: Any) -> str:
     if item in ([], (), {}, None):
         return "none"
-    return ", ".join(item) if _is_short_list(item) else shown(item)
+    return ", ".join(item) if _is_short_list(item) else format_value(item)
 
 
 def _is_short_list(item: Any) -> bool:

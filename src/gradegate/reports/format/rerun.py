@@ -47,7 +47,7 @@ def _filter_words(row: Row) -> list[str]:
         return []  # the cases before it must run, too, as they are what was said before
     escaped = _SPECIAL.sub(r"\\\g<0>", name)
     pattern = f"^{escaped}$"
-    return _FILTER.words(pattern) if _is_unchanged_in_fence(pattern) else []
+    return _FILTER.arguments(pattern) if _is_unchanged_in_fence(pattern) else []
 
 
 def without_rights(made: Made) -> Made:

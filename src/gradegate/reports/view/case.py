@@ -32,9 +32,9 @@ from gradegate.reports.view.wording import (
     score_text,
     visible_name,
 )
-from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, case_status
 from gradegate.results.grades import Grade
-from gradegate.results.rows import Row, name_variables, shown
+from gradegate.results.rows import Row, format_value, name_variables
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
@@ -105,7 +105,7 @@ def question_line(row: Row, question: str, limit: int) -> str:
     """A question in one line. If it is long, the variables of the case instead, unless the name of the case has them."""
     line = one_line(question, limit)
     # A long prompt begins like that of every other case, unless it begins with what is filled in.
-    values = [one_line(shown(value), limit)[:limit] for value in row.vars.values()]
+    values = [one_line(format_value(value), limit)[:limit] for value in row.vars.values()]
     if not line.endswith("…") or any(value and line.startswith(value) for value in values):
         return line
     # A case without a description is named by its variables already.
@@ -142,7 +142,7 @@ def failure_status(row: Row) -> str:
         return ""
     failures = [grade for grade in row.grades if grade.has_failed and not grade.inner]
     decisive = [grade for grade in failures if grade.counts]
-    return _STATUS_WORDS.get(standing(row, decisive or failures), "")
+    return _STATUS_WORDS.get(case_status(row, decisive or failures), "")
 
 
 def describe_effect(finding: Finding) -> str:
@@ -165,7 +165,7 @@ def describe_effect(finding: Finding) -> str:
 
 def is_fixed(row: Row) -> bool:
     """Whether a case failed on the base and passes now."""
-    return row.has_passed and standing(row) == FIXED
+    return row.has_passed and case_status(row) == FIXED
 
 
 def flaky_lines(rows: Iterable[Row]) -> list[str]:

@@ -9,9 +9,17 @@ from collections.abc import Collection, Iterator, Sequence
 from gradegate.core.policy import Rule
 from gradegate.core.usage import NO_USAGE
 from gradegate.reports.format.escape import join_nonempty
-from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, case_status
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
+from gradegate.results.rows import (
+    Row,
+    format_value,
+    is_unconfirmed,
+    open_in_grade,
+    runs_by_case,
+    selects_grade,
+    unconfirmed_positions,
+)
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, replace
 
@@ -80,7 +88,7 @@ class Finding(FrozenStruct):
 def has_failed_once(row: Row, grade: Grade) -> bool:
     """Whether a grade failed only by asks that were not repeated to the end, so that it may be good."""
     position = next(place for place, member in enumerate(row.grades) if member is grade)
-    return bool(open_in_grade(row.grades, position, left_open(row)))
+    return bool(open_in_grade(row.grades, position, unconfirmed_positions(row)))
 
 
 def is_unchecked(row: Row) -> bool:
@@ -117,11 +125,11 @@ def _effect_without_blocking(finding: Finding, doubtful: Sequence[Rule]) -> Effe
         return Effect.ADVISES if finding.grades else Effect.NONE
 
     for rule in doubtful:
-        if any(takes(rule, row, grade) for grade in failures):
+        if any(selects_grade(rule, row, grade) for grade in failures):
             return Effect.UNCLEAR
     if _is_known(row):
         return Effect.KNOWN
-    return Effect.ONCE if unconfirmed(row) else Effect.ADVISES
+    return Effect.ONCE if is_unconfirmed(row) else Effect.ADVISES
 
 
 def _is_known(row: Row) -> bool:
@@ -129,7 +137,7 @@ def _is_known(row: Row) -> bool:
     statuses = {grade.status for grade in row.grades if grade.counts and grade.has_failed}
     if not statuses or not statuses <= {PRE_EXISTING, UNSTEADY}:
         return False
-    return standing(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
+    return case_status(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
 
 
 def rows_to_list(
@@ -140,7 +148,7 @@ def rows_to_list(
     The runs of a case become one row: a run that blocks, else one with the outcome of the whole case.
     """
     start = 0
-    for runs in runs_of(rows):
+    for runs in runs_by_case(rows):
         places = range(start, start + len(runs))
         blocks = [place for place in places if place in blocking]
         agreeing = [place for place in places if rows[place].outcome is rows[place].verdict]
@@ -159,7 +167,7 @@ def _as_case(row: Row, runs: Sequence[Row]) -> Row:
     return replace(
         row,
         outcome=row.verdict,
-        reason=join_nonempty("; ", row.ran, row.reason),
+        reason=join_nonempty("; ", row.runs_summary, row.reason),
         repeat=0,
         grades=row.grades if row.verdict is Outcome.PASS else _with_failures(row, runs),
     )
@@ -243,7 +251,7 @@ def _likeness(finding: Finding, failures: bool) -> tuple[object, ...]:
     likeness: list[object] = []
     for grade in finding.grades:
         assertion = grade.assertion
-        likeness += [assertion.type, shown(assertion.value), grade.threshold, grade.metric]
+        likeness += [assertion.type, format_value(assertion.value), grade.threshold, grade.metric]
         likeness += [grade.status, grade.reason]
     return tuple(likeness)
 

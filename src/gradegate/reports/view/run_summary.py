@@ -22,7 +22,7 @@ from gradegate.reports.view.wording import (
     rule_title,
 )
 from gradegate.results.accounts import DerivedMetric, Made
-from gradegate.results.gate_changes import GUARD, done, guarded
+from gradegate.results.gate_changes import GUARD, describe_changes, guard_reason
 from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, Power, RuleResult, RunResult
@@ -133,7 +133,7 @@ def decision_reason(decision: Decision, has_rules: bool) -> str:
         return ""
     if not decision.changes.weakened:
         return reason
-    for text in (f"{GUARD}: {guarded(decision.changes)}", done(decision.changes)):
+    for text in (f"{GUARD}: {guard_reason(decision.changes)}", describe_changes(decision.changes)):
         reason = reason.replace(text, "")
     return reason.strip("; ")
 

@@ -24,12 +24,12 @@ from gradegate.results.baseline import (
     PRE_EXISTING,
     UNDECIDED,
     UNSTEADY,
-    of_base,
-    standing,
+    case_status,
+    describe_base,
 )
-from gradegate.results.gate_changes import GateChanges, done
+from gradegate.results.gate_changes import GateChanges, describe_changes
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, GradedAssertion
-from gradegate.results.rows import Row, case_name, shown
+from gradegate.results.rows import Row, case_name, format_value
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
 from gradegate.structs import FrozenStruct
 
@@ -97,7 +97,7 @@ def short_result(decision: Decision) -> str:
 
     if decision.blocking:
         findings = group_by_effect(decision)[Effect.BLOCKS]
-        statuses = {standing(finding.row) for finding in findings}
+        statuses = {case_status(finding.row) for finding in findings}
         if decision.run.baseline and statuses <= {NEW_FAILURE}:
             return f"{format_count(len(findings), 'new failure')} in {all_cases}"
         verb = "failed" if len(findings) == cases.failed else "block"
@@ -172,7 +172,7 @@ def base_comparison(report: BaselineReport | None) -> str:
         (len(report.removed), f"{format_count(len(report.removed), 'case')} removed"),
     )
     changes = ", ".join(text for number, text in parts if number) or "nothing changed"
-    text = f"Compared with the base{of_base(report)}: {changes}"
+    text = f"Compared with the base{describe_base(report)}: {changes}"
     text += f", of {format_count(report.compared, 'compared case')}"
 
     increases = []
@@ -194,7 +194,7 @@ def gate_changes_sentence(changes: GateChanges) -> str:
     """Say ``This pull request weakens its own gate in 2 places``. Empty if the gate stays as it is."""
     if not changes.found:
         return ""
-    text = done(changes)
+    text = describe_changes(changes)
     text = text[0].upper() + text[1:]
     more = len(changes.parts[1].found)
     if changes.weakened and more:
@@ -256,7 +256,7 @@ def row_remarks(row: Row) -> list[str]:
 def case_result(row: Row) -> str:
     """The outcome of a case and the counts of its asks; ``not checked`` if nothing was asserted."""
     if row.verdict:
-        return row.ran
+        return row.runs_summary
     if is_unchecked(row):
         return "not checked"
     votes = "; ".join(ask_counts(grade) for grade in row.grades if grade.votes)
@@ -295,7 +295,7 @@ def assertion_name(assertion: GradedAssertion) -> str:
 
 def expected_text(assertion: GradedAssertion) -> str:
     """What was asserted, as text. Empty for assertions that take no value."""
-    text = shown(assertion.value)
+    text = format_value(assertion.value)
     return f"not: {text}" if text and assertion.type.startswith("not-") else text
 
 
@@ -400,7 +400,7 @@ def is_met_with_errors(result: RuleResult) -> bool:
 def rule_measure(result: RuleResult) -> str:
     """What was measured for a rule, in the terms of what it requires."""
     rule = result.rule
-    if not rule.own and result.new_failures is None and result.p is None:
+    if not rule.has_run_limit and result.new_failures is None and result.p is None:
         return one_line(result.reason, 300)
 
     parts = []

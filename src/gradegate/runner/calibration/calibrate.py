@@ -25,7 +25,7 @@ from gradegate.gate.calibration import (
     VOTES,
     Agreement,
     Calibration,
-    Judged,
+    JudgedOutput,
     Share,
 )
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
@@ -42,7 +42,7 @@ from gradegate.reports.view.wording import (
     recorded_models_notice,
     visible_name,
 )
-from gradegate.results.encoding import plain
+from gradegate.results.encoding import to_plain_data
 from gradegate.results.grades import Outcome
 from gradegate.runner.calibration import drift, labels
 from gradegate.runner.session import Progress, Session
@@ -88,7 +88,7 @@ def as_json(calibration: Calibration) -> Document:
         "seconds": run.seconds,
         "outputs": list(map(_judged, calibration.judged)),
     }
-    return data_file([json.dumps(plain(content), ensure_ascii=False, indent=1), "\n"])
+    return data_file([json.dumps(to_plain_data(content), ensure_ascii=False, indent=1), "\n"])
 
 
 def console(calibration: Calibration) -> Console:
@@ -178,7 +178,7 @@ def _share(share: Share) -> str:
     return f"{format_percent(share.value)} ({low} to {high})"
 
 
-def _votes(judged: Judged) -> str:
+def _votes(judged: JudgedOutput) -> str:
     """``person: pass, grader: fail, 2 of 3 asks failed``."""
     passes, fails = judged.votes
     count, said, verb = {
@@ -234,7 +234,7 @@ def _counted(agreement: Agreement) -> dict[str, Any]:
     }
 
 
-def _judged(judged: Judged) -> dict[str, Any]:
+def _judged(judged: JudgedOutput) -> dict[str, Any]:
     row, first = judged.rows[0], judged.first
     return {
         "description": row.description,
@@ -311,7 +311,7 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
     for number, it in enumerate(selected):
         origin = redact_values(it.label.origin, prepared.hide)
         judged.append(
-            Judged(it.label.passes, origin, run.rows[number :: len(selected)], asked[number])
+            JudgedOutput(it.label.passes, origin, run.rows[number :: len(selected)], asked[number])
         )
     found = Calibration(tuple(judged), asks, run)
     documents = dict.fromkeys(settings.outputs, partial(as_json, found))
@@ -335,12 +335,12 @@ def cases(context: Context, output: str) -> Iterator[str]:
 
     No key is needed, and nothing is asked. Raises ConfigError.
     """
-    settings = replace(context.settings, listing=True, base_checkout="")
+    settings = replace(context.settings, is_listing=True, base_checkout="")
     context = replace(context, settings=settings, keyless=True)
     session = Session.begin(context, [output] if output else [])
     hide = session.prepared.hide
     texts = (
-        json.dumps({"id": call.id, **redact_values(plain(describe_call(call)), hide)})
+        json.dumps({"id": call.id, **redact_values(to_plain_data(describe_call(call)), hide)})
         for call in planned_calls(session.prepared.plan.jobs)
     )
     # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.

@@ -5,7 +5,7 @@ from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter
 
-from gradegate.gate.reasks.history import VoteCount, count_votes, cut
+from gradegate.gate.reasks.history import VoteCount, count_votes, trim_runs
 from gradegate.gate.reasks.stopping import HistoryRule, mean_share
 from gradegate.planning.identity import Ordinals, answer_key, digest, request_digest
 from gradegate.planning.plan import Job, Plan
@@ -170,7 +170,7 @@ class Histories:
             )
             before = records[known.key].runs if known.key in records else ()
             title = f"{visible_name(known.row)} / {assertion_name(grade.assertion)}"
-            records[known.key] = GradeRecord(title, cut((*before, past_run)))
+            records[known.key] = GradeRecord(title, trim_runs((*before, past_run)))
         yield from history_lines(records)
 
     def _known_grades(self, rows: Sequence[Row]) -> Iterator[_KnownGrade]:
