@@ -18,7 +18,7 @@ from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, Use
 from gradegate.security.secrets import is_model_name, is_runners
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.template import TemplateError, environment, render_env
+from gradegate.templating.template import TemplateError, env_variables, render_env
 
 _OPTIONS = 6  # that a cure names
 _UNFILLED = "the provider's config cannot be filled in"
@@ -245,7 +245,7 @@ def variables_shown(value: Any, env: Environment, origin: Origin) -> frozenset[s
 def _names_in(value: Any, env: Environment, origin: Origin) -> tuple[frozenset[str], list[str]]:
     """The variables that the templates in a value show, and those that they need and nobody set. Raises ConfigError."""
     try:
-        names, needed = environment(value)
+        names, needed = env_variables(value)
     except TemplateError as e:
         raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
     return names, sorted(name for name in needed if not env.get(name) and not is_runners(name))

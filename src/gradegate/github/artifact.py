@@ -121,18 +121,18 @@ def fetched(step: Step) -> Iterator[Step]:
                 why += "; so this run keeps nothing for later runs"
         name = artifact_names(step).own
         if temporary and not passes:
-            run = replace(run, kept_baseline=Path(temporary, name))
+            run = replace(run, baseline_output=Path(temporary, name))
         if why:
             what = f"there is nothing for `baseline: {run.baseline}`: {why}"
-            run = replace(run, unfound_baseline=what)
+            run = replace(run, why_no_baseline=what)
         else:
-            run = replace(run, found_baseline=found)
+            run = replace(run, fetched_baseline=found)
         yield replace(step, settings=replace(step.settings, run=run))
 
 
 def keep(step: Step, delivered: Delivered) -> None:
     """Name the artifact in which the action's last step uploads what a run of the default branch left."""
-    kept = step.settings.run.kept_baseline
+    kept = step.settings.run.baseline_output
     if kept and delivered.kept:
         set_outputs(step, {"artifact": kept.name})
 

@@ -29,8 +29,8 @@ def with_command(plan: Plan, context: Context, suites: Sequence[SuiteFile]) -> P
     # The working directory, relative to the root of the repository; empty at the root, and where it is outside.
     folder = os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""
     plan = replace(plan, titles=titles, options=tuple(rerun_arguments(context)), folder=folder)
-    again = context.settings.again
-    return select_failed_cases(plan, again) if again else plan
+    rerun = context.settings.rerun
+    return select_failed_cases(plan, rerun) if rerun else plan
 
 
 def rerun_arguments(context: Context) -> Iterator[str]:
@@ -40,5 +40,5 @@ def rerun_arguments(context: Context) -> Iterator[str]:
         allowed = settings.allowed_hosts or hosts([NOBODY])
         settings = replace(settings, allowed_hosts=allowed)
     for option in RUN_OPTIONS:
-        if option.told:
-            yield from option.words(getattr(settings, option.field))
+        if option.in_rerun:
+            yield from option.arguments(getattr(settings, option.field))

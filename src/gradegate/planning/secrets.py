@@ -33,7 +33,7 @@ def collect_secrets(
 
     ``named`` are variables that configs show somewhere.
     """
-    specs = [spec for suite in suites for spec in suite.specs()]
+    specs = [spec for suite in suites for spec in suite.provider_specs()]
     read = {
         name
         for spec in specs

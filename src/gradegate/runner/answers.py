@@ -194,7 +194,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
         before = parse_conversation(job.vars.get(CONVERSATION) or ())
         return replace(single, turns=(*before, *single.turns)) if before else single
     text = job.render(history)
-    if chat.broken(text):
+    if chat.chat_mistake(text):
         cure = "write {{ item.output | dump }} without quotes around it"
         raise ConfigError.at(
             "the prompt is not valid JSON once `_conversation` is filled in",
@@ -202,7 +202,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
             cure,
         )
     said = _single(job, memory, text, repeat)
-    messages = chat.parse(text)
+    messages = chat.parse_chat(text)
     prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
     history.append(
         {
@@ -227,7 +227,7 @@ def _single(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
         return given(job, text, repeat)
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
-    messages = chat.parse(text) or (Message("user", text),)
+    messages = chat.parse_chat(text) or (Message("user", text),)
     reply, spent = _answer(job, memory, Request(messages, prompt=text, vars=job.vars))
     metadata = transforms.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
@@ -272,7 +272,9 @@ def _held(job: Job, memory: Memory) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     # What the config's prompt puts before the first turn: its messages, or its text as the system's.
     lead = [
-        it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)
+        it
+        for it in chat.parse_chat(job.text) or (Message("system", job.text),)
+        if not _is_empty(it)
     ]
     turns = []
     usage = NO_USAGE

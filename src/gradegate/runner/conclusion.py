@@ -10,7 +10,7 @@ from gradegate import __version__
 from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
-from gradegate.gate.grader_drift import remarks, report
+from gradegate.gate.grader_drift import drift_remarks, summarize_labels
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import LabelAsk, Made
 from gradegate.results.rows import Row
@@ -70,12 +70,12 @@ def conclude_run(
     labels = None
     if plan.labels:
         by_model = sorted(label_asks, key=lambda ask: ask.model)
-        labels = report(by_model, plan.labels.agreement)
+        labels = summarize_labels(by_model, plan.labels.agreement)
     reask_report = summarize_reasks(reasks, rows)
     sentences = (
         *reask_notes(reasks, reask_report, rows),
         *account.problems,
-        *remarks(labels),
+        *drift_remarks(labels),
     )
     made = Made(
         tool=__version__,

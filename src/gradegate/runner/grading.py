@@ -10,7 +10,7 @@ from gradegate.assertions.grading.conclusion import conclude, conclude_set, erro
 from gradegate.assertions.judge.judge import Account, Judge
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE
-from gradegate.http.crew import gather
+from gradegate.http.crew import gather_results
 from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request_digest
 from gradegate.planning.plan import Job
@@ -80,7 +80,7 @@ def grades_of(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
 
     at_once = sum(map(asks, job.assertions)) > 1
     grades = (
-        gather([partial(graded, binding) for binding in job.assertions])
+        gather_results([partial(graded, binding) for binding in job.assertions])
         if at_once
         else map(graded, job.assertions)
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from gradegate.core.conversation import Transcript
-from gradegate.gate.case_runs import next_runs, whole
+from gradegate.gate.case_runs import fold_runs, next_runs
 from gradegate.planning.groups import group_jobs
 from gradegate.planning.plan import Job, Plan, selected_assertions
 from gradegate.results.rows import AnswerId, Row
@@ -92,7 +92,7 @@ class Rounds:
 
     def passes(self, index: int, rows: Sequence[Row]) -> bool:
         """Whether these runs of a job pass for all that look at them."""
-        views = (whole(rule, rows) for rule in (None, *self._rules[index]))
+        views = (fold_runs(rule, rows) for rule in (None, *self._rules[index]))
         return all(view.has_passed for view in views if view)
 
 

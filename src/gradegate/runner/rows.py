@@ -9,7 +9,7 @@ from gradegate.core.conversation import Transcript
 from gradegate.core.suite import Case
 from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
-from gradegate.gate.reasks.ballot import undecided
+from gradegate.gate.reasks.ballot import undecided_grade
 from gradegate.planning.counterparts import parties_of
 from gradegate.planning.identity import answer_key
 from gradegate.planning.plan import Job
@@ -113,7 +113,7 @@ def cut_off(job: Job, row: Row, why: str, spent: Usage) -> Row:
     """The row of an answer in the midst of which the run was stopped: what is graded stays. ``spent`` is what the target took."""
     if row.error:
         return replace(unanswered(job, row, why), usage=spent)
-    grades = (undecided(it, why, undone=True) if it.has_error else it for it in row.grades)
+    grades = (undecided_grade(it, why, undone=True) if it.has_error else it for it in row.grades)
     return with_grades(job.case, row, grades)
 
 
@@ -147,7 +147,7 @@ def uncompared(job: Job, row: Row, why: str) -> Row:
             bindings.append(binding)
         bindings += binding.bounds
     grades = (
-        undecided(grade, why, undone=True) if binding.compares else grade
+        undecided_grade(grade, why, undone=True) if binding.compares else grade
         for grade, binding in zip(row.grades, bindings, strict=True)
     )
     return with_grades(job.case, row, grades)

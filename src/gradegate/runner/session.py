@@ -17,20 +17,20 @@ from gradegate.config.context import Context
 from gradegate.core.provider_spec import NOTHING
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.plain_files import Place
-from gradegate.gate.decision import decide, is_whole, withheld
+from gradegate.gate.decision import decide, decision_without_run, may_be_baseline
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.providers.api import readiness
 from gradegate.providers.cache.access import remembered
 from gradegate.reports.delivery.deliver import (
-    check_inputs,
-    check_outputs,
-    links_to,
-    named_inputs,
-    places,
-    render,
+    check_against_inputs,
+    find_places,
+    find_reports,
+    input_paths,
+    links_to_written,
+    render_report,
     write_reports,
 )
-from gradegate.reports.delivery.redact import conceal
+from gradegate.reports.delivery.redact import redact_values
 from gradegate.reports.delivery.report import Document, Links
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.results.gate_changes import Approval, GateChanges
@@ -83,9 +83,11 @@ class Session(FrozenStruct):
         inputs: Iterable[Path] = (),
     ) -> Session:
         """Settings to a plan; no call is made. ``inputs`` are files that are read beside those of the configs. Raises ConfigError."""
-        where = places(outputs, context.cwd, context.environment)
+        where = find_places(outputs, context.cwd, context.environment)
         prepared = prepare(context, select)
-        check_inputs(where, prepared.inputs.read.union(inputs), named_inputs(context.settings))
+        check_against_inputs(
+            where, prepared.inputs.read.union(inputs), input_paths(context.settings)
+        )
         return cls(context, prepared, where)
 
     def wait(self) -> str:
@@ -111,7 +113,7 @@ class Session(FrozenStruct):
         try:
             return ask()
         finally:
-            programs.end()
+            programs.stop_code()
             if replies:
                 replies.close()
 
@@ -126,7 +128,7 @@ class Session(FrozenStruct):
 
         with progress(plan.answers) as watch:
             result = self.evaluate(ask)
-        return replace(conceal(result, prepared.hide), hidden=result.hidden)
+        return replace(redact_values(result, prepared.hide), hidden=result.hidden)
 
 
 class Delivered(FrozenStruct):
@@ -160,7 +162,7 @@ def run_gate(context: Context, hooks: RunHooks) -> Delivered:
     gate. Then nothing is asked.
     """
     settings = context.settings
-    check_outputs(settings.outputs)
+    find_reports(settings.outputs)
     try:
         session = Session.begin(context, settings.outputs)
     except ConfigError as e:
@@ -190,13 +192,13 @@ def run_gate(context: Context, hooks: RunHooks) -> Delivered:
                 raise
             decision = _not_run(plan.missing_keys, context, hooks, changes)
         else:
-            decision = decide(result, conceal(plan.policies, prepared.hide), changes)
+            decision = decide(result, redact_values(plan.policies, prepared.hide), changes)
 
     delivered = _deliver(session.where, decision, hooks, prepared.seal)
-    if not (kept_places and is_whole(decision, plan.policies)):
+    if not (kept_places and may_be_baseline(decision, plan.policies)):
         return delivered
     contents = {
-        RESULTS: lambda: render("json", decision, hooks.links, prepared.seal).parts,
+        RESULTS: lambda: render_report("json", decision, hooks.links, prepared.seal).parts,
         HISTORY: lambda: map(prepared.seal, Histories(plan).lines(decision.run)),
     }
     if failure := write_baseline(kept_places, contents):
@@ -216,7 +218,7 @@ def _not_run(
 ) -> Decision:
     reason = reason_without_keys(context.event, missing)
     decision = unasked(GateOutcome.NOT_RUN, reason, context.commit, notes=[hooks.advice])
-    return withheld(decision, changes)
+    return decision_without_run(decision, changes)
 
 
 def unasked(
@@ -242,9 +244,9 @@ def _with_approval(changes: GateChanges, hooks: RunHooks) -> GateChanges:
 def _deliver(
     where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Hide
 ) -> Delivered:
-    reports, links = check_outputs(where), links_to(where, hooks.links)
+    reports, links = find_reports(where), links_to_written(where, hooks.links)
     signals.finish()
     failures = write_reports(reports, where, decision, links, seal)
-    links = links_to([path for path in where if path not in failures], links)
-    documents = tuple(render(name, decision, links, seal) for name in hooks.reports)
+    links = links_to_written([path for path in where if path not in failures], links)
+    documents = tuple(render_report(name, decision, links, seal) for name in hooks.reports)
     return Delivered(decision, documents, failures, seal, frozenset(where))

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from gradegate.cli import main as cli
 from gradegate.core.policy import Note
 from gradegate.errors import Origin
-from gradegate.gate.calibration import Calibration, Judged
+from gradegate.gate.calibration import Calibration, JudgedOutput
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.grades import Grade, GradedAssertion, Outcome
 from gradegate.results.run_result import RunResult
@@ -224,7 +224,7 @@ def judged(text, outcome, passes=False):
     asserted = GradedAssertion("llm-rubric", metric=text, origin=Origin(text, 3))
     grade = Grade(asserted, outcome, 0.5, reason=text)
     row = replace(samples.passing(), description=text, output=text, prompt=text, vars={"q": text}, grades=(grade,))
-    return Judged(passes, Origin(text or "l", 7), (row, row))
+    return JudgedOutput(passes, Origin(text or "l", 7), (row, row))
 
 
 def filled(text):
@@ -251,7 +251,7 @@ def graded(passes, outcomes, *, kind="llm-rubric", metric="", reasons=True, **mo
         reason = f"ask {number}" if reasons else "same"
         grade = Grade(GradedAssertion(kind, metric=metric), *words[word], reason=reason, **more)
         rows.append(replace(samples.passing(), grades=(grade,)))
-    return Judged(passes, Origin("l.jsonl", 1), tuple(rows))
+    return JudgedOutput(passes, Origin("l.jsonl", 1), tuple(rows))
 
 
 def told(judged, asks=3, **run):

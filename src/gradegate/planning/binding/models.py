@@ -39,7 +39,7 @@ from gradegate.providers.api.provider import Label, Provider, Setting, beside, s
 from gradegate.security.egress import Egress
 from gradegate.security.environment import STAND_IN, Use
 from gradegate.structs import FrozenStruct, JsonObject, replace
-from gradegate.templating.script import of_transform
+from gradegate.templating.script import transform_script
 
 
 class ModelBinder(FrozenStruct):
@@ -103,7 +103,9 @@ class ModelBinder(FrozenStruct):
     def _build(self, spec: ProviderSpec, missing: list[Mistake]) -> Provider:
         """A provider from its plug-in; the keys that it lacks are added to ``missing``. Raises ConfigError."""
         build, name = maker(spec)
-        scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
+        scripts.check(
+            transform_script, spec.transform, f"`transform` of `{spec.name}`", spec.origin
+        )
         provider_options.check(spec, build)
         opened: list[bytes] = []
         uses: set[Use] = set()
@@ -175,7 +177,7 @@ class ModelBinder(FrozenStruct):
         self, kind: type[Evaluator], spec: Assertion, options: CaseOptions
     ) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
-        given = self.suite.given
+        given = self.suite.option_graders
         text = given.get("text") or given.get("*")
         if (
             text and spec.model_slug
@@ -250,7 +252,7 @@ class ModelBinder(FrozenStruct):
         provider = binder.provider(ProviderSpec(model, origin=assertion.origin))
         for mistake in missing:
             self.missing.append(mistake if default.key else without_any_key(mistake, model))
-        names = {name for target in self.suite.configured for name in target.names}
+        names = {name for target in self.suite.all_targets for name in target.names}
         provider.chosen = describe_default(default, need, names)
         return provider
 
@@ -298,4 +300,4 @@ class ModelBinder(FrozenStruct):
             spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}")
         ):  # which is told at its own line
             return spec
-        return next((it for it in self.suite.configured if spec.id in it.names), spec)
+        return next((it for it in self.suite.all_targets if spec.id in it.names), spec)

@@ -54,7 +54,7 @@ def with_labels(
         # What was left of a removed case is wrong in the file of the base, too.
         excused = {it.what for it in _chosen(file, group).mistakes} if base and file else set[str]()
         wrong += [it for it in _chosen(own, group).mistakes if it.what not in excused]
-    for file, group in files if not context.settings.listing else ():
+    for file, group in files if not context.settings.is_listing else ():
         if file is None:
             notes.append(_NONE)
             continue

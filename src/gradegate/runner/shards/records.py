@@ -11,7 +11,7 @@ from gradegate.errors import GradegateError
 from gradegate.planning.binding.default_graders import choose_default_graders
 from gradegate.planning.identity import answer_key, plan_digest
 from gradegate.planning.plan import Job, Plan
-from gradegate.reports.delivery.redact import conceal
+from gradegate.reports.delivery.redact import redact_values
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade
@@ -60,14 +60,14 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
     @classmethod
     def from_answer(cls, answer: Answer, planned: Job, hide: Hide) -> Self:
         """The answer without secrets; what its graders saw is in it where somebody may have to grade it again."""
-        row, transcript = conceal(answer.row, hide), answer.transcript
+        row, transcript = redact_values(answer.row, hide), answer.transcript
         texts = None
         if transcript and not planned.of_base and any(grade.has_failed for grade in row.grades):
             is_planned = CONVERSATION in planned.vars
             conversation = None if is_planned else transcript.vars.get(CONVERSATION)
             texts = transcript.turns, transcript.before, conversation
 
-        public, known = conceal((texts, answer.known), hide)
+        public, known = redact_values((texts, answer.known), hide)
         is_hidden = row.hidden or public is not texts or known is not answer.known
         shown = Shown(*public) if public else None
         return cls(*answer.id, replace(row, hidden=is_hidden), shown, known)
@@ -167,6 +167,8 @@ class AccountRow(FrozenStruct, forbid_unknown_fields=True):
     def from_account(cls, account: Account, prepared: Prepared) -> Self:
         """The account without secrets."""
         plan = prepared.shown_plan
-        problems, live_models = conceal((account.problems, account.live_models), prepared.hide)
+        problems, live_models = redact_values(
+            (account.problems, account.live_models), prepared.hide
+        )
         public = replace(account, problems=problems, live_models=live_models)
         return cls(public, plan.models, plan.keys, tuple(prepared.secrets.names))
