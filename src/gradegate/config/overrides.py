@@ -60,12 +60,12 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     kept = asked
     with gather_mistakes(mistakes):
         kept = _targets(replace(suite, targets=asked), settings, notes)
-    graders = {} if settings.listing else settings.graders
+    graders = {} if settings.is_listing else settings.graders
     return replace(
         suite,
         targets=kept,
-        others=tuple(spec for spec in suite.targets if spec not in kept),
-        given={
+        unused_targets=tuple(spec for spec in suite.targets if spec not in kept),
+        option_graders={
             kind: found[0]
             for kind, name in graders.items()
             if (found := read(name, settings.at("grader"), specs.read_providers))

@@ -23,7 +23,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.budget import current_call
 from gradegate.http.exchange import HttpRequest, Response, unpack_body
-from gradegate.security.hosts import Address, Host, literal
+from gradegate.security.hosts import Address, Host, parse_address
 from gradegate.structs import NamedTexts
 
 CONNECT_SECONDS = 10.0
@@ -181,10 +181,10 @@ class WatchedConnection:
         """A socket to a host that may be called. Connects to no other host, and sends nothing before the check."""
         url = f"http://{Host(self.host, self.port)}"  # type: ignore[attr-defined]
         for *_, place in socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM):  # type: ignore[attr-defined]
-            self.check_host(url, literal(str(place[0])))
+            self.check_host(url, parse_address(str(place[0])))
         sock = super()._new_conn()  # type: ignore[misc]
         try:  # the name may lead elsewhere by now
-            self.check_host(url, literal(sock.getpeername()[0]))
+            self.check_host(url, parse_address(sock.getpeername()[0]))
         except (ProviderError, OSError):
             sock.close()
             raise

@@ -5,10 +5,10 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.security.egress import PRIVATE, Egress
+from gradegate.security.egress import PRIVATE, EgressPolicy
 from gradegate.security.environment import STAND_IN
 from gradegate.security.hosts import Address, host_at
-from gradegate.security.redaction import Traces, whole_tokens
+from gradegate.security.redaction import SecretTraces, minted_token_traces
 from gradegate.structs import JsonObject, NamedTexts
 
 # The end of a request follows from its body. Another header for it would let a part of the body pass as a request of its own.
@@ -17,7 +17,7 @@ FRAMING_HEADER = "transfer-encoding"
 MIN_SECRET_LENGTH = 16
 
 MISSING_KEY = "the request was not sent, because its key is missing"
-_STAND_IN = Traces.whole([STAND_IN])
+_STAND_IN = SecretTraces.whole([STAND_IN])
 
 
 def request_addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def request_addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
 class Guard:
     """Searches requests for the credentials of the environment and for minted tokens, as they are and encoded."""
 
-    egress: Egress = Egress()
+    egress: EgressPolicy = EgressPolicy()
 
     def check_request(
         self, method: str, url: str, headers: NamedTexts, content: bytes | None
@@ -47,7 +47,7 @@ class Guard:
 
         body = (content or b"").decode("utf-8", "replace")
         everything = "\n".join([url, *headers, *headers.values(), body])
-        if whole_tokens().shows(everything):
+        if minted_token_traces().shows(everything):
             raise _withheld_error("a token of this job")
         if _STAND_IN.shows(everything):
             raise ProviderError(MISSING_KEY, Trouble.WITHHELD)
@@ -128,12 +128,12 @@ class Guard:
         return secrets
 
     @cached_property
-    def _traces(self) -> list[tuple[tuple[str, ...], Traces]]:
-        return [(names, Traces.whole([secret])) for secret, names in self._secrets.items()]
+    def _traces(self) -> list[tuple[tuple[str, ...], SecretTraces]]:
+        return [(names, SecretTraces.whole([secret])) for secret, names in self._secrets.items()]
 
     @cached_property
-    def _all_traces(self) -> Traces:
-        return Traces.whole(self._secrets)
+    def _all_traces(self) -> SecretTraces:
+        return SecretTraces.whole(self._secrets)
 
 
 def unexpected_request(key: str, method: str, url: str) -> str:

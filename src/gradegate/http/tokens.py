@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import Credential, bearer_header
-from gradegate.security.redaction import remember
+from gradegate.security.redaction import redact_from_now_on
 from gradegate.structs import NamedTexts
 
 RENEWAL_SHARE = 2 / 3  # of a token's lifetime, after which a new token is minted
@@ -108,7 +108,7 @@ class MintedToken(Credential):
             self._failure_time = time.monotonic()
             self._failures += 1
             raise
-        remember(token.text)
+        redact_from_now_on(token.text)
         lifetime = min(token.seconds, MAX_LIFETIME)
         self._failure = None
         self._failures = 0

@@ -72,7 +72,7 @@ def exec_policy(settings: Settings, environment: Environment, event: Event) -> E
     }
     return ExecPolicy(
         is_allowed=True,
-        is_isolated=settings.exec_apart,
+        is_isolated=settings.separate_exec_user,
         python=settings.python or environ.get("PROMPTFOO_PYTHON", ""),
         node=settings.node,
         exec_env=settings.exec_env,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
 from gradegate.sandbox.rights import hide_process
-from gradegate.security.redaction import ending
+from gradegate.security.redaction import last_part
 from gradegate.structs import FrozenStruct, JsonObject
 
 _HERE = Path(
@@ -170,7 +170,7 @@ class Worker:
 
         printed = str(report.get("tail", "")).strip().splitlines()
         lines = [line for line in printed if not _STACK_FRAME.match(line)]
-        last_words = ending("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
+        last_words = last_part("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
         reason = f"its process ended with {report['code']}"
         return WorkerDied(f"{reason}: {last_words}" if last_words else reason)
 

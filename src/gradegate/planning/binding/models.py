@@ -36,8 +36,8 @@ from gradegate.providers.api import options as provider_options
 from gradegate.providers.api.content import DECLARING, declared
 from gradegate.providers.api.options import PLACEHOLDER
 from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
-from gradegate.security.egress import Egress
-from gradegate.security.environment import STAND_IN, Use
+from gradegate.security.egress import EgressPolicy
+from gradegate.security.environment import STAND_IN, VariableUse
 from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import transform_script
 
@@ -50,7 +50,7 @@ class ModelBinder(FrozenStruct):
     folder: Any
     client: Client
     pool: dict[bytes, Provider]
-    egress: Egress = Egress()
+    egress: EgressPolicy = EgressPolicy()
     asks_targets: bool = True
     default_grader_key: str = ""  # as the settings have it
     grader_retries: int = 1
@@ -108,7 +108,7 @@ class ModelBinder(FrozenStruct):
         )
         provider_options.check(spec, build)
         opened: list[bytes] = []
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
 
         def read(reference: str, origin: Origin) -> bytes:
             opened.append(self.workspace.read(reference, self.folder, origin))
@@ -177,7 +177,7 @@ class ModelBinder(FrozenStruct):
         self, kind: type[Evaluator], spec: Assertion, options: CaseOptions
     ) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
-        given = self.suite.given
+        given = self.suite.option_graders
         text = given.get("text") or given.get("*")
         if (
             text and spec.model_slug
@@ -252,12 +252,12 @@ class ModelBinder(FrozenStruct):
         provider = binder.provider(ProviderSpec(model, origin=assertion.origin))
         for mistake in missing:
             self.missing.append(mistake if default.key else without_any_key(mistake, model))
-        names = {name for target in self.suite.configured for name in target.names}
+        names = {name for target in self.suite.all_targets for name in target.names}
         provider.chosen = describe_default(default, need, names)
         return provider
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
         env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
         model = re.sub(
             r"\{(\w+)\}",
@@ -300,4 +300,4 @@ class ModelBinder(FrozenStruct):
             spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}")
         ):  # which is told at its own line
             return spec
-        return next((it for it in self.suite.configured if spec.id in it.names), spec)
+        return next((it for it in self.suite.all_targets if spec.id in it.names), spec)

@@ -22,8 +22,8 @@ from gradegate.templating import json_schema as schemas
 
 def graders(suite: Suite) -> Iterator[Mistake]:
     """A grader of the command line that cannot be what it is named for, though no assertion asks it."""
-    configured = {name for spec in suite.configured for name in spec.names}
-    for kind, spec in suite.given.items():
+    configured = {name for spec in suite.all_targets for name in spec.names}
+    for kind, spec in suite.option_graders.items():
         if kind == "*" or spec.id in configured:
             continue
         parts = split_id(behind(spec).id)
