@@ -74,7 +74,7 @@ Tokens = Sequence[Token]
 @lru_cache(maxsize=1)  # a program is looked at for one thing after another
 def split_tokens(code: str) -> tuple[Token, ...]:
     """All tokens of a program that is supposed to be valid; of any other program, some tokens."""
-    tokens = []
+    tokens: list[Token] = []
     position = 0
     depth = 0
     previous = ""

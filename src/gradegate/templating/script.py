@@ -242,7 +242,8 @@ def show_code(value: Any) -> Any:
 def unsupported_feature(code: str) -> javascript.Refusal | None:
     """What a JavaScript file uses and the engine does not have. None also for a file that cannot be read: that is said later."""
     if len(code) > MAX_SCRIPT:
-        return f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code"
+        what = f"it has more than {MAX_SCRIPT:,} characters"
+        return javascript.Refusal(what, 0, "write less code")
     if refusal := javascript.find_unsupported(code):
         return refusal
     try:
