@@ -10,7 +10,7 @@ from gradegate.errors import ConfigError
 from gradegate.github.inputs import settings_from_inputs
 from gradegate.sandbox import permission
 from gradegate.sandbox.permission import NO_EXEC, ExecPolicy, exec_policy
-from gradegate.security.environment import FREE, Environment
+from gradegate.security.environment import JUDGED_EVENTS, Environment
 from gradegate.security.event import read_event
 from support.each import each
 
@@ -43,7 +43,7 @@ def test_events_that_strangers_start_beside_secrets_refuse_it(tmp_path: Path, na
     assert may_run(Settings(), environ) == NO_EXEC
 
 
-@each("name", sorted(FREE))
+@each("name", sorted(JUDGED_EVENTS))
 def test_forks_are_refused_at_every_event_of_a_pull_request(tmp_path: Path, name: str):
     environ = {"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": event(tmp_path, "stranger/r")}
     assert ("fork" in objection(environ)) == name.startswith("pull_request")

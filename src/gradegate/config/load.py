@@ -23,7 +23,7 @@ from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
 from gradegate.registry import near
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.secrets import secrets_in
+from gradegate.security.secrets import secrets_in_text
 from gradegate.structs import FrozenStruct, replace
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
@@ -122,7 +122,7 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
 def secrets_in_configs(context: Context) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
     for text in _contents(context):
-        yield from secrets_in(text)
+        yield from secrets_in_text(text)
 
 
 def variables_in_configs(context: Context) -> Iterator[str]:

@@ -22,13 +22,13 @@ from gradegate.reports.delivery.redact import with_option_names
 from gradegate.reports.format.escape import harmless, join_nonempty, workflow_command
 from gradegate.results.gate_changes import Approval
 from gradegate.results.run_result import GateOutcome
-from gradegate.runner.prepare import Prepared
+from gradegate.runner.prepare import Preparation
 from gradegate.runner.progress import progress
 from gradegate.runner.session import RunHooks, reason_without_keys, run_gate
 from gradegate.runner.shards.shard import ShardReport, run_shard
 from gradegate.security.environment import Environment
 from gradegate.security.event import read_event
-from gradegate.security.secrets import is_runners
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import NamedTexts, replace
 
 PUBLISHED = ("annotations", "summary", "comment")
@@ -75,7 +75,7 @@ def run_action(environ: NamedTexts, cwd: Path) -> int:
 def _with_key_line(mistake: Mistake) -> Mistake:
     """Add the line of the workflow that gives a missing key."""
     name = mistake.missing
-    if not name or is_runners(name):
+    if not name or belongs_to_runner(name):
         return mistake
     line = f"in the workflow, under `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
     return replace(mistake, cure=join_nonempty("; ", mistake.cure, line))
@@ -139,7 +139,7 @@ def _hooks(step: Step, context: Context) -> RunHooks:
     )
 
 
-def _reason_to_skip(step: Step, context: Context, prepared: Prepared) -> str:
+def _reason_to_skip(step: Step, context: Context, prepared: Preparation) -> str:
     """Why nothing needs to run, if the workflow asks for that, or an empty string."""
     if step.settings.when != "changed":
         return ""

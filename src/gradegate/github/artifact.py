@@ -29,8 +29,8 @@ from gradegate.github.gate_key import WORKFLOW, gate_key, workflow_file
 from gradegate.github.publish import Step, set_outputs
 from gradegate.reports.format.escape import harmless
 from gradegate.results.baseline import HISTORY, RESULTS
-from gradegate.runner.session import Delivered
-from gradegate.security.environment import OWN
+from gradegate.runner.session import Delivery
+from gradegate.security.environment import TRUSTED_EVENTS
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 MOST_RUNS = 30  # of each event that are looked at, newest first
@@ -127,7 +127,7 @@ def with_fetched_baseline(step: Step) -> Iterator[Step]:
         yield replace(step, settings=replace(step.settings, run=run))
 
 
-def name_artifact(step: Step, delivered: Delivered) -> None:
+def name_artifact(step: Step, delivered: Delivery) -> None:
     """Name the artifact in which the Action's last step uploads what a run of the default branch left."""
     folder = step.settings.run.baseline_output
     if folder and delivered.kept:
@@ -196,7 +196,7 @@ class ArtifactSource(FrozenStruct):
         branch = quote(self.branch, safe="")
         runs: list[_Run] = []
         # One request for each event, so that runs of pull requests leave no run out.
-        for event in OWN:
+        for event in TRUSTED_EVENTS:
             query = f"event={event}&branch={branch}&exclude_pull_requests=true&per_page={MOST_RUNS}"
             runs += map(_Run.model_validate, self._read(f"{url}?{query}")["workflow_runs"])
         others = [run for run in runs if str(run.id) != self.run_id]
@@ -223,7 +223,7 @@ class ArtifactSource(FrozenStruct):
         """Why a run is not believed. Empty if it is."""
         if run.source != run.repository:
             return "it ran for a fork"
-        if run.event not in OWN:
+        if run.event not in TRUSTED_EVENTS:
             return f"it ran for the event {run.event}"
         if run.path.partition("@")[0] != self.workflow["path"]:
             return f"it is a run of {run.path}"

@@ -25,9 +25,9 @@ from gradegate.files.workspace import searched
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, GitHubError, retry_requests
 from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
-from gradegate.runner.prepare import Prepared
+from gradegate.runner.prepare import Preparation
 from gradegate.security.event import Event
-from gradegate.security.hosts import host_at, is_inside, literal
+from gradegate.security.hosts import host_at, is_inside, parse_address
 from gradegate.structs import FrozenStruct
 
 MOST_FILES = 3000  # that GitHub lists of one pull request
@@ -126,7 +126,7 @@ class ChangeFilter:
             raise UnknownDependencyError("there is no git repository around the working directory")
         return root
 
-    def reason_to_skip(self, prepared: Prepared) -> tuple[str, str]:
+    def reason_to_skip(self, prepared: Preparation) -> tuple[str, str]:
         """Why nothing needs to run, and why everything runs. One of the two is empty."""
         environ = self.context.environ
         try:
@@ -166,7 +166,7 @@ class ChangeFilter:
         if action and Path(action).resolve().is_relative_to(self.root):
             raise UnknownDependencyError("the action itself comes from the pull request")
 
-    def _check_dependencies(self, prepared: Prepared) -> None:
+    def _check_dependencies(self, prepared: Preparation) -> None:
         """Raise UnknownDependencyError if the run depends on more than the files that it reads."""
         settings = self.context.settings
         applications = filter(_is_application, prepared.plan.models)
@@ -203,7 +203,7 @@ class ChangeFilter:
         objects = folders_of(self.root)[1] / "objects"
         return Vouched(self.root, objects, head_of(self.root), self.context.event.name)
 
-    def _paths_read(self, prepared: Prepared) -> Iterator[str]:
+    def _paths_read(self, prepared: Preparation) -> Iterator[str]:
         """Every path from the root that the plan was read from or through. Raises UnknownDependencyError."""
         committed = self._committed_files()
         temporary = self.context.environ.get("RUNNER_TEMP", "")
@@ -225,7 +225,7 @@ class ChangeFilter:
                     yield _checked_name(place.relative_to(self.root).as_posix())
 
     def _relevant_paths(
-        self, changed: ChangedFiles, read: frozenset[str], prepared: Prepared
+        self, changed: ChangedFiles, read: frozenset[str], prepared: Preparation
     ) -> Iterator[str]:
         """The changed paths that the run depends on."""
         cwd = self.context.cwd
@@ -271,7 +271,7 @@ def _is_application(model: AskedModel) -> bool:
     host = host_at(f"http://{model.host}") if model.host else None
     if host is None or model.name.startswith(_SERVERS):
         return False
-    return is_inside(host.name) or ("." not in host.name and literal(host.name) is None)
+    return is_inside(host.name) or ("." not in host.name and parse_address(host.name) is None)
 
 
 def _below(place: Path, root: Path) -> str:

@@ -114,12 +114,12 @@ def connect(environ: NamedTexts, token: str, hurry: bool = False) -> GitHub:
     return GitHub(client, token, api, graphql, patience=0.0 if hurry else PATIENCE)
 
 
-def retry_requests(github: GitHub, send: Callable[[], T]) -> T:
-    """Call ``send``, and call it again after a RetryableError while there is patience. Raises GitHubError."""
+def retry_requests(github: GitHub, request: Callable[[], T]) -> T:
+    """Call ``request``, and call it again after a RetryableError while there is patience. Raises GitHubError."""
     patience = github.patience
     for attempt in range(ATTEMPTS):
         try:
-            return send()
+            return request()
         except RetryableError as e:
             wait = e.base * 2**attempt if e.exact is None else e.exact
             if wait > patience or attempt == ATTEMPTS - 1:

@@ -22,8 +22,8 @@ from gradegate.reports.format.page import render_bare_page
 from gradegate.reports.view.findings import fingerprint
 from gradegate.results.run_result import Counts, Decision, GateOutcome
 from gradegate.security.event import Event
-from gradegate.security.redaction import Hide, excerpt
-from gradegate.security.secrets import sealing
+from gradegate.security.redaction import Redact, excerpt
+from gradegate.security.secrets import document_redactor
 from gradegate.structs import NamedTexts, replace
 
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
@@ -46,9 +46,9 @@ class Step:
     say: Callable[[str], object] = print
 
     @cached_property
-    def hide(self) -> Hide:
+    def hide(self) -> Redact:
         """Hides the secrets of the environment in whatever leaves the step."""
-        return sealing(self.environ)
+        return document_redactor(self.environ)
 
     @property
     def links(self) -> Links:

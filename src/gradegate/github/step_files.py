@@ -13,7 +13,7 @@ from gradegate.reports.format.escape import Escaped
 from gradegate.reports.format.markdown import Markdown, fence, paragraphs
 from gradegate.results.run_result import GateOutcome
 from gradegate.security.redaction import excerpt
-from gradegate.security.secrets import sealing
+from gradegate.security.secrets import document_redactor
 from gradegate.structs import NamedTexts, Struct
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
@@ -117,6 +117,6 @@ class LastOutputs(Struct):
         elif isinstance(error, KeyboardInterrupt):
             text = "The step was cancelled before there was a verdict."
         write_outputs(self.environ, {"decision": decision})
-        block = fence(excerpt(sealing(self.environ)(text), _LONGEST))
+        block = fence(excerpt(document_redactor(self.environ)(text), _LONGEST))
         title = Markdown("### gradegate could not run")
         append_summary(self.environ, paragraphs(title, "There is no verdict.", block))

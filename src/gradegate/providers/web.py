@@ -27,7 +27,7 @@ from gradegate.providers.api.json_http import (
     words,
 )
 from gradegate.providers.api.provider import PROVIDERS, Labels, Provider, Setting, Vectors
-from gradegate.security.redaction import ending
+from gradegate.security.redaction import last_part
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 from gradegate.templating.script import ScriptError, request_script
 from gradegate.templating.template import TemplateError, env_variables, render, variables_used
@@ -218,7 +218,7 @@ class Web(Provider):
                 f"{answer.host} answered with an error: {words(error)}", status=answer.status
             )
         if is_json and request_template.is_broken_json(text):
-            what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
+            what = f"{answer.host} answered JSON that is cut or broken: {last_part(text, 80)!r} is its end"
             raise ProviderError(what)
         return text, answer
 

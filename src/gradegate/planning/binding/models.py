@@ -36,8 +36,8 @@ from gradegate.providers.api import options as provider_options
 from gradegate.providers.api.content import DECLARING, declared
 from gradegate.providers.api.options import PLACEHOLDER
 from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
-from gradegate.security.egress import Egress
-from gradegate.security.environment import STAND_IN, Use
+from gradegate.security.egress import EgressPolicy
+from gradegate.security.environment import STAND_IN, VariableUse
 from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import transform_script
 
@@ -50,7 +50,7 @@ class ModelBinder(FrozenStruct):
     folder: Any
     client: Client
     pool: dict[bytes, Provider]
-    egress: Egress = Egress()
+    egress: EgressPolicy = EgressPolicy()
     asks_targets: bool = True
     default_grader_key: str = ""  # as the settings have it
     grader_retries: int = 1
@@ -108,7 +108,7 @@ class ModelBinder(FrozenStruct):
         )
         provider_options.check(spec, build)
         opened: list[bytes] = []
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
 
         def read(reference: str, origin: Origin) -> bytes:
             opened.append(self.workspace.read(reference, self.folder, origin))
@@ -257,7 +257,7 @@ class ModelBinder(FrozenStruct):
         return provider
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
         env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
         model = re.sub(
             r"\{(\w+)\}",

@@ -21,7 +21,7 @@ from gradegate.errors import Mistake, Origin
 from gradegate.providers.api.provider import Provider
 from gradegate.registry import near
 from gradegate.security.environment import Environment
-from gradegate.security.secrets import is_runners
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import FrozenStruct, JsonObject, Struct
 from gradegate.templating.template import (
     TemplateError,
@@ -133,7 +133,7 @@ class Names(Struct):
             return
         for name in sorted(filter(self._is_closed, names)):
             cure = f"allow it: <--allowed-env {name}>"
-            if is_runners(name):
+            if belongs_to_runner(name):
                 cure = "remove it: it is the runner's own"
             elif is_vendors_key(name):
                 cure = (

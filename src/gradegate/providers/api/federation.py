@@ -21,9 +21,9 @@ from gradegate.http.credentials import NO_CREDENTIAL, Credential, FixedKey
 from gradegate.http.exchange import Response
 from gradegate.http.tokens import Token, parse_lifetime
 from gradegate.providers.api.provider import Setting, secret
-from gradegate.security.environment import Environment, Use
+from gradegate.security.environment import Environment, VariableUse
 from gradegate.security.hosts import host_at
-from gradegate.security.redaction import excerpt, redactor, remember
+from gradegate.security.redaction import excerpt, redact_from_now_on, redactor
 from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 
@@ -102,7 +102,7 @@ class Federation(FrozenStruct):
                 f"{strange[0]} is not an identifier", "copy it from the vendor's settings"
             )
         check_identity(setting, static)
-        setting.uses.update(map(Use, self.ids.values()))
+        setting.uses.update(map(VariableUse, self.ids.values()))
         return setting.client.tokens.for_account(
             (self.url, *values.values()), lambda: self._mint(setting.client, env, values)
         )
@@ -160,7 +160,7 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one")
-    remember(token)
+    redact_from_now_on(token)
     return token
 
 
@@ -234,7 +234,7 @@ def granted(content: JsonObject, what: str, host: str) -> Token:
     kind = content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {host} answered without a bearer token")
-    remember(text)
+    redact_from_now_on(text)
     try:
         return Token(text, parse_lifetime(content.get("expires_in")))
     except ProviderError as e:
@@ -374,7 +374,7 @@ def access_token(setting: Setting) -> Credential:
     )
     lifetime = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
     external = ExternalAccount(str(audience), ours, account, lifetime)
-    setting.uses.add(Use(FILE))
+    setting.uses.add(VariableUse(FILE))
     return setting.client.tokens.for_account(
         external, lambda: external.mint(setting.client, setting.env)
     )
