@@ -107,7 +107,7 @@ def _run_gate(step: Step) -> int:
         delivered = run_gate(context, _hooks(step, context))
     code = delivered.code(neutral=step.settings.on_missing_secrets == "neutral")
     decision = delivered.decision
-    if decision.run.interrupted or signals.received():  # a cancelled job has seconds left
+    if decision.run.interrupted or signals.ending_signal():  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
 
     console, *documents = delivered.documents

@@ -41,7 +41,7 @@ from gradegate.github.action import TARGET_WARNING
 from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_cure, migrate_inputs
 from gradegate.planning.binding.default_graders import choose_default_graders, pin_of
 from gradegate.security.environment import STAND_IN
-from gradegate.structs import JsonObject, names, replace
+from gradegate.structs import JsonObject, field_names, replace
 
 IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 # One command without a variable, a pipe or a second command; `${{ }}` is filled in before a shell sees it.
@@ -350,7 +350,12 @@ class Migration(Struct):
             kind = GRADERS.find(str(assertion.get("type")).removeprefix("not-"))
             value = assertion.get("value")
             is_number = type(value) in (int, float)
-            if kind and is_number and "value" not in names(kind) and "threshold" not in assertion:
+            if (
+                kind
+                and is_number
+                and "value" not in field_names(kind)
+                and "threshold" not in assertion
+            ):
                 edits.change(place, rename={"value": "threshold"})
                 what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
                 cure = "promptfoo ignores this `value`; check that you want it"
