@@ -6,7 +6,7 @@ from gradegate.core.numbers import list_some
 from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Complaints, ConfigError, Mistake
-from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.models import ModelBinder
 from gradegate.providers.api.options import model_parameters
 from gradegate.providers.api.provider import Provider, RecordedTarget
 from gradegate.structs import FrozenStruct
@@ -20,7 +20,7 @@ class Pairs(FrozenStruct, Complaints):
     """The targets of a suite, and who answers a case. ``recorded``: cases bring their answers; mistakes are added to ``mistakes``."""
 
     suite: Suite
-    binder: Binder
+    binder: ModelBinder
     recorded: bool
     mistakes: list[Mistake]
     usual: list[tuple[Provider, PromptSpec]] = []  # who is asked by cases that do not say

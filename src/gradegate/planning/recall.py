@@ -13,7 +13,7 @@ from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.planning.binding.assertions import Subject, bind
-from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.models import ModelBinder
 from gradegate.planning.plan import Job, Recall, Render
 from gradegate.structs import JsonObject, replace
 from gradegate.templating import chat_prompt as chat
@@ -68,7 +68,7 @@ def values(planned: JsonObject, stored: Mapping[str, str], env: JsonObject) -> J
 def later(
     job: Job,
     names: Sequence[str],
-    binder: Binder,
+    binder: ModelBinder,
     subject: Subject,
     rerender: Callable[..., Render | None],
 ) -> Recall:

@@ -48,7 +48,7 @@ EARLY = "a tool call comes before the question in `messages`, so it is not known
 
 def given(job: Job, text: str, repeat: int) -> Transcript:
     """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError where there is none."""
-    answer = job.given[repeat] if job.given else None
+    answer = job.recorded_answers[repeat] if job.recorded_answers else None
     if answer is None:
         raise ProviderError(
             f"the recorded answers of {job.target.name} contain no answer for this case",
@@ -168,7 +168,7 @@ def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[Ans
     for answer_id in answer_ids:
         index, repeat = answer_id
         job = jobs[index]
-        key = answer_id if job.talk is None else (job.of_base, *job.talk, repeat)
+        key = answer_id if job.ordered_group is None else (job.of_base, *job.ordered_group, repeat)
         groups[key].append(answer_id)
     return list(groups.values())
 
@@ -186,7 +186,7 @@ def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
 def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
     """The answer as the target gave it."""
     history = memory.told.setdefault(job.conversation, [])
-    if job.case.turns and job.given is None:
+    if job.case.turns and job.recorded_answers is None:
         return (
             Transcript(_asked(job.case.turns), job.case.turns, job.vars)
             if job.case.recorded
@@ -226,7 +226,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
 
 
 def _single(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
-    if job.given is not None:
+    if job.recorded_answers is not None:
         return given(job, text, repeat)
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)

@@ -21,7 +21,7 @@ from gradegate.gate.statistics import (
     power,
     room,
 )
-from gradegate.planning.plan import Job, Plan, selected
+from gradegate.planning.plan import Job, Plan, selected_assertions
 from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import NO_POWER, Power
 from gradegate.runner.reasks.eligible import EligibleGrades
@@ -101,7 +101,7 @@ def _losing(plan: Plan, answers: Mapping[str, Sequence[_Planned]]) -> Iterator[N
 
 
 def _counting(rule: Rule, job: Job) -> list[Binding]:
-    return [binding for binding in selected(rule, job) if binding.asserted.counts]
+    return [binding for binding in selected_assertions(rule, job) if binding.asserted.counts]
 
 
 def _compared(rule: Rule, job: Job) -> list[Binding]:
@@ -121,7 +121,9 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
             for job in plan.jobs
             if not (job.of_base or job.needs)
             and 1 < job.repeats <= MOST_RUNS
-            and any(rule.suite == job.suite and any(selected(rule, job)) for rule in strict)
+            and any(
+                rule.suite == job.suite and any(selected_assertions(rule, job)) for rule in strict
+            )
         )
         for times, cases in Counter(looked_at).items():
             passes = times // 2 + 1

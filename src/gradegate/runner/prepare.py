@@ -10,7 +10,7 @@ from gradegate.http.client import Client
 from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import plan_with_answers
-from gradegate.planning.secrets import Secrets, secrets_of
+from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
 from gradegate.registry import near
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
@@ -96,14 +96,14 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
             plan = with_powers(with_labels(plan, chosen, base, context, client))
     except ConfigError as e:
         begin()
-        found = secrets_of(
+        found = collect_secrets(
             context, [it.suite for it in suites], variables_in_configs(context)
         ).values
         named = ConfigError(*(with_near_variable(it, context.environ) for it in e.mistakes))
         hide = redactor({STAND_IN, *found, *secrets_in_configs(context)})
         raise concealed_mistakes(named, hide) from None
 
-    secrets = secrets_of(context, [it.suite for it in chosen], (use.name for use in plan.keys))
+    secrets = collect_secrets(context, [it.suite for it in chosen], (use.name for use in plan.keys))
     stand_ins = [STAND_IN] if plan.missing_keys else []
     hide = redactor({*stand_ins, *secrets.values, *(base.secrets if base else ())})
     return Prepared(

@@ -20,7 +20,7 @@ from gradegate.gate.changes.weakening import (
     differing_keys,
     milder,
 )
-from gradegate.planning.counterparts import Keys, matched
+from gradegate.planning.counterparts import Keys, match_by_keys
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
@@ -92,8 +92,8 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         for name in old.apart
         if old.apart[name] != new.apart[name]
     )
-    targets = matched(old.targets, new.targets, _SAME_TARGET)
-    prompts = matched(old.prompts, new.prompts, (str, lambda _: None))
+    targets = match_by_keys(old.targets, new.targets, _SAME_TARGET)
+    prompts = match_by_keys(old.prompts, new.prompts, (str, lambda _: None))
     for number, target in enumerate(old.targets):
         if number not in targets:
             yield GateChange(REMOVED, f"the target `{target.name}` is no longer used", file)
@@ -199,7 +199,7 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
         sorted((it for policy in one.policies for it in policy.rules), key=_asks, reverse=True)
         for one in (base, head)
     )
-    match = matched(old, new, _SAME_RULE)
+    match = match_by_keys(old, new, _SAME_RULE)
     for number, rule in enumerate(old):
         if number not in match:
             yield GateChange(REMOVED, f"the rule `{rule.name}` is gone", file)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gradegate.core.numbers import exact_fraction, format_count
 from gradegate.core.policy import Rule
 from gradegate.errors import Origin
-from gradegate.planning.counterparts import Keys, matched
+from gradegate.planning.counterparts import Keys, match_by_keys
 from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerms, ModelTerms
 from gradegate.results.gate_changes import ChangeKind
 from gradegate.structs import FrozenStruct
@@ -60,7 +60,7 @@ def compare_grades(
     )  # go with one another
     pairs = [
         (strictest[0][one], strictest[1][other])
-        for one, other in matched(*strictest, _ALIKE).items()
+        for one, other in match_by_keys(*strictest, _ALIKE).items()
     ]
     taken = {id(grade) for pair in pairs for grade in pair}
     left, spare = ([grade for grade in grades if id(grade) not in taken] for grades in (base, head))

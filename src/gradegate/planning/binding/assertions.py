@@ -22,8 +22,8 @@ from gradegate.core.suite import CaseOptions, Idle
 from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.planning.binding import tool_files as toolfiles
-from gradegate.planning.binding.models import Binder
-from gradegate.planning.binding.unknown_types import unknown
+from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.unknown_types import unknown_type_error
 from gradegate.planning.checks import scripts
 from gradegate.providers.api.options import TEST_PARAMETERS
 from gradegate.providers.api.provider import split_id
@@ -87,17 +87,17 @@ class Subject(FrozenStruct):
     about: JsonObject = {}  # what the test says of itself
 
 
-def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
+def bind(binder: ModelBinder, spec: Assertion, subject: Subject) -> Binding:
     """Raises ConfigError with every mistake of the assertion."""
     if spec.type.removeprefix("not-") == ASSERT_SET:
         return _set(binder, spec, subject)
     return _one(binder, spec, subject)
 
 
-def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
+def _one(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
     kind = GRADERS.find(spec.type.removeprefix("not-"))
     if kind is None:
-        raise unknown(spec)
+        raise unknown_type_error(spec)
     if spec.members:
         raise ConfigError.at(
             f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`"
@@ -151,7 +151,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     )
 
 
-def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
+def _set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSet:
     if not spec.members:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
     for name, is_empty in (("value", spec.value is None), ("transform", not spec.transform)):

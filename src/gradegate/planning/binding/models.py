@@ -48,7 +48,7 @@ from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import of_transform
 
 
-class Binder(FrozenStruct):
+class ModelBinder(FrozenStruct):
     """Binds what one suite names. Providers are shared between all suites of a run through ``pool``."""
 
     suite: Suite

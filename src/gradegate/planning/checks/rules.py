@@ -10,7 +10,7 @@ from gradegate.core.policy import Note, Policy, Rule, Select
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import parse_percent
 from gradegate.errors import Mistake
-from gradegate.planning.plan import Job, selected
+from gradegate.planning.plan import Job, selected_assertions
 from gradegate.results.grades import GradedAssertion
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
@@ -28,8 +28,8 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
     for rule in suite.policy.rules:
         if rule.is_default or (rule.every_case and not (rule.min_score or rule.min_cases)):
             continue  # it looks at whatever there is
-        looked_at = [binding for job in jobs for binding in selected(rule, job)]
-        cases = [job for job in jobs if any(selected(rule, job))]
+        looked_at = [binding for job in jobs for binding in selected_assertions(rule, job)]
+        cases = [job for job in jobs if any(selected_assertions(rule, job))]
         planned = sum(1 if job.needs else job.repeats for job in cases)
         if not rule.every_case and not looked_at:
             what = f"the rule `{rule.name}` selects nothing"
@@ -100,7 +100,9 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
             for binding in job.assertions
             if binding.asserted.counts
         }
-        taken |= {id(binding.asserted) for rule in rules for binding in selected(rule, job)}
+        taken |= {
+            id(binding.asserted) for rule in rules for binding in selected_assertions(rule, job)
+        }
     for asserted in (asserted for key, asserted in left.items() if key not in taken):
         what = f"no rule of the gate selects this `{asserted.type}`: its failure is reported and blocks nothing"
         yield Note(what, asserted.origin)

@@ -29,9 +29,9 @@ from gradegate.gate.calibration import (
     Share,
 )
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
-from gradegate.planning.identity import calls
+from gradegate.planning.identity import planned_calls
 from gradegate.planning.planner import MAX_REPEATS
-from gradegate.planning.recorded_answers import line
+from gradegate.planning.recorded_answers import describe_call
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.redact import conceal
 from gradegate.reports.delivery.report import Console, Document, data_file
@@ -335,8 +335,8 @@ def cases(context: Context, output: str) -> Iterator[str]:
     session = Session.begin(context, [output] if output else [])
     hide = session.prepared.hide
     texts = (
-        json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
-        for call in calls(session.prepared.plan.jobs)
+        json.dumps({"id": call.id, **conceal(plain(describe_call(call)), hide)})
+        for call in planned_calls(session.prepared.plan.jobs)
     )
     # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
     lines = (OLD.sub(r"#\\u0023", text) + "\n" for text in texts)

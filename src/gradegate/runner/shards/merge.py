@@ -12,7 +12,7 @@ from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.usage import NO_USAGE, BudgetReport, Usage
 from gradegate.errors import ConfigError, Mistake, Trouble
-from gradegate.planning.groups import owners
+from gradegate.planning.groups import assign_shards
 from gradegate.planning.plan import Plan
 from gradegate.reports.format.escape import one_line
 from gradegate.results.rows import AnswerId
@@ -86,7 +86,7 @@ class ShardParts(Struct):
         if not parts:
             raise ConfigError(*(Mistake(problem, None, _CURE) for problem in problems[:_MOST]))
         of = parts[0].header.of
-        collected = cls(folder, plan, of, owners(plan.jobs, of), problems)
+        collected = cls(folder, plan, of, assign_shards(plan.jobs, of), problems)
         for shard in range(1, of + 1):
             collected._take_shard(shard, [part for part in parts if part.header.shard == shard])
         return collected

@@ -7,7 +7,7 @@ from gradegate.config.context import Context
 from gradegate.core.numbers import format_count
 from gradegate.core.options import parse_whole_number
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
-from gradegate.planning.groups import owners
+from gradegate.planning.groups import assign_shards
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.report import data_file
 from gradegate.results.encoding import encode
@@ -46,7 +46,7 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
         problem = _write(session, path, [encode(replace(header, unasked=unasked))])
         return ShardReport(f"{name}: {unasked}", INCONCLUSIVE, problem)
 
-    own_jobs = [index for index, owner in owners(jobs, of).items() if owner == number]
+    own_jobs = [index for index, owner in assign_shards(jobs, of).items() if owner == number]
     with hooks.progress(sum(jobs[index].repeats for index in own_jobs)) as watch:
         answers, account = session.evaluate(
             lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
