@@ -14,9 +14,9 @@ def script() -> NoReturn:
             signal.signal(number, lambda number, _: os._exit(128 + number))
     if sys.argv[1:] == ["--version"]:  # asked at every start by some tools: without the commands
         from gradegate import __version__
-        from gradegate.reports.format.streams import guard
+        from gradegate.reports.format.streams import guard_streams
 
-        guard()
+        guard_streams()
         print(f"gradegate {__version__}")
         sys.exit()
     from gradegate.cli import main as cli

@@ -21,7 +21,7 @@ from gradegate.github.client import GitHub, connect
 from gradegate.github.comment import Posted, Stamp, upsert_comment
 from gradegate.github.pull_request import with_pull_request
 from gradegate.http.client import Client
-from gradegate.security.event import Event, Person, Stage
+from gradegate.security.event import Event, Person, PrecedingRun
 from gradegate.structs import replace
 from support import contract
 from support.each import each
@@ -30,7 +30,7 @@ from support.fake_github import FakeGitHub, Token, serve
 HEAD = "a" * 40
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, HEAD, "b" * 40, REPOSITORY, REPOSITORY)
-LATER_STAGE = Event("workflow_run", REPOSITORY, stage=Stage("pull_request", HEAD, "topic/#1 &x", "stranger"))
+LATER_STAGE = Event("workflow_run", REPOSITORY, stage=PrecedingRun("pull_request", HEAD, "topic/#1 &x", "stranger"))
 LABEL = "gate-approved"
 PACKAGE = Path(gradegate.__file__).parent
 SERVERS = pytest.mark.parametrize("enterprise", [False, True], ids=["github.com", "enterprise"])

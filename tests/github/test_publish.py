@@ -15,7 +15,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
 from gradegate.github.publish import Step, publish, publish_mistakes
 from gradegate.reports.delivery.report import Annotations, Comment, Summary
-from gradegate.reports.format.escape import command
+from gradegate.reports.format.escape import workflow_command
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
 from gradegate.security.event import Event
 from gradegate.structs import replace
@@ -29,7 +29,7 @@ EVENT = Event("pull_request", "octo-org/octo-repo", 7, "a" * 40, "b" * 40, "octo
 DOCUMENTS = (
     Comment(("comment ", "text")),
     Summary(("summary text",)),
-    Annotations((command("error", "wrong answer", file="evals.yaml", line=3) + "\n",)),
+    Annotations((workflow_command("error", "wrong answer", file="evals.yaml", line=3) + "\n",)),
 )
 
 
@@ -110,7 +110,7 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
 
 
 def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: Stage) -> None:
-    text = "".join(command("warning", f"case {i}") + "\n" for i in range(10))
+    text = "".join(workflow_command("warning", f"case {i}") + "\n" for i in range(10))
     publish(stage.step(token=""), decision(), [Annotations((text,)), DOCUMENTS[0]], [])
     assert [c.data for c in shown(stage.log)] == [f"case {i}" for i in range(10)]
     assert len(stage.warnings) == 11

@@ -22,7 +22,7 @@ from gradegate.github import step_files as workflow
 from gradegate.github.client import connect
 from gradegate.github.comment import Stamp
 from gradegate.reports.delivery.report import Links
-from gradegate.reports.format.escape import command, harmless
+from gradegate.reports.format.escape import harmless, workflow_command
 from gradegate.results.run_result import Decision
 from gradegate.security.event import Event
 from support import samples
@@ -188,6 +188,6 @@ def test_hostile_mistakes_are_harmless_on_the_command_line(capsys: pytest.Captur
 def test_hostile_words_in_a_line_or_a_command_stay_words() -> None:
     for text in Hostile(1).texts(2000):
         check_console(harmless(text))
-        line = command("warning", text, file=text, title=text)
+        line = workflow_command("warning", text, file=text, title=text)
         (found,) = commands(line)
         assert (found.name, hiding(line)) == ("warning", [])

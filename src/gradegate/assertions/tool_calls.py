@@ -79,7 +79,7 @@ def _faults(called: Sequence[JsonObject], functions: JsonObject) -> list[str]:
             faults.append(f"the arguments of `{name}` are not JSON: {documents.fault(e, text)}")
     names = dict.fromkeys(name for name, _ in checked)
     try:
-        breaches = json_schema.breaches(
+        breaches = json_schema.schema_problems(
             {name: documents.to_json(functions[name]) for name in names}, checked
         )
     except ValueError as e:
@@ -141,7 +141,7 @@ def _in_text(text: str) -> Iterator[str]:
             for item in whole
             if isinstance(item, Mapping) and isinstance(item.get("name"), str)
         )
-    for value, start, end in lenient_json.find(text):
+    for value, start, end in lenient_json.find_objects(text):
         before, after = start - 1, end  # of what is beside it on its lines
         while before >= 0 and text[before] in " \t\r[,":
             before -= 1

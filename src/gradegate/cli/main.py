@@ -15,7 +15,7 @@ from gradegate.errors import ConfigError, Terminated
 from gradegate.files.documents import table
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.registry import suggest
-from gradegate.reports.format.streams import guard
+from gradegate.reports.format.streams import guard_streams
 
 # Each is a file of `commands/`: `ABOUT` says what it does, `add` adds its arguments, `run` gives the exit code.
 HIDDEN = "action"  # the container's command, which nobody types
@@ -30,7 +30,7 @@ def script() -> NoReturn:
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
     # What else is installed has no say in how a config is read.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"
-    guard()
+    guard_streams()
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
@@ -85,8 +85,8 @@ def _main(argv: Sequence[str]) -> int:
         return INCONCLUSIVE
     finally:
         # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
-        if desk := sys.modules.get("gradegate.sandbox.repository_code"):
-            desk.end()
+        if repository_code := sys.modules.get("gradegate.sandbox.repository_code"):
+            repository_code.stop_code()
 
 
 def _unraised(lost: Any) -> None:

@@ -28,7 +28,7 @@ from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
 from gradegate.providers.api.content import CALLS, uniform_call
 from gradegate.registry import suggest
-from gradegate.sandbox.repository_code import INSTEAD, program
+from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Struct, names
 
@@ -283,7 +283,7 @@ class CaseReader(Struct, frozen=True):
             return value
         source = self.reader.source
         if kind.removeprefix("not-") == "python":
-            return program(value, source.workspace, source.folder, origin, INSTEAD)
+            return load_program(value, source.workspace, source.folder, origin, USE_OTHER_ASSERTION)
         if kind.removeprefix("not-") == "javascript":
             return scripts.read_code(value, source, origin)
         if is_code(value):

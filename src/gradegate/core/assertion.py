@@ -70,11 +70,11 @@ class Assertion(PublishedAssertion):
     # How its failures are asked again; empty where the gate says it
     reask: Annotated[str, Compared.APART] = ""
 
-    def specs(self) -> Iterator[ProviderSpec]:
+    def provider_specs(self) -> Iterator[ProviderSpec]:
         """Every model that the assertion names, those of its members too."""
         yield from self.graders.values()
         for member in self.members:
-            yield from member.specs()
+            yield from member.provider_specs()
 
     @property
     def other_fields(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class OptionKind(FrozenStruct):
     needs: str = ""
     # Of an option that may be repeated. Raises ConfigError
     gather: Callable[[list[Any]], Any] | None = None
-    tell: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
+    write: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
     choices: tuple[str, ...] = ()
     about: str = ""  # a sentence for the Action
 
@@ -89,12 +89,12 @@ def whole(least: int) -> OptionKind:
 
 
 TEXT = OptionKind()
-LINES = OptionKind(gather=tuple, tell=tuple)
+LINES = OptionKind(gather=tuple, write=tuple)
 PATH = OptionKind(about="Relative to `working-directory`.")
-PATHS = OptionKind(gather=tuple, tell=tuple, about=PATH.about)
+PATHS = OptionKind(gather=tuple, write=tuple, about=PATH.about)
 FROM_WORKSPACE = OptionKind(about="Relative to the workspace.")
-PAIRS = OptionKind(parse_pair, "NAME=VALUE", gather=tuple, tell=write_pairs)
-MAPPING = OptionKind(parse_pair, "NAME=VALUE", gather=dict, tell=write_pairs)
+PAIRS = OptionKind(parse_pair, "NAME=VALUE", gather=tuple, write=write_pairs)
+MAPPING = OptionKind(parse_pair, "NAME=VALUE", gather=dict, write=write_pairs)
 SHARD = OptionKind(
     partial(parse_part, most=MOST_SHARDS),
     f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}",
@@ -119,7 +119,7 @@ class Option(FrozenStruct):
     commands: tuple[str, ...] = ()
     no_input: str = ""
     no_flag: str = ""
-    told: bool = False  # whether the command that asks a case again has it
+    in_rerun: bool = False  # whether the command that asks a case again has it
     harmless: bool = False  # grants no right, names no model and opens no file, whatever its value
     written: str | None = None  # the input's default, where it is not the field's
     field: str = ""  # of the settings
@@ -146,14 +146,14 @@ class Option(FrozenStruct):
         text = str(self.default) if isinstance(self.default, int | str) else ""
         return text.lower() if isinstance(self.default, bool) else text
 
-    def words(self, value: Any) -> list[str]:
+    def arguments(self, value: Any) -> list[str]:
         """The arguments of a command that say the value; none for the default."""
         if value == self.default:
             return []
         flag = f"--{self.name}"
         if value is True:
             return [flag]
-        return [word for text in self.kind.tell(value) for word in (flag, text)]
+        return [word for text in self.kind.write(value) for word in (flag, text)]
 
 
 def option(default: T, names: str, kind: OptionKind, **more: Any) -> T:

@@ -57,7 +57,7 @@ class Runs(Likened):
     passes: int
     origin: Origin = NOWHERE
 
-    def milder(self, other: Self) -> bool:
+    def is_milder_than(self, other: Self) -> bool:
         """Whether fewer runs must pass than by another one, or a smaller share of them."""
         return self.passes < other.passes or self.passes * other.of < other.passes * self.of
 
@@ -82,7 +82,7 @@ class Quarantine(NamedTuple):
     days: int  # that are left of it; below 0, it is over
 
     @property
-    def lasts(self) -> bool:
+    def is_active(self) -> bool:
         """Whether its last day is not over."""
         return self.days >= 0
 
@@ -96,7 +96,7 @@ class Select(FrozenStruct):
     description: str = ""
     metadata: tuple[tuple[str, str], ...] = ()  # keys of the test's metadata with their patterns
 
-    def takes(
+    def matches(
         self,
         assertion: str,
         metric: str,
@@ -232,32 +232,32 @@ class Rule(FrozenStruct):
         """Whether it looks at this assertion, for an answer by this target to the case with this name and metadata."""
         if assertion.weight == 0 or (self.blocking and not assertion.blocking):
             return False
-        return self.every_case or self.select.takes(
+        return self.every_case or self.select.matches(
             assertion.type, assertion.metric, provider, description, metadata
         )
 
     @property
-    def own(self) -> bool:
+    def has_run_limit(self) -> bool:
         """Whether it asks something of the run itself."""
         return self.every_case or any(limit.decides for limit in self.limits(None).values())
 
     @property
-    def judges(self) -> bool:
+    def has_verdict_limit(self) -> bool:
         """Whether it looks at verdicts, and not at cost and latency alone."""
-        return self.own or self.beside_base
+        return self.has_run_limit or self.has_base_limit
 
     @property
-    def beside_base(self) -> bool:
+    def has_base_limit(self) -> bool:
         """Whether it compares with the base."""
         return self.max_new_failures is not None or self.max_drop is not None
 
     @property
-    def uses_baseline(self) -> bool:
+    def needs_baseline(self) -> bool:
         """Whether one of its limits looks at a baseline."""
         return bool(self.limits(Earlier.BASELINE))
 
     @property
-    def reads_history(self) -> bool:
+    def needs_history(self) -> bool:
         """Whether it looks at the votes of earlier runs."""
         return bool(self.limits(Earlier.HISTORY))
 
@@ -318,7 +318,7 @@ class Policy(FrozenStruct):
     labels: LabelsFile | None = None
     runs: Runs | None = None
 
-    def held(self, reask: str, has_baseline: bool) -> Self:
+    def with_defaults(self, reask: str, has_baseline: bool) -> Self:
         """The policy with what the command line says, and the runs of the gate in each rule that has none.
 
         With a baseline, new failures are what a config without rules blocks.

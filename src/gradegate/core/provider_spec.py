@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import Mistake, Origin
-from gradegate.security.environment import Use
+from gradegate.security.environment import VariableUse
 from gradegate.structs import JsonObject, Likened
 
 NOWHERE = Origin("")
@@ -38,7 +38,7 @@ class ProviderSpec(Likened):
     transform: Code = ""  # of each of its answers, where it is a target
     env: Mapping[str, str] = {}  # literals over the environment, for this model alone
     # The variables of the environment that its templates show, and where
-    reads: frozenset[Use] = frozenset()
+    reads: frozenset[VariableUse] = frozenset()
     drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
     origin: Origin = NOWHERE
     places: Mapping[str, Origin] = {}  # of its options

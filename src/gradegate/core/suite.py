@@ -79,12 +79,12 @@ class Suite(FrozenStruct):
     prompts: tuple[PromptSpec, ...] = ()
     targets: tuple[ProviderSpec, ...] = ()
     # Configured and not asked: a grader may name one by its id or label
-    others: tuple[ProviderSpec, ...] = ()
+    unused_targets: tuple[ProviderSpec, ...] = ()
     targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
     graders: Graders = {}  # of defaultTest
-    given: Graders = {}  # of the command line: stronger than those of defaultTest
+    option_graders: Graders = {}  # of the command line: stronger than those of defaultTest
     env: Environment = Environment()
     max_concurrency: int | None = None
     repeat: int | None = None
@@ -97,9 +97,9 @@ class Suite(FrozenStruct):
     mistakes: tuple[Mistake, ...] = ()
 
     @property
-    def configured(self) -> tuple[ProviderSpec, ...]:
+    def all_targets(self) -> tuple[ProviderSpec, ...]:
         """The targets of the config, asked or not."""
-        return (*self.targets, *self.others)
+        return (*self.targets, *self.unused_targets)
 
     @property
     def unread(self) -> list[Mistake]:
@@ -110,17 +110,17 @@ class Suite(FrozenStruct):
     def missing(self) -> list[Mistake]:
         """The variables that its templates need and that are not set."""
         own = [mistake for mistake in self.mistakes if mistake.missing]
-        return own + [mistake for spec in self.specs() for mistake in spec.missing]
+        return own + [mistake for spec in self.provider_specs() for mistake in spec.missing]
 
-    def specs(self) -> Iterator[ProviderSpec]:
+    def provider_specs(self) -> Iterator[ProviderSpec]:
         """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
-        yield from self.configured
+        yield from self.all_targets
         yield from (
             ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config
         )
-        yield from (*self.graders.values(), *self.given.values())
+        yield from (*self.graders.values(), *self.option_graders.values())
         for case in self.cases:
             yield from case.options.graders.values()
             yield from ([case.target] if case.target else [])
             for assertion in case.assertions:
-                yield from assertion.specs()
+                yield from assertion.provider_specs()

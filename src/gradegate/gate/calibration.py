@@ -8,15 +8,15 @@ from functools import cached_property
 
 from gradegate.errors import Origin
 from gradegate.gate.statistics import (
-    Crossed,
+    CrossTable,
     Flips,
     Interval,
     Kappa,
-    corrected,
-    flips,
-    kappa,
+    cohen_kappa,
+    corrected_pass_rate,
+    count_flips,
     upper_bound,
-    wilson,
+    wilson_interval,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade
 from gradegate.results.rows import Row
@@ -43,10 +43,10 @@ class Share(FrozenStruct):
     @property
     def interval(self) -> Interval | None:
         """95 %, by Wilson."""
-        return wilson(self.hits, self.count)
+        return wilson_interval(self.hits, self.count)
 
 
-class Judged(FrozenStruct):
+class JudgedOutput(FrozenStruct):
     """A labelled output with what the grader said of it, a row for each ask in order."""
 
     passes: bool  # by the label
@@ -80,7 +80,7 @@ class Judged(FrozenStruct):
 class Agreement:
     """The figures of one assertion, or of all; ``errors`` are outputs whose first ask gave no verdict."""
 
-    table: Crossed
+    table: CrossTable
     errors: int
     flips: Flips
     assertion: str = ""  # the type; empty for all
@@ -104,7 +104,7 @@ class Agreement:
     @cached_property
     def kappa(self) -> Kappa | None:
         """Agreement beyond chance."""
-        return kappa(self.table)
+        return cohen_kappa(self.table)
 
     @property
     def too_few(self) -> tuple[str, ...]:
@@ -116,14 +116,14 @@ class Agreement:
     def corrected(self, pass_rate: float) -> float | None:
         """The share of good answers behind a pass rate that this grader measured; None where it cannot be told."""
         tpr, tnr = self.tpr.value, self.tnr.value
-        return None if tpr is None or tnr is None else corrected(pass_rate, tpr, tnr)
+        return None if tpr is None or tnr is None else corrected_pass_rate(pass_rate, tpr, tnr)
 
 
 @dataclass(frozen=True)
 class Calibration:
     """What came of labelled outputs; ``asks`` is how often each was to be graded."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedOutput, ...]
     asks: int
     run: RunResult
 
@@ -161,11 +161,13 @@ class Calibration:
         )
 
 
-def _agreement(judged: Sequence[Judged], assertion: str = "", metric: str = "") -> Agreement:
+def _agreement(judged: Sequence[JudgedOutput], assertion: str = "", metric: str = "") -> Agreement:
     pairs = [(it.passes, it.first.outcome) for it in judged]
     cells = (pairs.count((passes, outcome)) for passes in (True, False) for outcome in (PASS, FAIL))
     errors = sum(outcome is ERROR for _, outcome in pairs)
     # What no model grades cannot change, and would hide what does. An ask without a verdict is no vote, and none to pass
     # either: one pass beside two of them shows no majority.
-    changing = flips(it.votes for it in judged if it.asks_model and 2 * it.votes[0] > len(it.rows))
-    return Agreement(Crossed(*cells), errors, changing, assertion, metric)
+    changing = count_flips(
+        it.votes for it in judged if it.asks_model and 2 * it.votes[0] > len(it.rows)
+    )
+    return Agreement(CrossTable(*cells), errors, changing, assertion, metric)

@@ -11,23 +11,23 @@ from gradegate.results.baseline import (
     PRE_EXISTING,
     UNDECIDED,
     WORST,
-    standing,
+    case_status,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
 from gradegate.results.rows import (
     AnswerId,
     GradeId,
     Row,
-    counted,
+    counts_case,
     open_in_case,
     open_in_grade,
-    runs_of,
-    takes,
+    runs_by_case,
+    selects_grade,
 )
 from gradegate.structs import FrozenStruct, replace
 
 
-def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
+def conclude_runs(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
     """What a case comes to by its first runs, None as long as further ones decide."""
     made = outcomes[: runs.of]
     passed, failed, _ = map(made.count, Outcome)
@@ -39,7 +39,7 @@ def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
     return ERROR if passed + left < runs.passes and failed + left <= most else None
 
 
-def of_rule(rule: Rule | None, needs: CaseRuns) -> Runs:
+def runs_required(rule: Rule | None, needs: CaseRuns) -> Runs:
     """What a rule asks of the runs of a case; without a rule, what the case as a whole is held to."""
     if rule is None or needs.own:
         return needs.whole
@@ -54,8 +54,11 @@ def next_runs(rules: Iterable[Rule], rows: Sequence[Row], needs: CaseRuns) -> in
     """
     most = 0
     for rule in (None, *rules):
-        runs, outcomes = of_rule(rule, needs), [it for row in rows if (it := outcome_of(rule, row))]
-        if len(outcomes) == len(rows) and not verdict(runs, outcomes):
+        runs, outcomes = (
+            runs_required(rule, needs),
+            [it for row in rows if (it := outcome_in_rule(rule, row))],
+        )
+        if len(outcomes) == len(rows) and not conclude_runs(runs, outcomes):
             made = outcomes[: runs.of]
             to_pass = runs.passes - made.count(PASS)
             to_fail = runs.of - runs.passes + 1 - made.count(FAIL)
@@ -71,7 +74,7 @@ def _is_whole(rule: Rule | None, row: Row) -> bool:
         return True
     if not rule.blocking or row.suite != rule.suite or not row.counts:
         return False
-    return all(takes(rule, row, grade) for grade in row.grades if grade.counts)
+    return all(selects_grade(rule, row, grade) for grade in row.grades if grade.counts)
 
 
 def _selected(rule: Rule | None, row: Row) -> list[Grade]:
@@ -79,10 +82,10 @@ def _selected(rule: Rule | None, row: Row) -> list[Grade]:
         return [grade for grade in row.grades if grade.counts] or [
             grade for grade in row.grades if not grade.inner
         ]
-    return [grade for grade in row.grades if rule and takes(rule, row, grade)]
+    return [grade for grade in row.grades if rule and selects_grade(rule, row, grade)]
 
 
-def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
+def outcome_in_rule(rule: Rule | None, row: Row) -> Outcome | None:
     """What a rule says of a case with one run, or of one run of a case; None if the case is not in the rule.
 
     If a selected assertion fails, the case fails; else if one has an error, the case has an error. A rule that selects
@@ -92,7 +95,7 @@ def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
     if rule is None:
         return row.outcome
     if rule.every_case:
-        return row.outcome if counted(rule, row) else None
+        return row.outcome if counts_case(rule, row) else None
     if row.grades and _is_whole(rule, row):
         return row.outcome
     outcomes = {grade.outcome for grade in _selected(rule, row)}
@@ -102,21 +105,21 @@ def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
 def is_unfinished(rule: Rule, row: Row) -> bool:
     """Whether a case has an error in a rule only because a budget or a signal ended the run before it."""
     errors = [grade for grade in _selected(rule, row) if grade.has_error]
-    if not errors or outcome_of(rule, row) is not ERROR:
+    if not errors or outcome_in_rule(rule, row) is not ERROR:
         return False
     return all(grade.undone for grade in errors)
 
 
-def open_selected(rule: Rule, row: Row, open_: Collection[int]) -> list[int]:
+def open_positions(rule: Rule, row: Row, open_: Collection[int]) -> list[int]:
     """The open grades of a case that fails in the rule by nothing else."""
-    if outcome_of(rule, row) is not FAIL:
+    if outcome_in_rule(rule, row) is not FAIL:
         return []
     if _is_whole(rule, row):
         return open_in_case(row, open_)
     failing = [
         position
         for position, grade in enumerate(row.grades)
-        if grade.has_failed and takes(rule, row, grade)
+        if grade.has_failed and selects_grade(rule, row, grade)
     ]
     each = [open_in_grade(row.grades, position, open_) for position in failing]
     if not all(each):
@@ -141,32 +144,32 @@ def _is_forgiven(row: Row) -> bool:
 # --- a case as one row ----------------------------------------------------------------------------------------
 
 
-def as_cases(rule: Rule | None, rows: Iterable[Row]) -> Iterator[Row]:
+def fold_cases(rule: Rule | None, rows: Iterable[Row]) -> Iterator[Row]:
     """The rows, the runs of a case as the one that a rule sees; what it does not look at is left out."""
-    for case in runs_of(rows):
+    for case in runs_by_case(rows):
         if case[0].needs is None:
             yield from case
-        elif row := whole(rule, case):
+        elif row := fold_runs(rule, case):
             yield row
 
 
-def held_runs(rule: Rule, cases: Iterable[Row]) -> str:
+def describe_runs_required(rule: Rule, cases: Iterable[Row]) -> str:
     """Say what passing takes, of cases with runs that are all held to the same."""
-    held = {of_rule(rule, row.needs) if row.needs else None for row in cases}
+    held = {runs_required(rule, row.needs) if row.needs else None for row in cases}
     (runs,) = held if len(held) == 1 else (None,)
     return f"at least {runs.passes} of {runs.of} runs" if runs else ""
 
 
-def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
+def fold_runs(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
     """The runs of a case as one row with one grade, as a rule sees it; None where the rule does not look at it."""
     assert rows[0].needs is not None
-    runs = of_rule(rule, rows[0].needs)
+    runs = runs_required(rule, rows[0].needs)
     forgiven = [*map(_is_forgiven, rows[: runs.of])]
     rows = [*map(_counting, rows[: runs.of])]
-    outcomes = [it for row in rows if (it := outcome_of(rule, row))]
+    outcomes = [it for row in rows if (it := outcome_in_rule(rule, row))]
     if len(outcomes) < len(rows):
         return None
-    end = verdict(runs, outcomes) or ERROR
+    end = conclude_runs(runs, outcomes) or ERROR
     telling = [row for row, outcome in zip(rows, outcomes, strict=True) if outcome is end] or rows
     why = [it for it, outcome in zip(forgiven, outcomes, strict=True) if outcome is end]
     if rule and rule.blocking and end is not PASS and why and all(why):
@@ -181,7 +184,7 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
         passed=outcomes.count(PASS),
         needed=runs.passes,
     )
-    row = replace(row, reason=row.ran)
+    row = replace(row, reason=row.runs_summary)
     selected = [grade for one in telling for grade in _selected(rule, one)]
     decisive = [grade for grade in selected if grade.outcome is end] or selected
     if not decisive:
@@ -197,9 +200,9 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
         assertion=replace(first.assertion, is_set=False),
         outcome=end,
         score=None,
-        reason=row.ran
+        reason=row.runs_summary
         if end is not ERROR or not first.has_error
-        else f"{row.ran}; the first error: {first.reason}",
+        else f"{row.runs_summary}; the first error: {first.reason}",
         votes=(),
         confirmed=any(grade.confirmed for grade in decisive) if end is FAIL else None,
         undone=any(grade.undone for grade in decisive),
@@ -214,7 +217,7 @@ def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
 
 def with_verdicts(rows: Sequence[Row]) -> list[Row]:
     """The rows of a job, those of a case with runs with what these come to."""
-    case = whole(None, rows) if rows[0].needs else None
+    case = fold_runs(None, rows) if rows[0].needs else None
     if case is None:
         return [*rows]
     said = {name: getattr(case, name) for name in ("verdict", "runs", "of", "passed", "needed")}
@@ -227,7 +230,7 @@ def _status(rule: Rule | None, end: Outcome, base: Outcome | None, telling: Sequ
         return UNDECIDED if end is ERROR else FIXED if base is FAIL else OK
     if base is FAIL:
         return PRE_EXISTING
-    found = {standing(row, _selected(rule, row)) for row in telling}
+    found = {case_status(row, _selected(rule, row)) for row in telling}
     if base is PASS:
         return next((kind for kind in WORST if kind in found), NEW_FAILURE)
     return OPEN if OPEN in found else NEW_FAILURE
@@ -252,11 +255,11 @@ def open_grades(rule: Rule, case: Sequence[OpenRow]) -> list[GradeId]:
     """The open grades of all failing runs of a case that has not passed; none if it fails anyway."""
     needs = case[0].row.needs
     assert needs is not None
-    runs = of_rule(rule, needs)
+    runs = runs_required(rule, needs)
     grades: list[GradeId] = []
     best = []  # the outcomes if all open grades pass
     for run in case[: runs.of]:
-        positions = open_selected(rule, run.row, run.open)
+        positions = open_positions(rule, run.row, run.open)
         grades += run.grade_ids(positions)
-        best.append(PASS if positions else outcome_of(rule, run.row) or ERROR)
-    return [] if verdict(runs, best) is FAIL else grades
+        best.append(PASS if positions else outcome_in_rule(rule, run.row) or ERROR)
+    return [] if conclude_runs(runs, best) is FAIL else grades

@@ -7,18 +7,31 @@ from msgspec.structs import asdict
 
 from gradegate.core.numbers import exact_fraction, format_count
 from gradegate.core.policy import Note, Policy, Rule
-from gradegate.gate.case_runs import OpenRow, as_cases, outcome_of, whole
-from gradegate.gate.grader_drift import ruled
+from gradegate.gate.case_runs import OpenRow, fold_cases, fold_runs, outcome_in_rule
+from gradegate.gate.grader_drift import apply_drift
 from gradegate.gate.reasks.ballot import is_contradicted
-from gradegate.gate.reasks.needs import OpenCase, count_case, parts_of
+from gradegate.gate.reasks.needs import OpenCase, count_case, split_rule
 from gradegate.gate.reasks.stopping import CONTRADICTION, DOUBT, RETURN
-from gradegate.gate.regressions import Case, with_base
-from gradegate.gate.rules import apply, count, is_in_quarantine, spared
+from gradegate.gate.regressions import RuleCase, apply_base_limits
+from gradegate.gate.rules import apply_rule, count_outcomes, has_quarantine, note_on_not_reasked
 from gradegate.results.baseline import NEW_FAILURE, count_contradictions
 from gradegate.results.case_outcome import conclude_case
-from gradegate.results.gate_changes import GUARD, NO_CHANGES, GateChanges, done, guarded
+from gradegate.results.gate_changes import (
+    GUARD,
+    NO_CHANGES,
+    GateChanges,
+    describe_changes,
+    guard_reason,
+)
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade
-from gradegate.results.rows import AnswerId, Row, left_open, parts, runs_of, takes
+from gradegate.results.rows import (
+    AnswerId,
+    Row,
+    leaf_grades,
+    runs_by_case,
+    selects_grade,
+    unconfirmed_positions,
+)
 from gradegate.results.run_result import (
     NO_POWER,
     Counts,
@@ -30,7 +43,7 @@ from gradegate.results.run_result import (
 from gradegate.structs import replace
 
 
-def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
+def blocking_rows(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
     """The places of the rows with a failure that a blocking rule is missed for; all else that fails only advises.
 
     A rule that only looks at the base is missed for new failures, and any other for whatever it selects. What failed once
@@ -40,30 +53,32 @@ def blamed(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
     for result in rules:
         if result.rule.blocking and result.has_failed:
             own = [(place, row) for place, row in enumerate(rows) if row.suite == result.rule.suite]
-            for part in parts_of(result.rule):
+            for part in split_rule(result.rule):
                 # A rule of several keys may be missed by what it asks of the run itself, or not by that.
-                if part.beside_base or apply(part, [row for _, row in own]).has_failed:
+                if part.has_base_limit or apply_rule(part, [row for _, row in own]).has_failed:
                     places |= {*_counted_against(part, own)}
     return frozenset(places)
 
 
 def _counted_against(rule: Rule, rows: Iterable[tuple[int, Row]]) -> Iterator[int]:
     places = {id(row): place for place, row in rows}
-    for case in runs_of(row for _, row in rows):
-        row, open_ = case[0], left_open(case[0])
-        opened = [OpenRow(AnswerId(places[id(run)], 0), run, left_open(run)) for run in case]
+    for case in runs_by_case(row for _, row in rows):
+        row, open_ = case[0], unconfirmed_positions(case[0])
+        opened = [
+            OpenRow(AnswerId(places[id(run)], 0), run, unconfirmed_positions(run)) for run in case
+        ]
         if row.needs:
             if _fails_for_good(rule, opened):
-                yield from (places[id(run)] for run in case if outcome_of(rule, run) is FAIL)
+                yield from (places[id(run)] for run in case if outcome_in_rule(rule, run) is FAIL)
             continue
-        if rule.beside_base:
+        if rule.has_base_limit:
             grades = tuple(
                 grade
                 for position, grade in enumerate(row.grades)
-                if position not in open_ and takes(rule, row, grade)
+                if position not in open_ and selects_grade(rule, row, grade)
             )
             has_failure = any(grade.has_failed for grade in grades)
-            blames = has_failure and Case(row, grades).standing == NEW_FAILURE
+            blames = has_failure and RuleCase(row, grades).status == NEW_FAILURE
         else:
             blames = _fails_for_good(rule, opened)
         if blames:
@@ -110,14 +125,14 @@ def _weigh_errors(
     reasons = []
     for suite, policy in by_suite.items():
         rows: list[Row] = []
-        for case in runs_of(row for row in run.rows if row.suite == suite):
+        for case in runs_by_case(row for row in run.rows if row.suite == suite):
             rows += _as_blocking_rules_see(case, blocking)
         errors = list(_deciding_errors(run, rows, blocking))
         effect = policy.errors
         if effect == "ignore":
             counting = ((row, grade) for row in rows for grade in row.grades if grade.counts)
             looked_at = sum(
-                any(takes(result.rule, *pair) for result in blocking) for pair in counting
+                any(selects_grade(result.rule, *pair) for result in blocking) for pair in counting
             )
             silent = sum(bool(row.error) and not row.grades for row in rows)
             unignorable = [error for error in errors if error.may_hide_failure]
@@ -136,7 +151,7 @@ def _as_blocking_rules_see(case: Sequence[Row], blocking: Iterable[RuleResult]) 
     """The runs of a case as one row, with an error where a rule sees one; any other row as it is."""
     if not case[0].needs:
         return case
-    views = [row for result in blocking if (row := whole(result.rule, case))]
+    views = [row for result in blocking if (row := fold_runs(result.rule, case))]
     return [min(views, key=lambda row: not row.has_error)] if views else case
 
 
@@ -168,7 +183,7 @@ def _deciding_errors(
         hides = row.has_error and any(grade.counts and grade.has_failed for grade in row.grades)
         usage = run.target_usage if row.error else run.grader_usage
         for grade in errors:
-            looking = [result for result in blocking if takes(result.rule, row, grade)]
+            looking = [result for result in blocking if selects_grade(result.rule, row, grade)]
             decides = not (is_contradicted(grade) and all(result.bears for result in looking))
             if not looking:  # it is advice, unless no model that was asked is there at all
                 absent = grade.unheard or grade.withheld
@@ -177,7 +192,7 @@ def _deciding_errors(
                 yield _Error(grade.reason, not grade.unheard or hides)
         # No mean can be taken, or no score was made.
         is_only_whole = row.has_error and row.grades and not errors
-        if is_only_whole and any(outcome_of(result.rule, row) is ERROR for result in blocking):
+        if is_only_whole and any(outcome_in_rule(result.rule, row) is ERROR for result in blocking):
             yield _Error(row.reason, may_hide_failure=True)
     for row in rows:
         if row.error and not row.grades:
@@ -205,16 +220,16 @@ def decide(
         cases=_count_cases(run.rows),
         setup=outcome is GateOutcome.INCONCLUSIVE and run.has_setup_error,
         changes=changes,
-        blocking=blamed(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
+        blocking=blocking_rows(run.rows, rules) if outcome is GateOutcome.BLOCKED else frozenset(),
     )
 
 
 def _count_grades(rows: Iterable[Row]) -> Counts:
-    return count(grade.outcome for row in rows for grade in row.grades)
+    return count_outcomes(grade.outcome for row in rows for grade in row.grades)
 
 
 def _count_cases(rows: Iterable[Row]) -> Counts:
-    return count(row.outcome for row in as_cases(None, rows) if row.grades or row.error)
+    return count_outcomes(row.outcome for row in fold_cases(None, rows) if row.grades or row.error)
 
 
 def is_consistent(decision: Decision) -> bool:
@@ -229,18 +244,18 @@ def is_consistent(decision: Decision) -> bool:
     if not rows:
         return True
     for result in rules:
-        anew = apply(result.rule, [row for row in rows if row.suite == result.rule.suite])
+        anew = apply_rule(result.rule, [row for row in rows if row.suite == result.rule.suite])
         figures = [(it.passed, it.failed, it.errored) for it in (result, anew)]
         if figures[0] != figures[1] or (anew.has_failed and result.has_passed):
             return False
     is_blocked = decision.outcome is GateOutcome.BLOCKED
-    if decision.blocking != (blamed(rows, rules) if is_blocked else frozenset()):
+    if decision.blocking != (blocking_rows(rows, rules) if is_blocked else frozenset()):
         return False
     best, _ = _conclude(run, rules, _Errors("", ""), decision.changes)
     return decision.outcome in _FROM_BEST[_FROM_BEST.index(best) :]
 
 
-def is_whole(decision: Decision, policies: Sequence[Policy]) -> bool:
+def may_be_baseline(decision: Decision, policies: Sequence[Policy]) -> bool:
     """Whether later runs may be compared with this one: nothing was left out, and each error is one that its gate ignores."""
     run = decision.run
     used_up = run.budget.used_up if run.budget else ""
@@ -257,7 +272,7 @@ def _with_contradictions_as_failures(row: Row) -> Row:
     """The row as if votes that decide nothing were a failure: nothing is missing in them."""
     grades = list(row.grades)
     for place, grade in enumerate(grades):
-        errors = [part for part in parts(row.grades, place) if part.has_error]
+        errors = [part for part in leaf_grades(row.grades, place) if part.has_error]
         if errors and all(map(is_contradicted, errors)):
             grades[place] = replace(grade, outcome=FAIL, score=0.0)
     if tuple(grades) == row.grades:
@@ -266,7 +281,7 @@ def _with_contradictions_as_failures(row: Row) -> Row:
     return replace(row, grades=tuple(grades), outcome=outcome)
 
 
-def withheld(decision: Decision, changes: GateChanges) -> Decision:
+def decision_without_run(decision: Decision, changes: GateChanges) -> Decision:
     """A decision about a run that did not take place, with what the pull request does to its gate: that takes no key to block."""
     decision = replace(decision, changes=changes)
     if not (changes.found and changes.block):
@@ -293,15 +308,15 @@ def _apply_rules(run: RunResult, policies: Iterable[Policy]) -> Iterator[RuleRes
             power = asdict(next(powers, NO_POWER))
             rows = [row for row in run.rows if row.suite == rule.suite]
             is_strict = (rule.every_case or rule.is_default) and rule.blocking
-            if is_strict and rows and not any(row.counts or is_in_quarantine(row) for row in rows):
+            if is_strict and rows and not any(row.counts or has_quarantine(row) for row in rows):
                 continue
 
             def apply_to(
                 rows: Sequence[Row], rule: Rule = rule, answers: bool = policy.reask == "answers"
             ) -> RuleResult:
-                return with_base(apply(rule, rows), rows, run, answers)
+                return apply_base_limits(apply_rule(rule, rows), rows, run, answers)
 
-            result = ruled(apply_to(rows), rows, run.labels, apply_to)
+            result = apply_drift(apply_to(rows), rows, run.labels, apply_to)
             if result.has_passed and cut_short:  # what is missing might miss it
                 result = replace(result, outcome=ERROR, reason=cut_short)
             yield replace(result, **power)
@@ -317,8 +332,10 @@ def _cut_short(run: RunResult) -> str:
 def _guard(changes: GateChanges) -> RuleResult:
     """The rule that is missed when a pull request changes its own gate and nobody approved that."""
     if changes.approved:
-        return RuleResult(Rule(GUARD), PASS, f"{done(changes)}, approved by {changes.approved}")
-    return RuleResult(Rule(GUARD), FAIL, guarded(changes))
+        return RuleResult(
+            Rule(GUARD), PASS, f"{describe_changes(changes)}, approved by {changes.approved}"
+        )
+    return RuleResult(Rule(GUARD), FAIL, guard_reason(changes))
 
 
 def _conclude(
@@ -328,7 +345,7 @@ def _conclude(
     blocking = [result for result in rules if result.rule.blocking]
     missed = [result for result in blocking if result.has_failed]
     if missed:
-        return GateOutcome.BLOCKED, _name_reasons(missed) + spared(run, missed=True)
+        return GateOutcome.BLOCKED, _name_reasons(missed) + note_on_not_reasked(run, missed=True)
     if errors.effect == "block":
         return GateOutcome.BLOCKED, f"{errors.reason}, and errors block"
     unknown = _cut_short(run) or (errors.effect and errors.reason)
@@ -343,7 +360,7 @@ def _conclude(
         where = f" in {ungraded[0]}" if graded else ""
         return GateOutcome.INCONCLUSIVE, f"nothing could be graded{where}"
     if changes.weakened and not changes.approved:
-        return GateOutcome.ADVISORY, done(changes)
+        return GateOutcome.ADVISORY, describe_changes(changes)
     advisory = [result for result in rules if not (result.rule.blocking or result.has_passed)]
     if advisory:
         return GateOutcome.ADVISORY, _name_reasons(advisory)
@@ -368,14 +385,14 @@ def _conclude(
     reasons = [result.reason for result in blocking if result.has_passed]
     if undecided:
         reasons.append(not_decided)
-    return GateOutcome.PASS, "; ".join(reasons) + spared(run, missed=False)
+    return GateOutcome.PASS, "; ".join(reasons) + note_on_not_reasked(run, missed=False)
 
 
 def _is_advisory(row: Row, grade: Grade, rules: Iterable[RuleResult]) -> bool:
     """Whether a grade that did not pass is for people alone: no rule looks at it, or it is an error and no rule that looks at it blocks."""
     if not grade.counts:
         return True
-    looking = [result.rule for result in rules if takes(result.rule, row, grade)]
+    looking = [result.rule for result in rules if selects_grade(result.rule, row, grade)]
     return not any(rule.blocking or grade.has_failed for rule in looking)
 
 

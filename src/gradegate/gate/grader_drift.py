@@ -8,7 +8,7 @@ from gradegate.core.numbers import exact_fraction, format_count, format_number
 from gradegate.results.accounts import GraderCheck, LabelAsk, LabelsReport
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Outcome
-from gradegate.results.rows import Row, parts, takes
+from gradegate.results.rows import Row, leaf_grades, selects_grade
 from gradegate.results.run_result import RuleResult
 from gradegate.structs import replace
 
@@ -17,7 +17,7 @@ _MOVED = Fraction(1, 100)
 _UNDONE = "the run ended before the labelled outputs were graded, so a grader that moved would not be noticed"
 
 
-def report(asks: Sequence[LabelAsk], agreement: float) -> LabelsReport | None:
+def summarize_labels(asks: Sequence[LabelAsk], agreement: float) -> LabelsReport | None:
     """All graders that were asked, each by its own verdicts, None where none was; ``p`` is that of the least likely one."""
     if not asks:
         return None
@@ -62,7 +62,7 @@ def _said(check: GraderCheck, agreement: float) -> str:
     return f"the grader{name} moved: it agrees with {figures}: {cure}"
 
 
-def remarks(found: LabelsReport | None) -> list[str]:
+def drift_remarks(found: LabelsReport | None) -> list[str]:
     """What every report says of them: sentences."""
     if found is None or found.undone:
         return [_UNDONE] if found else []
@@ -72,12 +72,12 @@ def remarks(found: LabelsReport | None) -> list[str]:
     return [f"{few}: a grader that moved would not be noticed"]
 
 
-def standing(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
+def outcome_under_drift(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
     """What a rule comes to over the grades of a grader: one that it meets stays met, unless the grader lets failures pass."""
     return Outcome.ERROR if moved and (outcome is Outcome.FAIL or lenient > 0) else outcome
 
 
-def ruled(
+def apply_drift(
     result: RuleResult,
     rows: Sequence[Row],
     found: LabelsReport | None,
@@ -95,14 +95,14 @@ def ruled(
         (row, place)
         for row in rows
         for place, grade in enumerate(row.grades)
-        if takes(result.rule, row, grade)
+        if selects_grade(result.rule, row, grade)
     ]
     asked = {model for pair in places for model in _models(*pair)}
     moved = [it for it in found.graders if it.moved and it.model in asked]
     doubts = [
         check
         for check in moved
-        if standing(result.outcome, True, check.lenient) is not result.outcome
+        if outcome_under_drift(result.outcome, True, check.lenient) is not result.outcome
     ]
     if not doubts and not (found.undone and asked and result.has_failed):
         return result
@@ -138,5 +138,7 @@ def ruled(
 def _models(row: Row, place: int) -> set[str]:
     """The models that gave the grade at a place, or the members of that set. A model may name itself nowhere."""
     return {
-        it.model for it in parts(row.grades, place) if it.model or it.usage.calls or it.usage.cached
+        it.model
+        for it in leaf_grades(row.grades, place)
+        if it.model or it.usage.calls or it.usage.cached
     }

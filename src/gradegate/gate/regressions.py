@@ -16,10 +16,10 @@ from gradegate.core.numbers import (
 )
 from gradegate.core.policy import Earlier, Rule
 from gradegate.core.usage import Increase
-from gradegate.gate.case_runs import as_cases
+from gradegate.gate.case_runs import fold_cases
 from gradegate.gate.reasks.ballot import is_contradicted
-from gradegate.gate.rules import count, left_undone, overturned
-from gradegate.gate.statistics import student
+from gradegate.gate.rules import count_outcomes, note_on_overturned, note_on_unfinished
+from gradegate.gate.statistics import student_t
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.baseline import (
     FIXED,
@@ -28,12 +28,12 @@ from gradegate.results.baseline import (
     PRE_EXISTING,
     UNDECIDED,
     UNSTEADY,
-    fails,
-    of_base,
-    standing,
+    case_status,
+    describe_base,
+    is_untolerated_failure,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.results.rows import Row, case_name, parts, takes
+from gradegate.results.rows import Row, case_name, leaf_grades, selects_grade
 from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
@@ -44,16 +44,16 @@ _LEAST = 5  # pairs of which the spread says something
 _MOST = 1e15  # no answer takes so many dollars or seconds
 
 
-class Case(FrozenStruct):
+class RuleCase(FrozenStruct):
     """A case as a rule sees it: the row with the grades that the rule selects."""
 
     row: Row
     grades: tuple[Grade, ...]
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         """What it is beside the base."""
-        return standing(self.row, self.grades)
+        return case_status(self.row, self.grades)
 
     @property
     def base(self) -> Outcome | None:
@@ -71,7 +71,7 @@ class Case(FrozenStruct):
         )
 
 
-def is_old(row: Row, grade: Grade) -> bool:
+def is_known_failure(row: Row, grade: Grade) -> bool:
     """Whether a failure was there before. Where a threshold decides over the case, that of the whole counts."""
     old = grade.base is not None and grade.base.has_failed
     return old and (row.threshold is None or row.base is FAIL)
@@ -84,19 +84,21 @@ def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
     return FAIL if FAIL in outcomes else PASS
 
 
-def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: bool) -> RuleResult:
+def apply_base_limits(
+    result: RuleResult, rows: Sequence[Row], run: RunResult, answers: bool
+) -> RuleResult:
     """A rule's result with what it asks of earlier runs. ``answers``: failures are answered anew when they are asked again."""
     rule, report = result.rule, run.baseline
     found = []
-    if report or rule.beside_base:
+    if report or rule.has_base_limit:
         found = [
-            Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade)))
-            for row in as_cases(rule, rows)
+            RuleCase(row, tuple(grade for grade in row.grades if selects_grade(rule, row, grade)))
+            for row in fold_cases(rule, rows)
         ]
-    if report and rule.judges and (rule.every_case or rule.min_pass_rate is not None):
+    if report and rule.has_verdict_limit and (rule.every_case or rule.min_pass_rate is not None):
         bases = (case.base for case in found)
-        result = replace(result, base_rate=count(filter(None, bases)).pass_rate)
-    if not rule.own and result.has_passed:  # what it says of the run itself
+        result = replace(result, base_rate=count_outcomes(filter(None, bases)).pass_rate)
+    if not rule.has_run_limit and result.has_passed:  # what it says of the run itself
         result = replace(result, reason="")
     for earlier in Earlier if run.on_default_branch else ():
         limits = [name for name, limit in rule.limits(earlier).items() if not limit.decides_alone]
@@ -105,7 +107,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
             result = _joined(result, None, missing)
             rule = replace(rule, **dict.fromkeys(limits))  # the other limits decide
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
-        cost, latency = increases(rows, rule)
+        cost, latency = measure_increases(rows, rule)
         result = replace(result, cost=cost, latency=latency)
         for outcome, reason, noise in _weigh_increases(result, rule, rows):
             result = _joined(
@@ -114,7 +116,7 @@ def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: 
     if rule.max_flaky is not None:
         result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run))
     cases = [case for case in found if case.grades]
-    if rule.beside_base and (excuse := _excuse(cases)):
+    if rule.has_base_limit and (excuse := _excuse(cases)):
         return _joined(replace(result, excused=True), ERROR, excuse)
     if rule.max_new_failures is not None:
         result = _joined(*_count_new_failures(result, cases, report))
@@ -147,10 +149,10 @@ def _joined(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleRes
     return replace(result, outcome=worst, reason="; ".join(said))
 
 
-def _excuse(cases: Iterable[Case]) -> str:
+def _excuse(cases: Iterable[RuleCase]) -> str:
     """Which side failed so much that most failures are excused, and nothing can be told; else an empty string."""
     standings = [
-        case.standing
+        case.status
         for case in cases
         if case.base is not None and not any(grade.has_error for grade in case.grades)
     ]
@@ -169,7 +171,7 @@ def _excuse(cases: Iterable[Case]) -> str:
 
 
 def _count_new_failures(
-    result: RuleResult, cases: Sequence[Case], report: BaselineReport | None
+    result: RuleResult, cases: Sequence[RuleCase], report: BaselineReport | None
 ) -> tuple[RuleResult, Outcome, str]:
     most = result.rule.max_new_failures or 0
     standings = Counter[str]()
@@ -177,17 +179,19 @@ def _count_new_failures(
     unsure = []  # nobody asked again, or the base's answer could not be graded again
     contradicted = []
     for case in cases:
-        standing = case.standing
+        standing = case.status
         standings[standing] += 1
         if standing == NEW_FAILURE:
             new.append(case)
         # `errors` decides about errors of the head, as in every rule.
-        elif standing in (OPEN, UNDECIDED) and any(fails(case.row, it) for it in case.grades):
+        elif standing in (OPEN, UNDECIDED) and any(
+            is_untolerated_failure(case.row, it) for it in case.grades
+        ):
             unsure.append(case)
         elif any(map(is_contradicted, case.grades)):
             contradicted.append(case)
     again = sum(grade.has_passed and bool(grade.votes) for case in cases for grade in case.grades)
-    note = overturned(again)
+    note = note_on_overturned(again)
     known = [
         format_count(standings[kind], noun)
         for kind, noun in ((PRE_EXISTING, "known failure"), (UNSTEADY, "unsteady failure"))
@@ -208,7 +212,7 @@ def _count_new_failures(
             ERROR,
             f"it is not known whether {format_count(len(unsure), 'failure')} {verb} new",
         )
-    decides = result.rule.max_drop is None and not result.rule.own
+    decides = result.rule.max_drop is None and not result.rule.has_run_limit
     if decides and contradicted and len(may_be_new + contradicted) <= most:
         result = replace(result, bears=True)
         may_be_new += contradicted
@@ -221,26 +225,26 @@ def _count_new_failures(
     return result, PASS, f"{what}, at most {most:,} allowed: {names}{note}"
 
 
-def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
+def _evidence(new: Sequence[RuleCase], report: BaselineReport | None) -> str:
     """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
     confirmed = ", confirmed here" if all(map(_is_confirmed, new)) else ""
     passed = sum(map(_has_passed_before, new))
     if not passed:
         return f"{confirmed}, without a base result"
     if rest := len(new) - passed:
-        there = f"{passed:,} passing on the base{of_base(report)}"
+        there = f"{passed:,} passing on the base{describe_base(report)}"
         return f"{confirmed}: {there}, {rest:,} without a base result"
     joined = f"{confirmed} and passing" if confirmed else ", passing"
-    return f"{joined} on the base{of_base(report)}"
+    return f"{joined} on the base{describe_base(report)}"
 
 
-def _is_confirmed(case: Case) -> bool:
+def _is_confirmed(case: RuleCase) -> bool:
     """Whether re-asks confirmed all that is new in a case."""
     new = _new_grades(case)
     return bool(new) and all(grade.confirmed for grade in new)
 
 
-def _has_passed_before(case: Case) -> bool:
+def _has_passed_before(case: RuleCase) -> bool:
     """Whether the base passed all that is new in a case."""
     if case.row.threshold is not None:
         return case.base is PASS
@@ -248,7 +252,7 @@ def _has_passed_before(case: Case) -> bool:
     return bool(new) and all(grade.base and grade.base.has_passed for grade in new)
 
 
-def _new_grades(case: Case) -> list[Grade]:
+def _new_grades(case: RuleCase) -> list[Grade]:
     return [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
 
 
@@ -284,14 +288,14 @@ def _parts_of(rule: Rule, row: Row) -> list[Grade]:
     selected: list[Grade] = []
     for place, grade in enumerate(row.grades):
         if _selects(rule, row, grade):
-            selected += parts(row.grades, place)
+            selected += leaf_grades(row.grades, place)
     return selected
 
 
 # --- drops ----------------------------------------------------------------------------------------------------
 
 
-class Sign(FrozenStruct):
+class SignTest(FrozenStruct):
     """How many cases became worse and better, of how many that could be compared."""
 
     worse: int
@@ -316,7 +320,7 @@ class Sign(FrozenStruct):
 
 
 def _measure_drop(
-    result: RuleResult, cases: Sequence[Case], answers: bool
+    result: RuleResult, cases: Sequence[RuleCase], answers: bool
 ) -> tuple[RuleResult, Outcome, str]:
     sign = _sign(cases, answers)
     if not sign.compared:
@@ -336,17 +340,17 @@ def _measure_drop(
         base, head = case.firsts
         if any(grade.undone for grade in case.grades) and not (answers and base and head):
             undone.append(base if answers else case.base)
-    best = Sign(
+    best = SignTest(
         sign.worse,
         sign.better + undone.count(FAIL),
         sign.compared + len(undone) - undone.count(None),
     )
     if undone and not best.drops(most):
-        return result, ERROR, f"{reason} so far; {left_undone(len(undone))}"
+        return result, ERROR, f"{reason} so far; {note_on_unfinished(len(undone))}"
     return result, FAIL, reason
 
 
-def _sign(cases: Iterable[Case], answers: bool) -> Sign:
+def _sign(cases: Iterable[RuleCase], answers: bool) -> SignTest:
     """What base and head said at first where ``answers`` are compared; else in the end, as far as that is decided."""
     pairs = []
     for case in cases:
@@ -354,10 +358,10 @@ def _sign(cases: Iterable[Case], answers: bool) -> Sign:
         if not answers:
             base = None if any(grade.has_error for grade in case.grades) else case.base
             ends = {NEW_FAILURE: FAIL, FIXED: PASS, UNDECIDED: None, OPEN: None}
-            head = ends.get(case.standing, base)
+            head = ends.get(case.status, base)
         if base is not None and head is not None:
             pairs.append((base, head))
-    return Sign(
+    return SignTest(
         pairs.count((PASS, FAIL)),
         pairs.count((FAIL, PASS)),
         len(pairs),
@@ -367,7 +371,7 @@ def _sign(cases: Iterable[Case], answers: bool) -> Sign:
 # --- cost and latency: the mean of paired differences, and its noise ------------------------------------------
 
 
-def increases(
+def measure_increases(
     rows: Iterable[Row], rule: Rule | None = None
 ) -> tuple[Increase | None, Increase | None]:
     """In dollars and in seconds an answer, over those that both sides asked for and of which the rule looks at a grade."""
@@ -404,7 +408,7 @@ def _increase(sides: Iterable[tuple[float | None, float | None]]) -> Increase | 
     variance = math.fsum((ours - theirs - (here - base)) ** 2 for theirs, ours in pairs) / (
         count - 1
     )
-    half = student(count - 1) * math.sqrt(variance / count)
+    half = student_t(count - 1) * math.sqrt(variance / count)
     return Increase(count, base, here, here - base - half, here - base + half)
 
 
@@ -439,6 +443,6 @@ def _weigh_increases(
             end = f"above the limit of {limit} by no more than noise explains"
         reason = f"an answer is {change} than on the base, over {format_count(by.compared, 'answer')}: {end}"
         if beyond and undone:  # the answers that are missing may be the cheap and fast ones
-            yield ERROR, f"{reason} so far; {left_undone(undone)}", False
+            yield ERROR, f"{reason} so far; {note_on_unfinished(undone)}", False
         else:
             yield FAIL if beyond else PASS, reason, above and not beyond

@@ -6,16 +6,22 @@ from fractions import Fraction
 
 from gradegate.core.numbers import exact_mean, format_count, format_percents, format_scores, meets
 from gradegate.core.policy import Rule
-from gradegate.gate.case_runs import as_cases, held_runs, is_unfinished, of_rule, outcome_of
-from gradegate.results.baseline import PRE_EXISTING, standing
-from gradegate.results.case_outcome import strangeness
+from gradegate.gate.case_runs import (
+    describe_runs_required,
+    fold_cases,
+    is_unfinished,
+    outcome_in_rule,
+    runs_required,
+)
+from gradegate.results.baseline import PRE_EXISTING, case_status
+from gradegate.results.case_outcome import mean_obstacle
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.results.rows import Row, counted, parts, takes, unconfirmed
+from gradegate.results.rows import Row, counts_case, is_unconfirmed, leaf_grades, selects_grade
 from gradegate.results.run_result import Counts, RuleResult, RunResult
 from gradegate.structs import replace
 
 
-class AskedAgain:
+class ReaskSummary:
     """What re-asks found in the cases that a rule counts, from the outcome of each case and the grades that decide it."""
 
     def __init__(self, counted: Iterable[tuple[Outcome, Sequence[Grade]]]) -> None:
@@ -31,7 +37,7 @@ class AskedAgain:
     def of_cases(self, failed: int, number: int) -> str:
         """Say ``2 of 100 cases failed, and each failed again when re-asked (4 more failures were overturned)``."""
         cases = f"of {format_count(number, 'case')}"
-        note = overturned(self.overturned, self.confirmed)
+        note = note_on_overturned(self.overturned, self.confirmed)
         if not failed:
             return f"{number:,} {cases} passed{note}"
         how = ""
@@ -45,7 +51,7 @@ class AskedAgain:
 
     def of_failures(self, failed: int) -> str:
         """The same of a rule's failures, after how it was met or missed."""
-        note = overturned(self.overturned, self.confirmed)
+        note = note_on_overturned(self.overturned, self.confirmed)
         if not self.confirmed:
             return note
         some = f"{'each' if failed > 1 else 'the'} failure was"
@@ -54,7 +60,7 @@ class AskedAgain:
         return f"; {some} re-asked and confirmed{note}"
 
 
-def overturned(number: int, confirmed: int = 0) -> str:
+def note_on_overturned(number: int, confirmed: int = 0) -> str:
     """`` (4 more failures were overturned)``, beside so many that were confirmed."""
     if not number:
         return ""
@@ -62,11 +68,11 @@ def overturned(number: int, confirmed: int = 0) -> str:
     return f" ({format_count(number, f'{more}failure')} {'was' if number == 1 else 'were'} overturned{how})"
 
 
-def spared(run: RunResult, missed: bool) -> str:
+def note_on_not_reasked(run: RunResult, missed: bool) -> str:
     """How many cases failed once and were not asked again; an empty string where none did."""
-    failures = filter(unconfirmed, as_cases(None, run.rows))
+    failures = filter(is_unconfirmed, fold_cases(None, run.rows))
     if run.reask and run.reask.pre_existing:  # old ones, by the rules that look at the base
-        failures = filter(lambda row: standing(row) != PRE_EXISTING, failures)
+        failures = filter(lambda row: case_status(row) != PRE_EXISTING, failures)
     number = sum(1 for _ in failures)
     if not number:
         return ""
@@ -76,31 +82,31 @@ def spared(run: RunResult, missed: bool) -> str:
     return f"; {format_count(number, 'case')} failed once and {verb} not re-asked, because the rule is missed without {them}"
 
 
-def left_undone(number: int) -> str:
+def note_on_unfinished(number: int) -> str:
     """Say ``5 more were not finished``: a budget or a signal ended the run first."""
     return (
         f"{number:,} more {'was' if number == 1 else 'were'} not finished and might meet the rule"
     )
 
 
-def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
+def apply_rule(rule: Rule, rows: Sequence[Row]) -> RuleResult:
     """The rule over the rows of its suite."""
-    if not rule.judges:
+    if not rule.has_verdict_limit:
         return RuleResult(rule, PASS, "")
-    cases = [*as_cases(rule, rows)]
+    cases = [*fold_cases(rule, rows)]
     if rule.every_case:
         return _every_case(rule, cases)
-    outcomes = [(row, outcome) for row in cases if (outcome := outcome_of(rule, row))]
-    counts = count(outcome for _, outcome in outcomes)
+    outcomes = [(row, outcome) for row in cases if (outcome := outcome_in_rule(rule, row))]
+    counts = count_outcomes(outcome for _, outcome in outcomes)
     # The scores of all runs count.
-    first = (row for row in rows if not row.needs or row.run <= of_rule(rule, row.needs).of)
-    grades = [grade for row in first for grade in row.grades if takes(rule, row, grade)]
-    strange = next(filter(None, map(strangeness, grades)), "")
+    first = (row for row in rows if not row.needs or row.run <= runs_required(rule, row.needs).of)
+    grades = [grade for row in first for grade in row.grades if selects_grade(rule, row, grade)]
+    strange = next(filter(None, map(mean_obstacle, grades)), "")
     average = _average(rule, grades)
     misses, measured = _measured(rule, counts, average)
     outcome = ERROR
     if counts.pass_rate is None:
-        reason = nothing_graded(rows)
+        reason = reason_nothing_graded(rows)
     elif too_few := _too_few(rule, counts):
         reason = too_few
     elif rule.min_score is not None and strange:
@@ -112,15 +118,15 @@ def apply(rule: Rule, rows: Sequence[Row]) -> RuleResult:
         # It may be met with a PASS for all of these.
         if undone and not _measured(rule, best, _average(rule, grades, undone=1.0))[0]:
             graded = counts.passed + counts.failed
-            reason = f"{reason} so far, of {graded:,} graded; {left_undone(undone)}"
+            reason = f"{reason} so far, of {graded:,} graded; {note_on_unfinished(undone)}"
         else:
             outcome = FAIL
     else:
-        outcome, reason = by_counts(rule, counts), "; ".join(measured)
+        outcome, reason = outcome_by_counts(rule, counts), "; ".join(measured)
     if outcome is not ERROR:
-        if held := held_runs(rule, cases):
+        if held := describe_runs_required(rule, cases):
             reason += f", a case by {held}"
-        again = AskedAgain((outcome, _selected_parts(rule, row)) for row, outcome in outcomes)
+        again = ReaskSummary((outcome, _selected_parts(rule, row)) for row, outcome in outcomes)
         reason += again.of_failures(counts.failed)
     score = None if average is None else float(average)
     return _result(rule, outcome, reason, counts, score)
@@ -145,23 +151,23 @@ def _selected_parts(rule: Rule, row: Row) -> list[Grade]:
     """The grades that a rule looks at in a case, the members of a set in place of the set."""
     found = []
     for position, grade in enumerate(row.grades):
-        if takes(rule, row, grade):
-            found += parts(row.grades, position)
+        if selects_grade(rule, row, grade):
+            found += leaf_grades(row.grades, position)
     return found
 
 
-def nothing_graded(rows: Iterable[Row], what: str = "nothing that the rule selects") -> str:
+def reason_nothing_graded(rows: Iterable[Row], what: str = "nothing that the rule selects") -> str:
     """Say that a rule has nothing to decide by; what a quarantine forgives is nothing to decide by, either."""
-    where = " outside of quarantine" if any(map(is_in_quarantine, rows)) else ""
+    where = " outside of quarantine" if any(map(has_quarantine, rows)) else ""
     return f"{what}{where} could be graded"
 
 
-def is_in_quarantine(row: Row) -> bool:
+def has_quarantine(row: Row) -> bool:
     """Whether something in a row only advises because its test is in quarantine."""
     return any(grade.quarantine for grade in row.grades)
 
 
-def by_counts(rule: Rule, counts: Counts) -> Outcome:
+def outcome_by_counts(rule: Rule, counts: Counts) -> Outcome:
     """What the rule says as far as it looks at how many passed; ERROR where they are too few to tell."""
     graded = counts.passed + counts.failed
     if not graded or _too_few(rule, counts):
@@ -181,7 +187,7 @@ def _too_few(rule: Rule, counts: Counts) -> str:
     )
 
 
-def count(outcomes: Iterable[Outcome]) -> Counts:
+def count_outcomes(outcomes: Iterable[Outcome]) -> Counts:
     """How many of each."""
     found = list(outcomes)
     return Counts(*map(found.count, Outcome))
@@ -199,15 +205,15 @@ def _average(rule: Rule, grades: Sequence[Grade], undone: float | None = None) -
 
 
 def _every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
-    rows = [row for row in cases if counted(rule, row)]
-    counts = count(row.outcome for row in rows)
+    rows = [row for row in cases if counts_case(rule, row)]
+    counts = count_outcomes(row.outcome for row in rows)
     graded = counts.passed + counts.failed
     if not graded:
-        return _result(rule, ERROR, nothing_graded(cases, "no case"), counts)
-    again = AskedAgain((row.outcome, row.grades) for row in rows)
+        return _result(rule, ERROR, reason_nothing_graded(cases, "no case"), counts)
+    again = ReaskSummary((row.outcome, row.grades) for row in rows)
     # Of all cases, those with an error included, as headlines count them.
     reason = again.of_cases(counts.failed, counts.planned if counts.failed else graded)
-    if held := held_runs(rule, rows):
+    if held := describe_runs_required(rule, rows):
         reason = f"{counts.passed} of {format_count(graded, 'case')} passed {held}"
         if counts.failed:
             reason += f"; {format_count(counts.failed, 'failure')}"
@@ -220,7 +226,7 @@ def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[lis
     missed, measured = [], []
     if rule.min_pass_rate is not None:
         rate, least = format_percents(counts.pass_rate or 0.0, rule.min_pass_rate)
-        if by_counts(rule, counts) is FAIL:
+        if outcome_by_counts(rule, counts) is FAIL:
             missed.append(f"pass rate {rate} is below {least}")
         measured.append(f"pass rate {rate}, at least {least}")
     if rule.min_score is not None and average is not None:

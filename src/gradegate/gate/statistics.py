@@ -27,7 +27,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(hits: int, count: int) -> Interval | None:
+def wilson_interval(hits: int, count: int) -> Interval | None:
     """The two-sided 95 % score interval of ``hits`` of ``count``, None where nothing was counted.
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927), 209-212.
@@ -50,7 +50,7 @@ def _quantile(share: float) -> float:
     return NormalDist().inv_cdf(share)
 
 
-def student(freedom: int) -> float:
+def student_t(freedom: int) -> float:
     """Student's t that differs from 0 by so much in 1 % of samples, either way; at most 1.5 % too large from 4 degrees of freedom on.
 
     D. B. Peizer, J. W. Pratt, "A normal approximation for binomial, F, beta, and other common, related tail probabilities",
@@ -60,7 +60,7 @@ def student(freedom: int) -> float:
     return math.sqrt(freedom * math.expm1(spread**2 * (freedom - 5 / 6)))
 
 
-def tail(least: int, count: int, chance: float) -> float:
+def binomial_tail(least: int, count: int, chance: float) -> float:
     """P(Bin(count, chance) >= least), the terms summed exactly; holds to 1e-9 of its value up to 100,000 trials."""
     if least <= 0:
         return 1.0
@@ -69,11 +69,11 @@ def tail(least: int, count: int, chance: float) -> float:
     if chance >= 1:
         return 1.0
     if least <= count * chance:  # the shorter side loses no digits, and is never tiny on this one
-        return 1.0 - math.fsum(terms(range(least), count, chance))
-    return min(1.0, math.fsum(terms(range(least, count + 1), count, chance)))
+        return 1.0 - math.fsum(binomial_terms(range(least), count, chance))
+    return min(1.0, math.fsum(binomial_terms(range(least, count + 1), count, chance)))
 
 
-def terms(hits: Iterable[int], count: int, chance: float) -> Iterable[float]:
+def binomial_terms(hits: Iterable[int], count: int, chance: float) -> Iterable[float]:
     """The chance of each of these numbers of hits, of a share above 0 and below 1."""
     yes, no, all_ways = math.log(chance), math.log1p(-chance), math.lgamma(count + 1)
     for k in hits:
@@ -91,7 +91,9 @@ def upper_bound(hits: int, count: int, level: float = 0.95) -> float:
     for _ in range(_HALVINGS if hits < count else 0):
         middle = (low + high) / 2
         low, high = (
-            (middle, high) if 1 - tail(hits + 1, count, middle) > 1 - level else (low, middle)
+            (middle, high)
+            if 1 - binomial_tail(hits + 1, count, middle) > 1 - level
+            else (low, middle)
         )
     return high
 
@@ -99,7 +101,7 @@ def upper_bound(hits: int, count: int, level: float = 0.95) -> float:
 # --- a grader against people ----------------------------------------------------------------------------------
 
 
-class Crossed(NamedTuple):
+class CrossTable(NamedTuple):
     """How often a person and the grader said pass and fail: the person first, so ``pf`` failed what a person passes."""
 
     pp: int = 0
@@ -115,7 +117,7 @@ class Kappa(NamedTuple):
     interval: Interval
 
 
-def kappa(table: Crossed) -> Kappa | None:
+def cohen_kappa(table: CrossTable) -> Kappa | None:
     """Agreement beyond chance; None where chance alone agrees always, or nothing was counted.
 
     J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20 (1960),
@@ -143,7 +145,7 @@ def kappa(table: Crossed) -> Kappa | None:
     return Kappa(value, Interval(value - half, value + half))
 
 
-def corrected(pass_rate: float, tpr: float, tnr: float) -> float | None:
+def corrected_pass_rate(pass_rate: float, tpr: float, tnr: float) -> float | None:
     """The share that really passes, of a share that a grader passed; None for a grader no better than chance.
 
     ``tpr`` is the share of good answers that it passes, ``tnr`` of bad ones that it fails. W. J. Rogan, B. Gladen,
@@ -160,7 +162,7 @@ class Flips(NamedTuple):
     votes: int
 
 
-def flips(asked: Iterable[tuple[int, int]]) -> Flips:
+def count_flips(asked: Iterable[tuple[int, int]]) -> Flips:
     """Counts them over outputs, each with its votes to pass and to fail; ties are in neither number."""
     mostly = [(passes, fails) for passes, fails in asked if passes > fails]
     return Flips(sum(fails for _, fails in mostly), sum(map(sum, mostly)))
@@ -176,17 +178,19 @@ class Lead(NamedTuple):
     held: bool = True  # wrong ones stay within 1 % of runs
 
 
-def lead(grades: int, noise: float) -> Lead:
+def required_lead(grades: int, noise: float) -> Lead:
     """The smallest of 2 to 8 votes with which ``grades`` that flip as often as ``noise`` hold 1 %, in exact fractions.
 
     A. Wald, "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16 (1945), 117-186.
     """
-    enough = (votes for votes in LEADS if grades * wrong_fail(votes, noise) <= WRONG_FAILS)
+    enough = (
+        votes for votes in LEADS if grades * chance_of_wrong_failure(votes, noise) <= WRONG_FAILS
+    )
     votes = next(enough, None)
     return Lead(votes or LEADS[-1], votes is not None)
 
 
-def wrong_fail(votes: int, noise: float) -> Fraction:
+def chance_of_wrong_failure(votes: int, noise: float) -> Fraction:
     """The chance that a good answer is confirmed to fail: the gambler's ruin, from the first ask on."""
     share = exact_fraction(noise)
     if not share:
@@ -214,23 +218,23 @@ class Chances(NamedTuple):
     broken: float
 
 
-def of_grade(noise: float, votes: int, beside_base: bool = False) -> Chances:
+def grade_chances(noise: float, votes: int, beside_base: bool = False) -> Chances:
     """Of a grade that is asked again until its failures lead by ``votes``; 0 where it is asked once.
 
     ``beside_base``: it fails only if the base's answer stands when it is graded again.
     """
     if not votes:
         return Chances(noise, 1 - noise)
-    again = lead_reached(1 - noise, votes) if beside_base else 1.0
-    return Chances(*(share * lead_reached(share, votes) * again for share in (noise, 1 - noise)))
+    again = chance_of_lead(1 - noise, votes) if beside_base else 1.0
+    return Chances(*(share * chance_of_lead(share, votes) * again for share in (noise, 1 - noise)))
 
 
-def of_runs(share: float, of: int, passes: int) -> Chances:
+def runs_chances(share: float, of: int, passes: int) -> Chances:
     """Of a case that has to pass ``passes`` of its runs, of which that share fails."""
-    return Chances(*(tail(of - passes + 1, of, each) for each in (share, 1 - share)))
+    return Chances(*(binomial_tail(of - passes + 1, of, each) for each in (share, 1 - share)))
 
 
-def of_case(grades: Iterable[Chances]) -> Chances:
+def case_chances(grades: Iterable[Chances]) -> Chances:
     """Of a case that fails where one of its grades does; broken is the one whose failure is seen least."""
     parts = list(grades)
     good = 1 - math.prod(1 - it.good for it in parts)
@@ -238,7 +242,7 @@ def of_case(grades: Iterable[Chances]) -> Chances:
 
 
 @cache
-def lead_reached(share: float, votes: int) -> float:
+def chance_of_lead(share: float, votes: int) -> float:
     """The chance that the side which won the first ask, and wins others with that share, leads by ``votes`` before it falls behind."""
     leads, reached = {1: 1.0}, 0.0
     for _ in range(3 * votes - 1):
@@ -251,12 +255,12 @@ def lead_reached(share: float, votes: int) -> float:
     return reached
 
 
-def room(cases: int, min_pass_rate: float) -> int:
+def failures_allowed(cases: int, min_pass_rate: float) -> int:
     """How many cases may fail."""
     return cases - math.ceil(exact_fraction(min_pass_rate) * cases)
 
 
-def power(
+def rule_power(
     cases: Counter[Chances],
     may_fail: int,
     failing: int = 0,
@@ -281,20 +285,20 @@ def power(
                 (count - old - new, chances.good),
                 (new if new_only else old + new, chances.broken),
             )
-        return more_than(may_fail, groups)
+        return chance_of_more_than(may_fail, groups)
 
     return Power(
         cases=number,
         failing_before=failing,
         slack=may_fail - (0 if new_only else failing),
-        unchanged=more_than(may_fail, known) if known else missed(0),
+        unchanged=chance_of_more_than(may_fail, known) if known else missed(0),
         one_broken=missed(1),
         three_broken=missed(3),
         five_points=missed(Power(cases=number).drop),
     )
 
 
-def more_than(most: int, groups: Iterable[Group]) -> float:
+def chance_of_more_than(most: int, groups: Iterable[Group]) -> float:
     """The chance that more than ``most`` of independent cases fail, exactly: linear in the cases but for the smaller groups."""
     *few, last = sorted((_table(*group) for group in groups if group[0]), key=len) or [[1.0]]
     above = [*accumulate(reversed(last))][::-1]  # the chance of so many or more
@@ -313,7 +317,7 @@ def _table(count: int, chance: float) -> list[float]:
     """The chance of each number of failures of so many cases, as far as it is worth a figure."""
     if not 0 < chance < 1:
         return [0.0] * (count if chance else 0) + [1.0]
-    return _trimmed(list(terms(range(count + 1), count, chance)))
+    return _trimmed(list(binomial_terms(range(count + 1), count, chance)))
 
 
 def _together(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:

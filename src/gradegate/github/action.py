@@ -19,18 +19,18 @@ from gradegate.github.links import links
 from gradegate.github.publish import Step, holds, publish, publish_mistakes, warn
 from gradegate.github.pull_request import with_pull_request
 from gradegate.github.step_files import Ending
-from gradegate.reports.delivery.deliver import remove_earlier
-from gradegate.reports.delivery.redact import at_door
-from gradegate.reports.format.escape import command, harmless, join_nonempty
+from gradegate.reports.delivery.deliver import remove_earlier_outputs
+from gradegate.reports.delivery.redact import with_option_names
+from gradegate.reports.format.escape import harmless, join_nonempty, workflow_command
 from gradegate.results.gate_changes import Approval
 from gradegate.results.run_result import GateOutcome
-from gradegate.runner.prepare import Prepared
+from gradegate.runner.prepare import Preparation
 from gradegate.runner.progress import progress
 from gradegate.runner.session import RunHooks, reason_without_keys, run_gate
 from gradegate.runner.shards.shard import ShardReport, run_shard
 from gradegate.security.environment import Environment
 from gradegate.security.event import read_event
-from gradegate.security.secrets import is_runners
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import NamedTexts, replace
 
 PUBLISHED = ("annotations", "summary", "comment")
@@ -50,7 +50,7 @@ def main(environ: NamedTexts, cwd: Path) -> int:
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
     with Ending(environ) as ending:
         settings = from_inputs(environ, cwd)
-        mistakes = (*settings.mistakes, *remove_earlier(settings.run, Environment(environ)))
+        mistakes = (*settings.mistakes, *remove_earlier_outputs(settings.run, Environment(environ)))
         event = read_event(environ)
         if settings.run.shard:  # only the merge comments
             settings = replace(settings, comment="off")
@@ -64,7 +64,7 @@ def main(environ: NamedTexts, cwd: Path) -> int:
                 raise ConfigError(*mistakes)
             code = _run_shard(step) if settings.run.shard else _run(step)
         except ConfigError as e:
-            said = ConfigError(*map(_with_key_line, at_door(e.mistakes, inputs=True)))
+            said = ConfigError(*map(_with_key_line, with_option_names(e.mistakes, inputs=True)))
             publish_mistakes(step, said)
             ending.settled = True
             raise said from e
@@ -75,7 +75,7 @@ def main(environ: NamedTexts, cwd: Path) -> int:
 def _with_key_line(mistake: Mistake) -> Mistake:
     """The mistake of a missing key with the line to write in the workflow."""
     name = mistake.missing
-    if not name or is_runners(name):
+    if not name or belongs_to_runner(name):
         return mistake
     line = f"in the workflow, under `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
     return replace(mistake, cure=join_nonempty("; ", mistake.cure, line))
@@ -112,7 +112,15 @@ def _run(step: Step) -> int:
     # The log folded under a title, but for the last two lines: how many, and the verdict.
     *folded, counts, verdict = console.parts
     sys.stdout.writelines(
-        [command("group", "Report"), "\n", *folded, command("endgroup", ""), "\n", counts, verdict]
+        [
+            workflow_command("group", "Report"),
+            "\n",
+            *folded,
+            workflow_command("endgroup", ""),
+            "\n",
+            counts,
+            verdict,
+        ]
     )
     for failure in delivered.failures.values():
         warn(step, failure)
@@ -131,14 +139,14 @@ def _hooks(step: Step, context: Context) -> RunHooks:
     return RunHooks(
         partial(progress, in_ci=context.settings.in_ci),
         ("console", *PUBLISHED),
-        replace(where, holds=holds(step), key=gate, page=page),
+        replace(where, has_file=holds(step), key=gate, page=page),
         partial(_spared, step, context),
         partial(_approval, step),
         TWO_STAGES,
     )
 
 
-def _spared(step: Step, context: Context, prepared: Prepared) -> str:
+def _spared(step: Step, context: Context, prepared: Preparation) -> str:
     """Why nothing needs to be run, where the workflow asks for that; an empty string where something does."""
     if step.settings.when != "changed":
         return ""

@@ -29,8 +29,8 @@ from gradegate.github.gate_key import WORKFLOW, key_of_gate, workflow_file
 from gradegate.github.publish import Step, set_outputs
 from gradegate.reports.format.escape import harmless
 from gradegate.results.baseline import HISTORY, RESULTS
-from gradegate.runner.session import Delivered
-from gradegate.security.environment import OWN
+from gradegate.runner.session import Delivery
+from gradegate.security.environment import TRUSTED_EVENTS
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 RUNS = 30  # of each event that are looked at, newest first
@@ -121,18 +121,18 @@ def fetched(step: Step) -> Iterator[Step]:
                 why += "; so this run keeps nothing for later runs"
         name = artifact_names(step).own
         if temporary and not passes:
-            run = replace(run, kept_baseline=Path(temporary, name))
+            run = replace(run, baseline_output=Path(temporary, name))
         if why:
             what = f"there is nothing for `baseline: {run.baseline}`: {why}"
-            run = replace(run, unfound_baseline=what)
+            run = replace(run, why_no_baseline=what)
         else:
-            run = replace(run, found_baseline=found)
+            run = replace(run, fetched_baseline=found)
         yield replace(step, settings=replace(step.settings, run=run))
 
 
-def keep(step: Step, delivered: Delivered) -> None:
+def keep(step: Step, delivered: Delivery) -> None:
     """Name the artifact in which the action's last step uploads what a run of the default branch left."""
-    kept = step.settings.run.kept_baseline
+    kept = step.settings.run.baseline_output
     if kept and delivered.kept:
         set_outputs(step, {"artifact": kept.name})
 
@@ -177,7 +177,7 @@ class _Source(FrozenStruct):
         place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
         found: list[_Run] = []
         # Each event is asked for by itself, so that runs of pull requests leave no run out.
-        for event in OWN:
+        for event in TRUSTED_EVENTS:
             query = f"event={event}&branch={quote(self.branch, safe='')}&exclude_pull_requests=true&per_page={RUNS}"
             found += map(_Run.model_validate, self._read(f"{place}?{query}")["workflow_runs"])
         refused = []
@@ -221,7 +221,7 @@ class _Source(FrozenStruct):
         """Why a run is not believed; an empty string where it is."""
         if run.source != run.repository:
             return "it ran for a fork"
-        if run.event not in OWN:
+        if run.event not in TRUSTED_EVENTS:
             return f"it ran for the event {run.event}"
         if run.path.partition("@")[0] != self.workflow["path"]:
             return f"it is a run of {run.path}"

@@ -25,9 +25,9 @@ from gradegate.files.workspace import searched
 from gradegate.github.client import PER_PAGE, READ_RIGHTS, GitHub, Never, patiently
 from gradegate.reports.format.escape import one_line
 from gradegate.results.accounts import AskedModel
-from gradegate.runner.prepare import Prepared
+from gradegate.runner.prepare import Preparation
 from gradegate.security.event import Event
-from gradegate.security.hosts import host_at, is_inside, literal
+from gradegate.security.hosts import host_at, is_inside, parse_address
 from gradegate.structs import FrozenStruct
 
 MOST = 3000  # files that GitHub lists of one pull request
@@ -125,7 +125,7 @@ class Filter:
             raise CannotTellError("there is no git repository around the working directory")
         return root
 
-    def look(self, prepared: Prepared) -> tuple[str, str]:
+    def look(self, prepared: Preparation) -> tuple[str, str]:
         """Why nothing needs to be run, or an empty string; and what to say in the log where something does."""
         try:
             # Where a list of changed files says nothing about the run.
@@ -187,7 +187,7 @@ class Filter:
             self.context.event.name,
         )
 
-    def _unseen(self, prepared: Prepared) -> str:
+    def _unseen(self, prepared: Preparation) -> str:
         """What the run depends on beside the files that it reads; an empty string where there is nothing."""
         if self.context.settings.answers:
             return "recorded answers are graded"
@@ -197,7 +197,7 @@ class Filter:
             return f"{one_line(model.name, 80)} is an application with files that are not known"
         return ""
 
-    def _reads(self, prepared: Prepared) -> Iterator[str]:
+    def _reads(self, prepared: Preparation) -> Iterator[str]:
         """Every path from the root that the plan was read from or through. Raises CannotTellError."""
         vouched = self._committed()
         own = self.context.environ.get("RUNNER_TEMP", "")
@@ -223,7 +223,9 @@ class Filter:
                         ) from None
                     yield name
 
-    def _touched(self, changed: Changed, read: frozenset[str], prepared: Prepared) -> Iterator[str]:
+    def _touched(
+        self, changed: Changed, read: frozenset[str], prepared: Preparation
+    ) -> Iterator[str]:
         patterns = [_pattern(path) for path in self.paths]
         own = (searched(self.context.cwd / written) for written in self.context.settings.configs)
         folders = [_below(folder, self.root) for folder in (*prepared.inputs.searched, *own)]
@@ -256,7 +258,7 @@ def _is_application(model: AskedModel) -> bool:
     host = host_at(f"http://{model.host}") if model.host else None
     if host is None or model.name.startswith(_SERVERS):
         return False
-    return is_inside(host.name) or ("." not in host.name and literal(host.name) is None)
+    return is_inside(host.name) or ("." not in host.name and parse_address(host.name) is None)
 
 
 def _below(place: Path, root: Path) -> str:

@@ -67,7 +67,9 @@ def from_inputs(environ: NamedTexts, cwd: Path) -> ActionSettings:
     if run.get("node") == OFFICIAL:  # container/run.sh puts the program on PATH
         del run["node"]
     run["cwd"] = cwd / folder
-    settings = ActionSettings(Settings(**run, in_ci=True, inputs=True, exec_apart=True), **around)
+    settings = ActionSettings(
+        Settings(**run, in_ci=True, inputs=True, separate_exec_user=True), **around
+    )
     mistakes = [*inputs.mistakes, *inputs.unknown()]
     # A gate that is to be compared, at a pull request, and with nothing: an empty `base-checkout` may be a slip of the workflow.
     if not settings.run.base_checkout and environ.get("GITHUB_EVENT_NAME", "").startswith(

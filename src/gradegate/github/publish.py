@@ -16,15 +16,15 @@ from gradegate.github.comment import Left, Posted, Refused, stamp, upsert_commen
 from gradegate.github.gate_key import key_of_gate, shown_gate
 from gradegate.github.links import links
 from gradegate.github.step_files import MISTAKEN
-from gradegate.reports.delivery.redact import concealed_mistakes
+from gradegate.reports.delivery.redact import redact_mistakes
 from gradegate.reports.delivery.report import Annotations, Comment, Document, Summary
-from gradegate.reports.format.escape import Escaped, command, harmless, visible
-from gradegate.reports.format.page import bare
+from gradegate.reports.format.escape import Escaped, harmless, visible, workflow_command
+from gradegate.reports.format.page import render_bare_page
 from gradegate.reports.view.findings import fingerprint
 from gradegate.results.run_result import Counts, Decision, GateOutcome
 from gradegate.security.event import Event
-from gradegate.security.redaction import Hide, excerpt
-from gradegate.security.secrets import sealing
+from gradegate.security.redaction import Redact, excerpt
+from gradegate.security.secrets import document_redactor
 from gradegate.structs import NamedTexts, replace
 
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
@@ -47,9 +47,9 @@ class Step:
     say: Callable[[str], object] = print
 
     @cached_property
-    def hide(self) -> Hide:
+    def hide(self) -> Redact:
         """Hides the secrets of the environment in whatever leaves the step."""
-        return sealing(self.environ)
+        return document_redactor(self.environ)
 
     def tell(self, text: Escaped) -> None:
         """Write to the log."""
@@ -100,14 +100,16 @@ def _from_workspace(step: Step, path: str | Path) -> str:
 
 def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
     """Publish that the gate could not start; an older comment must not go on claiming a pass."""
-    error = concealed_mistakes(error, step.hide)
+    error = redact_mistakes(error, step.hide)
     for mistake in error.mistakes:
         origin = mistake.origin
         file, line = (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)
         words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
-        step.tell(command("error", words if file else str(mistake), file=file, line=line or None))
+        step.tell(
+            workflow_command("error", words if file else str(mistake), file=file, line=line or None)
+        )
     if secrets := NO_SECRETS.format(step.event.outsider) if step.event.outsider else "":
-        step.tell(command("notice", secrets))
+        step.tell(workflow_command("notice", secrets))
     listed = [
         excerpt(visible(str(mistake)), LONGEST_MISTAKE)
         for mistake in error.mistakes[:MOST_MISTAKES]
@@ -115,7 +117,7 @@ def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
     more = len(error.mistakes) - len(listed)
     lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
     where = replace(links(step.event, step.environ), key=shown_gate(step.settings, step.environ))
-    text = bare(MISTAKEN, f"No model was asked. {secrets}".rstrip(), lines, where)
+    text = render_bare_page(MISTAKEN, f"No model was asked. {secrets}".rstrip(), lines, where)
     _summarise(step, text)
     findings = hashlib.sha256(
         "\n".join(map(str, error.mistakes)).encode("utf-8", "replace")
@@ -197,4 +199,4 @@ def holds(step: Step) -> Callable[[str], bool]:
 def warn(step: Step, words: str) -> None:
     """Say it in the log and on the page of the run."""
     step.tell(harmless(words))
-    step.tell(command("warning", words))
+    step.tell(workflow_command("warning", words))

@@ -13,7 +13,7 @@ from gradegate.reports.format.escape import Escaped
 from gradegate.reports.format.markdown import Markdown, fence, paragraphs
 from gradegate.results.run_result import GateOutcome
 from gradegate.security.redaction import excerpt
-from gradegate.security.secrets import sealing
+from gradegate.security.secrets import document_redactor
 from gradegate.structs import NamedTexts, Struct
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
@@ -116,6 +116,6 @@ class Ending(Struct):
         else:
             said = f"{type(error).__name__}: {error}"
         write_outputs(self.environ, {"decision": decision})
-        block = fence(excerpt(sealing(self.environ)(said), _LONGEST))
+        block = fence(excerpt(document_redactor(self.environ)(said), _LONGEST))
         title = Markdown("### gradegate could not run")
         append_summary(self.environ, paragraphs(title, "There is no verdict.", block))

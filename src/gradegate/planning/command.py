@@ -8,7 +8,7 @@ from gradegate.config.load import SuiteFile
 from gradegate.core.settings import RUN_OPTIONS
 from gradegate.planning.filters import select_failed_cases
 from gradegate.planning.plan import Plan
-from gradegate.security.hosts import NOBODY, hosts
+from gradegate.security.hosts import NOBODY, parse_hosts
 from gradegate.structs import replace
 
 
@@ -29,16 +29,16 @@ def with_command(plan: Plan, context: Context, suites: Sequence[SuiteFile]) -> P
     # The working directory, relative to the root of the repository; empty at the root, and where it is outside.
     folder = os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""
     plan = replace(plan, titles=titles, options=tuple(rerun_arguments(context)), folder=folder)
-    again = context.settings.again
-    return select_failed_cases(plan, again) if again else plan
+    rerun = context.settings.rerun
+    return select_failed_cases(plan, rerun) if rerun else plan
 
 
 def rerun_arguments(context: Context) -> Iterator[str]:
     """The arguments that ask the same."""
     settings = context.settings
     if context.egress.bound:
-        allowed = settings.allowed_hosts or hosts([NOBODY])
+        allowed = settings.allowed_hosts or parse_hosts([NOBODY])
         settings = replace(settings, allowed_hosts=allowed)
     for option in RUN_OPTIONS:
-        if option.told:
-            yield from option.words(getattr(settings, option.field))
+        if option.in_rerun:
+            yield from option.arguments(getattr(settings, option.field))

@@ -13,13 +13,13 @@ from gradegate.config.overrides import (
 )
 from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note, Rule
-from gradegate.core.settings import Again, Settings
+from gradegate.core.settings import Rerun, Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Origin
 from gradegate.planning.identity import answer_key
 from gradegate.planning.plan import Plan
 from gradegate.structs import replace
-from gradegate.templating.template import show
+from gradegate.templating.template import show_value
 
 
 def select_cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
@@ -81,20 +81,20 @@ def _texts(case: Case, key: str) -> list[str]:
         return [case.description]
     value = case.metadata.get(key.removeprefix("metadata."))
     values = value if isinstance(value, list | tuple) else [value]
-    return [show(it) for it in values if it is not None]
+    return [show_value(it) for it in values if it is not None]
 
 
-def select_failed_cases(plan: Plan, again: Again) -> Plan:
+def select_failed_cases(plan: Plan, rerun: Rerun) -> Plan:
     """The part of a plan that did not pass in an earlier run: its cases whole, with the talks that they are part of.
 
     The rules of the gate are about all cases, so that here one rule holds: each of these cases passes. Raises ConfigError.
     """
     keys = [{answer_key(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
     pairs = [*zip(plan.jobs, keys, strict=True)]
-    found = [job for job, own in pairs if not job.of_base and own & again.keys]
+    found = [job for job, own in pairs if not job.of_base and own & rerun.keys]
     if not found:
         what = "the configs have none of its failures any more"
-        raise ConfigError.at(what, Origin(again.file.name), "run all of it: gradegate run")
+        raise ConfigError.at(what, Origin(rerun.file.name), "run all of it: gradegate run")
     cases = {(job.suite, job.number) for job in found}
     talks = {job.ordered_group for job in found if job.ordered_group}
     kept = [
@@ -104,10 +104,10 @@ def select_failed_cases(plan: Plan, again: Again) -> Plan:
     ]
     asked = {key for _, own in kept for key in own}
     asks = format_count(sum(job.repeats for job, _ in kept), "answer")
-    only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
+    only = f"only {asks} of {rerun.of:,} asked again, of cases that did not pass in {rerun.file.name}; the rules of the gate do not apply"
     notes = [Note(only), *plan.notes]
-    if gone := len(again.keys - asked):
-        what = f"{format_count(gone, 'failure')} of {again.file.name} no longer in the configs"
+    if gone := len(rerun.keys - asked):
+        what = f"{format_count(gone, 'failure')} of {rerun.file.name} no longer in the configs"
         notes.append(Note(f"{what}, and not asked again"))
     suites = dict.fromkeys(job.suite for job, _ in kept)
     return replace(

@@ -89,7 +89,7 @@ class Pairs(FrozenStruct, Complaints):
             self.suite.targets
         )  # else it was said what is wrong
         # It may be for targets of the config in whose place others are asked.
-        names = [name for spec in self.suite.others for name in spec.names]
+        names = [name for spec in self.suite.unused_targets for name in spec.names]
         left_out = case.providers and any(map(_Labels(case.providers).allow, names))
         if known and not left_out and all(prompts for _, _, prompts in targets):
             what = "no provider and prompt is left to answer this test, so nothing would be checked"
@@ -100,7 +100,7 @@ class Pairs(FrozenStruct, Complaints):
         """Whether the config has what a case names."""
         if not (case.providers or case.prompts):
             return
-        targets = [name for spec in self.suite.configured for name in spec.names]
+        targets = [name for spec in self.suite.all_targets for name in spec.names]
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in (
             (case.providers, targets, "provider"),

@@ -38,7 +38,7 @@ def make_plan(suites: Sequence[SuiteFile], context: Context, client: Client) -> 
     """
     settings = context.settings
     egress = with_named_keys(
-        context.egress, (spec for located in suites for spec in located.suite.specs())
+        context.egress, (spec for located in suites for spec in located.suite.provider_specs())
     )
     client.guard = Guard(egress.beside(client.guard.egress))  # of base and head
     pool: dict[bytes, Provider] = {}
@@ -224,7 +224,7 @@ class SuitePlanner:
         """The case with these variables and its assertions; those that cannot be bound are left out."""
         subject = self._subject(case, values)
         bindings = []
-        for assertion in case.assertions if not self.settings.listing else ():
+        for assertion in case.assertions if not self.settings.is_listing else ():
             with gather_mistakes(self.draft.mistakes):
                 bindings.append(bind(self.binder, assertion, subject))
         described = case_definition(case, values)

@@ -181,7 +181,7 @@ class _Join:
 
 def _questions(job: Job) -> set[str]:
     """The texts by which an application may know the question: the prompt, its last message, a variable."""
-    prompted = chat.parse(job.text) or ()
+    prompted = chat.parse_chat(job.text) or ()
     variables = (value for value in job.vars.values() if isinstance(value, str))
     texts = (
         job.text,
@@ -236,7 +236,7 @@ def _unlike(job: Job, answer: RecordedAnswer) -> str:
 def describe_call(call: PlannedCall) -> JsonObject:
     """What an application needs for an answer, without the id: the prompt or its messages, and what it was made of."""
     job, case = call.job, call.job.case
-    messages = chat.parse(job.text)
+    messages = chat.parse_chat(job.text)
     # The stored answers of which the prompt or a variable speaks; `{{name}}` stands for each in what is asked.
     options = case.options
     written = [job.prompt.text, options.prefix, options.suffix, *map(str, case.vars.values())]

@@ -18,8 +18,8 @@ from gradegate.planning.identity import digest, grade_terms
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
-from gradegate.templating.script import reads
-from gradegate.templating.template import show
+from gradegate.templating.script import may_read
+from gradegate.templating.template import show_value
 
 RECORDED = "recorded"  # the source of an answer that the config brings
 NO_PROMPT = -1
@@ -218,7 +218,7 @@ class _Reader:
                 if isinstance(value, int | float) and abs(value) < 1e15
             }
             shown = (
-                (name, show(value) if name in numbers else value)
+                (name, show_value(value) if name in numbers else value)
                 for name, value in job.vars.items()
             )
             question = CaseInput(tuple(sorted(map(digest, shown))), digest(asked) if asked else b"")
@@ -298,4 +298,4 @@ def _seen(job: Job) -> bytes:
 
 
 def _any(codes: Iterable[_Written], name: str) -> bool:
-    return any(code and reads(code, name, python=python) for code, python in codes)
+    return any(code and may_read(code, name, python=python) for code, python in codes)

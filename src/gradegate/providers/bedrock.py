@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.http.credentials import NOTHING, Credential, FixedKey
+from gradegate.http.credentials import NO_FIELDS, Credential, FixedKey
 from gradegate.http.tokens import Token
 from gradegate.providers.api.aws_signing import (
     SECONDS,
@@ -146,7 +146,7 @@ class KnowledgeBase(HttpModel):
         super().__init__(setup, url, signing, model)
 
     def _headers_for(self, body: JsonObject) -> NamedTexts:
-        return NOTHING  # a config sets none
+        return NO_FIELDS  # a config sets none
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -208,7 +208,7 @@ def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
             url,
             f"set {_KEY}, or `apiKey` in its config",
         )
-    return setup.client.tokens.of(
+    return setup.client.tokens.for_account(
         (region, signing), lambda: Token(make_bearer_key(signing, region), SECONDS)
     )
 

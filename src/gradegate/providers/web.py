@@ -33,10 +33,10 @@ from gradegate.providers.api.provider import (
     ProviderSetup,
     Vectors,
 )
-from gradegate.security.redaction import ending
+from gradegate.security.redaction import last_part
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
-from gradegate.templating.script import ScriptError, of_request
-from gradegate.templating.template import TemplateError, environment, render, uses
+from gradegate.templating.script import ScriptError, request_script
+from gradegate.templating.template import TemplateError, env_variables, render, variables_used
 
 
 class _Templates(FrozenStruct):
@@ -107,18 +107,19 @@ class Web(Provider):
         try:
             self._env = {
                 name: value
-                for name in environment(self.templates)[0]
+                for name in env_variables(self.templates)[0]
                 if (value := setup.env.key(name))
             }
             try:  # with empty texts for what tests define: it says the host
                 address = render(
-                    self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env}
+                    self._parts.url,
+                    {**dict.fromkeys(variables_used(self._parts.url), ""), "env": self._env},
                 )
             except TemplateError as e:
                 raise ValueError(f"`url` cannot be filled in: {e}") from e
             self.url = base_url(setup, address, whole=True)
             if not (
-                frozenset().union(*map(uses, self.templates)) - {"env"}
+                frozenset().union(*map(variables_used, self.templates)) - {"env"}
                 or config.get("transformRequest")
             ):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`"
@@ -133,7 +134,7 @@ class Web(Provider):
                 config.get("transformResponse") or config.get("responseParser")
             )
             written = config.get("transformRequest")
-            self._request = of_request(written) if written else None
+            self._request = request_script(written) if written else None
         except ScriptError as e:
             raise ConfigError.at(f"a transform of `{self.name}`: {e}", origin, e.cure) from e
         except (TemplateError, ValueError) as e:
@@ -223,7 +224,7 @@ class Web(Provider):
                 f"{answer.host} answered with an error: {error_text(error)}", status=answer.status
             )
         if is_json and request_template.is_broken_json(text):
-            what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
+            what = f"{answer.host} answered JSON that is cut or broken: {last_part(text, 80)!r} is its end"
             raise ProviderError(what)
         return text, answer
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from gradegate.core.numbers import format_count, list_some
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
-from gradegate.results.rows import AnswerId, Row, parts
+from gradegate.results.rows import AnswerId, Row, leaf_grades
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
 
@@ -41,13 +41,13 @@ class Baseline(FrozenStruct):
     removed: tuple[str, ...] = ()
 
 
-def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
+def case_status(row: Row, grades: Iterable[Grade] | None = None) -> str:
     """The status of a case: by those of its grades that count, or by the given ones."""
     own = [grade for grade in row.grades if grade.counts]
     chosen = own if grades is None else list(grades)
     if row.has_error:
         return UNDECIDED
-    failing = {grade.status for grade in chosen if fails(row, grade)}
+    failing = {grade.status for grade in chosen if is_untolerated_failure(row, grade)}
     by_mean = row.has_failed and (
         row.threshold is not None or not any(grade.has_failed for grade in own)
     )
@@ -61,7 +61,7 @@ def standing(row: Row, grades: Iterable[Grade] | None = None) -> str:
     return FIXED if fixed or any(grade.status == FIXED for grade in chosen) else OK
 
 
-def together(rows: Sequence[Row]) -> list[Row]:
+def fold_base_runs(rows: Sequence[Row]) -> list[Row]:
     """Rows of the base by what is compared: the runs of a case as one row, with a grade for each of theirs; else themselves.
 
     What failed in a case that failed as a whole is old, and what did not pass in enough runs of another is not known.
@@ -79,12 +79,12 @@ def together(rows: Sequence[Row]) -> list[Row]:
     return [replace(first, outcome=first.verdict, grades=tuple(grades))]
 
 
-def fails(row: Row, grade: Grade) -> bool:
+def is_untolerated_failure(row: Row, grade: Grade) -> bool:
     """Whether a grade fails, and its case does not tolerate that."""
     return grade.has_failed and (row.has_failed or not grade.counts)
 
 
-def of_base(report: BaselineReport | None) -> str:
+def describe_base(report: BaselineReport | None) -> str:
     """Which base that is: `` (1a2b3c4, 2 days old)``."""
     if report is None:
         return ""
@@ -95,7 +95,7 @@ def of_base(report: BaselineReport | None) -> str:
     return f" ({about})" if about else ""
 
 
-def beside(row: Row, base: Row | None) -> Row:
+def with_counterparts(row: Row, base: Row | None) -> Row:
     """A row that knows what the base says of it and of each of its grades."""
     if base is None:
         return row
@@ -126,7 +126,7 @@ def beside(row: Row, base: Row | None) -> Row:
     )
 
 
-def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
+def grade_status(grade: Grade, again: Outcome | None, settled: bool) -> str:
     """What a grade is beside the base, whose answer came to ``again`` when it was graded again, None where it was not.
 
     ``settled``: a failure stands, because it was confirmed or cannot be asked again.
@@ -143,15 +143,15 @@ def status(grade: Grade, again: Outcome | None, settled: bool) -> str:
     return NEW_FAILURE if base is ERROR else _AGAIN[again] if again else OPEN
 
 
-def stated(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Row:
+def with_statuses(row: Row, again: Mapping[int, Outcome], open_: Collection[int]) -> Row:
     """A row with the status of each of its grades; of those at ``open_`` places failures may still be asked again."""
     grades = list(row.grades)
     for place in reversed(range(len(grades))):  # the members of a set follow it
         grade, settled = grades[place], place not in open_
         kind = (
-            _of_set(grade, parts(grades, place))
+            _of_set(grade, leaf_grades(grades, place))
             if grade.assertion.is_set
-            else status(grade, again.get(place), settled)
+            else grade_status(grade, again.get(place), settled)
         )
         grades[place] = replace(grade, status=kind)
     return replace(row, grades=tuple(grades))
@@ -162,7 +162,7 @@ def _of_set(grade: Grade, members: Sequence[Grade]) -> str:
     failing = {member.status for member in members if member.has_failed and member.assertion.counts}
     old = grade.base is not None and grade.base.has_failed
     if not grade.has_failed or old:
-        return status(grade, None, settled=True)
+        return grade_status(grade, None, settled=True)
     if grade.assertion.negated or (NEW_FAILURE in failing and grade.threshold is None):
         return NEW_FAILURE
     return next((kind for kind in (UNDECIDED, OPEN, UNSTEADY) if kind in failing), NEW_FAILURE)
@@ -171,17 +171,17 @@ def _of_set(grade: Grade, members: Sequence[Grade]) -> str:
 # --- what is said of it ---------------------------------------------------------------------------------------
 
 
-def report(
+def summarize_baseline(
     rows: Sequence[Row],
     baseline: Baseline,
     now: datetime,
 ) -> BaselineReport:
     """The run compared with its base, in figures."""
     counted = [row for row in rows if row.grades]
-    kinds = Counter(map(standing, counted))
+    kinds = Counter(map(case_status, counted))
     return BaselineReport(
         commit=baseline.commit,
-        age_days=age(baseline.started, now),
+        age_days=age_in_days(baseline.started, now),
         compared=sum(row.base in (PASS, FAIL) for row in counted),
         new_failures=kinds[NEW_FAILURE],
         pre_existing=kinds[PRE_EXISTING],
@@ -194,7 +194,7 @@ def report(
     )
 
 
-def age(started: str, now: datetime) -> int | None:
+def age_in_days(started: str, now: datetime) -> int | None:
     """Whole days since a time in ISO 8601; None where it is none, or yet to come."""
     try:
         then = datetime.fromisoformat(started)
@@ -204,9 +204,11 @@ def age(started: str, now: datetime) -> int | None:
     return days if days >= 0 else None
 
 
-def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str]) -> Iterator[str]:
+def baseline_remarks(
+    baseline: Baseline, now: datetime, commit: str, models: Iterable[str]
+) -> Iterator[str]:
     """What a reader should know of a stored baseline. ``commit`` is that of the base, empty where it is not known."""
-    days = age(baseline.started, now)
+    days = age_in_days(baseline.started, now)
     if days is None and baseline.started:
         yield f"the baseline says that it was made at `{excerpt(baseline.started, 40)}`, which is not a time in the past"
     elif days is None:

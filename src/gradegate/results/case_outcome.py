@@ -9,7 +9,7 @@ from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.structs import FrozenStruct
 
 
-def strangeness(grade: Grade) -> str:
+def mean_obstacle(grade: Grade) -> str:
     """Why no mean can be taken over a score, empty where it can: it is not a share, or not a number."""
     kind = grade.assertion.type
     if grade.unread:
@@ -41,7 +41,7 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
     outcomes = [grade.outcome for grade in deciding]
     errored = ERROR if ERROR in outcomes else PASS
     if threshold is not None and any(grade.assertion.weight for grade in deciding):
-        if strange := next(filter(None, map(strangeness, deciding)), ""):
+        if strange := next(filter(None, map(mean_obstacle, deciding)), ""):
             return Conclusion(ERROR, score, strange)
         best = mean_score(deciding, errors_score=1.0)
         if best is not None and not meets(best, threshold):
@@ -82,21 +82,21 @@ def named_scores(grades: Sequence[Grade]) -> Iterator[NamedScore]:
         asserted = grade.assertion
         weight = asserted.weight * (around if grade.inner else 1.0)
         around = asserted.weight if asserted.is_set else around
-        if not is_known(grade) or grade.score is None:
+        if not has_known_score(grade) or grade.score is None:
             continue
         if grade.metric:
             yield NamedScore(grade.metric, grade.score, weight)
-        if tells_scores(grade):
+        if may_name_scores(grade):
             for name, score in grade.evidence.get("named_scores", {}).items():
                 if name != grade.metric:
                     yield NamedScore(name, score, weight)
 
 
-def is_known(grade: Grade) -> bool:
+def has_known_score(grade: Grade) -> bool:
     """Whether the grade has a score that is its own."""
     return not grade.has_error and not grade.unread
 
 
-def tells_scores(grade: Grade) -> bool:
+def may_name_scores(grade: Grade) -> bool:
     """Whether its assertion may name scores of its own."""
     return grade.assertion.type.removeprefix("not-") in CODE

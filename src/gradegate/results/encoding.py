@@ -97,7 +97,7 @@ def _in_words(kinds: str) -> str:
     return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
 
 
-def plain(value: Any, depth: int = 40) -> Any:
+def to_plain_data(value: Any, depth: int = 40) -> Any:
     """Any value as data that every JSON reader accepts; NaN, infinities and anything unknown become text."""
     return _rebuild(value, _readable, depth)
 
@@ -123,7 +123,7 @@ def _writable(value: Any) -> Any:
 
 def _supported(value: Any) -> Any:
     """What stands for a value of a type that msgspec does not know."""
-    return _writable(value) if isinstance(value, str) else plain(value)
+    return _writable(value) if isinstance(value, str) else to_plain_data(value)
 
 
 _ENCODER = json.Encoder(enc_hook=_supported)
@@ -144,6 +144,6 @@ def _rebuild(value: Any, leaf: Callable[[Any], Any], depth: int) -> Any:
     return [_rebuild(item, leaf, depth - 1) for item in value]
 
 
-def finite(number: float | None) -> float | None:
+def finite_or_none(number: float | None) -> float | None:
     """The number, or None for what JSON cannot write."""
     return number if number is not None and math.isfinite(number) else None

@@ -51,15 +51,15 @@ NO_CHANGES = GateChanges()
 GUARD = "the gate is not weakened"  # the rule that is missed when the findings fail the check
 
 
-def done(changes: GateChanges) -> str:
+def describe_changes(changes: GateChanges) -> str:
     """Say ``this pull request weakens its own gate in 2 places``."""
     verb, told = ("weakens", changes.parts[0]) if changes.weakened else ("changes", changes)
     return f"this pull request {verb} its own gate in {format_count(len(told.found), 'place')}"
 
 
-def guarded(changes: GateChanges) -> str:
+def guard_reason(changes: GateChanges) -> str:
     """Why the guard is missed: what is done, and the first finding."""
-    return f"{done(changes)}: {changes.found[0].text}" if changes.found else ""
+    return f"{describe_changes(changes)}: {changes.found[0].text}" if changes.found else ""
 
 
 class Approval(NamedTuple):

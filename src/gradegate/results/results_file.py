@@ -16,10 +16,10 @@ from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
 from gradegate.files.plain_files import UnusableError, regular
-from gradegate.results.baseline import Baseline, together
+from gradegate.results.baseline import Baseline, fold_base_runs
 from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.results.history import GradeRecord, HistoryLine, PastRun, Records
-from gradegate.results.rows import Row, runs_of
+from gradegate.results.rows import Row, runs_by_case
 from gradegate.results.run_result import Decision, RunResult
 from gradegate.results.shape import Head, Results
 from gradegate.structs import NamedTexts, replace
@@ -33,7 +33,7 @@ _HEAD_END, _LAST = (
 _DIGEST = 32  # bytes
 
 
-def reread_file(path: Path) -> tuple[Decision, NamedTexts]:
+def load_decision(path: Path) -> tuple[Decision, NamedTexts]:
     """The decision that a results.json holds, and the links of its head. Raises ConfigError when it is not one."""
     try:
         with regular(path, MAX_BASELINE, links=True) as file:
@@ -41,15 +41,15 @@ def reread_file(path: Path) -> tuple[Decision, NamedTexts]:
     except UnusableError as e:
         cure = "start `gradegate run` here first, or name the results.json of a run"
         raise ConfigError.at(f"`{path}` cannot be read: {e}", None, cure) from e
-    return reread(content, str(path))
+    return parse_decision(content, str(path))
 
 
 def load_results(path: str | os.PathLike[str]) -> RunResult:
     """The run that a results.json holds. Raises ConfigError when it is not one of this version."""
-    return reread_file(Path(path))[0].run
+    return load_decision(Path(path))[0].run
 
 
-def reread(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
+def parse_decision(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
     """The same of its content; ``name`` is for messages."""
     try:
         results = decode(content, Results)
@@ -62,7 +62,7 @@ def reread(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
     return results.decision, results.links
 
 
-def read_baseline(path: Path) -> Baseline:
+def load_baseline(path: Path) -> Baseline:
     """The run of the base that a results.json holds, a line for each case; laid out otherwise, it is read whole. Raises UnusableError."""
     with regular(path, MAX_BASELINE) as file:
         start = file.readline(MAX_FILE)
@@ -115,14 +115,14 @@ def _baseline(head: Head, cases: Iterable[Row]) -> Baseline:
         raise UnusableError(f"it holds a part of a run: {made.only}")
     if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
         raise UnusableError("it is not a results.json of this version: made.commit is not a commit")
-    answers = tuple(row for case in runs_of(rows) for row in together(case))
+    answers = tuple(row for case in runs_by_case(rows) for row in fold_base_runs(case))
     models = tuple(model.name for model in head.models)
     return Baseline(
         answers, made.commit, made.started, models, head.reask.mode if head.reask else ""
     )
 
 
-def read_history(path: Path) -> Records:
+def load_history(path: Path) -> Records:
     """The grades of a file by their identities. Raises UnusableError for a file that is not whole, or of another version."""
     records = {}
     with regular(path, MAX_HISTORY) as file:

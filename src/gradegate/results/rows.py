@@ -11,7 +11,7 @@ from gradegate.core.policy import CaseRuns, Rule
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import Origin
-from gradegate.results.encoding import plain
+from gradegate.results.encoding import to_plain_data
 from gradegate.results.grades import Grade, Outcome, WithOutcome
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import Count, FrozenStruct, JsonObject
@@ -121,7 +121,7 @@ class Row(WithOutcome, FrozenStruct):
     base_passed: int = 0
 
     @property
-    def ran(self) -> str:
+    def runs_summary(self) -> str:
         """``passed 2 of 3 runs``, ``failed: 1 of 3 runs passed, 2 needed``: what the runs of its case came to."""
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
         there = (
@@ -165,7 +165,7 @@ def name_case(description: str, variables: Variables, number: int) -> str:
 def name_variables(variables: Variables) -> str:
     """The first variables of a case in one line: ``q=hello, k=1``."""
     values = list(variables.items())[:_VARIABLES]
-    pairs = [f"{key}={shorten_line(shown(value), _VALUE)}" for key, value in values]
+    pairs = [f"{key}={shorten_line(format_value(value), _VALUE)}" for key, value in values]
     return shorten_line(", ".join(pairs), _NAME)
 
 
@@ -177,7 +177,7 @@ def case_name(row: Row) -> str:
     return name
 
 
-def not_passed(rows: Iterable[Row]) -> list[int]:
+def positions_not_passed(rows: Iterable[Row]) -> list[int]:
     """The places of the rows that did not pass, of which an assertion did not, or whose case has no verdict."""
     places = []
     for place, row in enumerate(rows):
@@ -187,7 +187,7 @@ def not_passed(rows: Iterable[Row]) -> list[int]:
     return places
 
 
-def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
+def runs_by_case(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows in plan order by what is decided together: the runs of a case, and any other row alone."""
     cases: list[list[Row]] = []
     for row in rows:
@@ -198,18 +198,18 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     return cases
 
 
-def takes(rule: Rule, row: Row, grade: Grade) -> bool:
+def selects_grade(rule: Rule, row: Row, grade: Grade) -> bool:
     """Whether a rule looks at a grade of a row: in place of members, at their set."""
     looks = (
         row.suite == rule.suite
-        and rule.judges
+        and rule.has_verdict_limit
         and not grade.inner
         and not (rule.blocking and grade.quarantine)
     )
     return looks and rule.selects(grade.assertion, row.provider, row.description, row.test_metadata)
 
 
-def counted(rule: Rule, row: Row) -> bool:
+def counts_case(rule: Rule, row: Row) -> bool:
     """Whether a rule for every case counts a case of its suite."""
     return (
         row.suite == rule.suite
@@ -218,9 +218,9 @@ def counted(rule: Rule, row: Row) -> bool:
     )
 
 
-def unconfirmed(row: Row) -> bool:
+def is_unconfirmed(row: Row) -> bool:
     """Whether a row has failures that count, and each of them was left unconfirmed."""
-    open_ = left_open(row)
+    open_ = unconfirmed_positions(row)
     if not open_:
         return False
     if row.has_failed:
@@ -229,7 +229,7 @@ def unconfirmed(row: Row) -> bool:
     return bool(failing) and all(open_in_grade(row.grades, place, open_) for place in failing)
 
 
-def left_open(row: Row) -> frozenset[int]:
+def unconfirmed_positions(row: Row) -> frozenset[int]:
     """The positions of grades that the run left unconfirmed."""
     return frozenset(place for place, grade in enumerate(row.grades) if grade.unconfirmed)
 
@@ -259,14 +259,14 @@ def open_in_grade(grades: Sequence[Grade], position: int, open_: Collection[int]
         return [position] if position in open_ else []
     failing = [
         place
-        for place in members(grades, position)
+        for place in member_positions(grades, position)
         if grades[place].has_failed and grades[place].assertion.counts
     ]
     found = [place for place in failing if place in open_]
     return found if grade.threshold is not None or len(found) == len(failing) else []
 
 
-def members(grades: Sequence[Grade], position: int) -> range:
+def member_positions(grades: Sequence[Grade], position: int) -> range:
     """The positions of the members of the set at a position: they follow it."""
     end = position + 1
     while end < len(grades) and grades[end].inner:
@@ -274,28 +274,28 @@ def members(grades: Sequence[Grade], position: int) -> range:
     return range(position + 1, end)
 
 
-def parts(grades: Sequence[Grade], position: int) -> list[Grade]:
+def leaf_grades(grades: Sequence[Grade], position: int) -> list[Grade]:
     """The grades that the one at a position is made of: the members of a set, else itself."""
     return (
-        [grades[place] for place in members(grades, position)]
+        [grades[place] for place in member_positions(grades, position)]
         if grades[position].assertion.is_set
         else [grades[position]]
     )
 
 
-def chief(grades: Sequence[Grade], position: int) -> int:
+def set_position(grades: Sequence[Grade], position: int) -> int:
     """The position of the set that a member belongs to, of any other grade its own."""
     while grades[position].inner:
         position -= 1
     return position
 
 
-def shown(value: Any, indent: int | None = None) -> str:
+def format_value(value: Any, indent: int | None = None) -> str:
     """A value as people read it: text as it is, data as JSON, nothing as an empty string."""
     if value is None:
         return ""
     return (
         value
         if isinstance(value, str)
-        else json.dumps(plain(value), ensure_ascii=False, indent=indent)
+        else json.dumps(to_plain_data(value), ensure_ascii=False, indent=indent)
     )

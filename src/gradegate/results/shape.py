@@ -12,7 +12,7 @@ from gradegate.core.policy import Note
 from gradegate.core.usage import Usage
 from gradegate.results.accounts import Made
 from gradegate.results.gate_changes import GateChanges
-from gradegate.results.rows import Row, runs_of
+from gradegate.results.rows import Row, runs_by_case
 from gradegate.results.run_result import (
     Counts,
     Decision,
@@ -48,7 +48,7 @@ class CaseRunsTally(FrozenStruct):
     @classmethod
     def from_rows(cls, rows: Iterable[Row]) -> CaseRunsTally | None:
         """Those of these rows; None where no case has several."""
-        cases = [case for case in runs_of(rows) if case[0].verdict]
+        cases = [case for case in runs_by_case(rows) if case[0].verdict]
         if not cases:
             return None
         return cls(len(cases), sum(map(len, cases)), sum(case[0].of for case in cases))

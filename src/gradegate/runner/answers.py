@@ -46,7 +46,7 @@ _OWN = (
 EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
 
 
-def given(job: Job, text: str, repeat: int) -> Transcript:
+def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
     """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError where there is none."""
     answer = job.recorded_answers[repeat] if job.recorded_answers else None
     if answer is None:
@@ -89,16 +89,21 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     reply = Reply(
         turns[-1].content, answer.usage, end, metadata={**documents, **others, **own_calls}
     )
-    transforms.check(reply, job.target.name)
+    transforms.check_reply(reply, job.target.name)
     # The calls of all turns stand at the transcript, and each turn has its own.
     own = {key: value for key, value in reply.metadata.items() if key != CALLS}
     last = replace(
         turns[-1],
-        metadata=transforms.metadata(replace(reply, metadata={**own, **turns[-1].metadata})),
+        metadata=transforms.reply_metadata(replace(reply, metadata={**own, **turns[-1].metadata})),
     )
     question = job.case.turns[-1].content if job.case.turns else text
     return Transcript(
-        question, (*turns[:-1], last), job.vars, answer.usage, transforms.metadata(reply), NO_USAGE
+        question,
+        (*turns[:-1], last),
+        job.vars,
+        answer.usage,
+        transforms.reply_metadata(reply),
+        NO_USAGE,
     )
 
 
@@ -159,7 +164,9 @@ class Memory(Struct):
         )
 
 
-def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[AnswerId]]:
+def group_by_conversation(
+    jobs: Sequence[Job], answer_ids: Iterable[AnswerId]
+) -> list[list[AnswerId]]:
     """Answers in groups: a group is one conversation and runs in order.
 
     Repetitions are conversations of their own.
@@ -173,11 +180,13 @@ def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[Ans
     return list(groups.values())
 
 
-def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
+def ask_target(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
     """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
     memory.spent = NO_USAGE
     answered = _answered(job, memory, repeat)  # what a conversation goes on with
-    said = transforms.of_job(job, replace(answered, target=job.target.name, tools=job.target.tools))
+    said = transforms.transform_answer(
+        job, replace(answered, target=job.target.name, tools=job.target.tools)
+    )
     if job.stores:
         memory.stored[job.stores] = said.output
     return said
@@ -197,7 +206,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
         before = parse_conversation(job.vars.get(CONVERSATION) or ())
         return replace(single, turns=(*before, *single.turns)) if before else single
     text = job.render(history)
-    if chat.broken(text):
+    if chat.chat_mistake(text):
         cure = "write {{ item.output | dump }} without quotes around it"
         raise ConfigError.at(
             "the prompt is not valid JSON once `_conversation` is filled in",
@@ -205,7 +214,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
             cure,
         )
     said = _single(job, memory, text, repeat)
-    messages = chat.parse(text)
+    messages = chat.parse_chat(text)
     prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
     history.append(
         {
@@ -227,12 +236,14 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
 
 def _single(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
     if job.recorded_answers is not None:
-        return given(job, text, repeat)
+        return transcript_of_recording(job, text, repeat)
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
-    messages = chat.parse(text) or (Message("user", text),)
+    messages = chat.parse_chat(text) or (Message("user", text),)
     reply, spent = _answer(job, memory, Request(messages, prompt=text, vars=job.vars))
-    metadata = transforms.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
+    metadata = transforms.reply_metadata(reply) | (
+        {IS_DATA: True} if _is_data(job, reply.text) else {}
+    )
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
     return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
 
@@ -253,7 +264,7 @@ def _answer(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
         reply = job.target.complete(request)
     spent = asked.book(reply.usage)
     memory.spent += spent
-    transforms.check(reply, job.target.host or job.target.name)
+    transforms.check_reply(reply, job.target.host or job.target.name)
     if reply.finish_reason in COMPLETE and not reply.refused:
         asked.keep()
     return reply, spent
@@ -275,7 +286,9 @@ def _held(job: Job, memory: Memory) -> Transcript:
     """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
     # What the config's prompt puts before the first turn: its messages, or its text as the system's.
     lead = [
-        it for it in chat.parse(job.text) or (Message("system", job.text),) if not _is_empty(it)
+        it
+        for it in chat.parse_chat(job.text) or (Message("system", job.text),)
+        if not _is_empty(it)
     ]
     turns = []
     usage = NO_USAGE
@@ -285,7 +298,7 @@ def _held(job: Job, memory: Memory) -> Transcript:
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
         request = Request((*lead, *messages), prompt=turn.content, vars=job.vars)
         reply, _ = _answer(job, memory, request)
-        metadata = transforms.metadata(reply)
+        metadata = transforms.reply_metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage += reply.usage
     return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, memory.spent)

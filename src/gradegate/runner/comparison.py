@@ -11,7 +11,7 @@ from gradegate.core.settings import LIVE
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.git import head_of
 from gradegate.files.plain_files import UnusableError
-from gradegate.gate.changes.comparison import blocks, compare
+from gradegate.gate.changes.comparison import blocks_weakening, compare_gates
 from gradegate.http.client import Client
 from gradegate.planning.base_checkout import (
     NO_BASELINE,
@@ -26,10 +26,10 @@ from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client, make_plan
 from gradegate.planning.secrets import collect_secrets
 from gradegate.planning.snapshot import GateSnapshot, snapshot_plan
-from gradegate.results.baseline import HISTORY, RESULTS, remarks
+from gradegate.results.baseline import HISTORY, RESULTS, baseline_remarks
 from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.results.history import History
-from gradegate.results.results_file import read_baseline, read_history
+from gradegate.results.results_file import load_baseline, load_history
 from gradegate.results.rows import case_name
 from gradegate.runner.baseline_folder import (
     folder_to_read,
@@ -37,7 +37,7 @@ from gradegate.runner.baseline_folder import (
     replaces_baseline,
     why_not_kept,
 )
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.structs import FrozenStruct, replace
 
 
@@ -71,7 +71,7 @@ def plan_of_base(context: Context) -> Base | None:
         what = f"`base-checkout` is not read at {environment.event_shown}"
         cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
         raise ConfigError.at(what, None, cure)
-    begin()
+    reset_accounts()
     try:
         there = context.for_base()
     except ConfigError as e:
@@ -118,13 +118,13 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
     settings = context.settings
     name = settings.baseline
     if not name:
-        if any(rule.beside_base for rule in plan.rules):
+        if any(rule.has_base_limit for rule in plan.rules):
             notes.append(NO_BASELINE)
         return plan
-    if not settings.again:
+    if not settings.rerun:
         notes += without_baseline(plan.policies)
-    if settings.unfound_baseline:
-        notes.append(Note(settings.unfound_baseline))
+    if settings.why_no_baseline:
+        notes.append(Note(settings.why_no_baseline))
     folder = folder_to_read(context)
     if folder and not any((folder / it).exists() for it in (RESULTS, HISTORY)):
         where = " of the base checkout" if is_in_base(settings, folder) else ""
@@ -140,7 +140,7 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
         file = f"{name}/{HISTORY}"
         history = History(file)
         try:
-            history = History(file, read_history(folder / HISTORY))
+            history = History(file, load_history(folder / HISTORY))
         except (UnusableError, OSError) as e:
             what = f"the history `{file}` cannot be used, so no case is decided with it: {e}"
             notes.append(Note(what))
@@ -151,7 +151,7 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
         return plan
 
     try:
-        baseline = read_baseline(folder / RESULTS)
+        baseline = load_baseline(folder / RESULTS)
     except (UnusableError, OSError) as e:
         what = (
             f"the baseline `{name}/{RESULTS}` cannot be used, so every failure counts as new: {e}"
@@ -171,8 +171,11 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
         notes += (Note(what), *pairs.notes)
         return plan
     models = (model.name for model in plan.models)
-    notes += (*pairs.notes, *map(Note, remarks(baseline, datetime.now(UTC), commit, models)))
-    removed = () if settings.again else tuple(map(case_name, pairs.left))
+    notes += (
+        *pairs.notes,
+        *map(Note, baseline_remarks(baseline, datetime.now(UTC), commit, models)),
+    )
+    removed = () if settings.rerun else tuple(map(case_name, pairs.left))
     return replace(plan, baseline=replace(baseline, paired=pairs.answers, removed=removed))
 
 
@@ -183,8 +186,8 @@ def _changes_of(
     head = snapshot_plan(plan, suites)
     here = {suite.file for suite in head}
     renames = find_renames(context) if any(it.file not in here for it in base.suites) else {}
-    found = compare(base.suites, head, base.problems, renames)
-    is_blocking = blocks((*base.policies, *plan.policies))
+    found = compare_gates(base.suites, head, base.problems, renames)
+    is_blocking = blocks_weakening((*base.policies, *plan.policies))
     return GateChanges(found, context.settings.weakening == "block" or is_blocking)
 
 
@@ -213,6 +216,6 @@ def unknown_changes(context: Context) -> GateChanges:
     except ConfigError:
         policies = ()
     is_unreadable = not policies and not base.policies and bool(base.problems)
-    is_blocking = blocks((*policies, *base.policies)) or is_unreadable
+    is_blocking = blocks_weakening((*policies, *base.policies)) or is_unreadable
     block = context.settings.weakening == "block" or is_blocking
     return GateChanges((GateChange(ChangeKind.WEAKER, what),), block)

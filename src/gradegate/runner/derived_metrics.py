@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gradegate.core.suite import DerivedSpec
 from gradegate.results.accounts import DerivedMetric
-from gradegate.results.case_outcome import is_known, named_scores, tells_scores
+from gradegate.results.case_outcome import has_known_score, may_name_scores, named_scores
 from gradegate.results.rows import Row
-from gradegate.templating.script import COUNT, Formula, ScriptError, of_metric
+from gradegate.templating.script import COUNT, Formula, ScriptError, metric_formula
 
 
-def derived(
+def compute_metrics(
     specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]
 ) -> Iterator[DerivedMetric]:
     """The derived metrics of every config, by its file, for each target and prompt, once every answer has its last grades.
@@ -22,7 +22,7 @@ def derived(
         if row.suite in specs:
             groups[row.suite, row.provider, row.prompt_label].append(row)
     formulas = {
-        suite: {spec.name: of_metric(spec.value) for spec in specs[suite]}
+        suite: {spec.name: metric_formula(spec.value) for spec in specs[suite]}
         for suite in dict.fromkeys(suite for suite, _, _ in groups)
     }
     for (suite, provider, label), group in groups.items():
@@ -62,10 +62,10 @@ def _known(rows: Sequence[Row], formulas: Mapping[str, Formula]) -> list[Row]:
     told = reads_any or bool(reads - metrics)  # some names are told by code alone
 
     def lacks(row: Row) -> bool:
-        unknown = [grade for grade in row.grades if not is_known(grade)]
+        unknown = [grade for grade in row.grades if not has_known_score(grade)]
         return any(
             (grade.metric and (reads_any or grade.metric in reads))
-            or (told and tells_scores(grade))
+            or (told and may_name_scores(grade))
             for grade in unknown
         )
 

@@ -9,17 +9,17 @@ from gradegate.core.numbers import format_chance, format_count, format_percent
 from gradegate.core.options import MOST_RUNS
 from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
-from gradegate.gate.case_runs import of_rule
-from gradegate.gate.reasks.needs import parts_of
+from gradegate.gate.case_runs import runs_required
+from gradegate.gate.reasks.needs import split_rule
 from gradegate.gate.reasks.stopping import chance_of_failure
 from gradegate.gate.statistics import (
     Chances,
-    lead_reached,
-    of_case,
-    of_grade,
-    of_runs,
-    power,
-    room,
+    case_chances,
+    chance_of_lead,
+    failures_allowed,
+    grade_chances,
+    rule_power,
+    runs_chances,
 )
 from gradegate.planning.plan import Job, Plan, selected_assertions
 from gradegate.results.rows import AnswerId, Row
@@ -73,8 +73,8 @@ def with_powers(plan: Plan) -> Plan:
     figures = []
     for rule in plan.rules:
         powers = []
-        if rule.blocking and rule.judges:
-            powers = [_power(it, eligible, answers[rule.suite], share) for it in parts_of(rule)]
+        if rule.blocking and rule.has_verdict_limit:
+            powers = [_power(it, eligible, answers[rule.suite], share) for it in split_rule(rule)]
         # Of a rule that looks at the run and at the base, the figures of whichever leaves less room.
         told = (power for power in powers if power.slack is not None)
         figures.append(min(told, key=lambda power: power.slack or 0, default=NO_POWER))
@@ -94,7 +94,7 @@ def _losing(plan: Plan, answers: Mapping[str, Sequence[_Planned]]) -> Iterator[N
             it for it in counted if it.job.case.threshold is None and _compared(rule, it.job)
         ]
         tests = {(it.job.number, it.repeat) for it in comparing}
-        if len(comparing) - len(tests) > room(len(counted), least):
+        if len(comparing) - len(tests) > failures_allowed(len(counted), least):
             lost = _compared(rule, comparing[0].job)[0].asserted
             what = f"the losing output of `{lost.type}` always fails"
             yield Note(f"{what}; write `blocking: false` or test one prompt", lost.origin)
@@ -128,7 +128,7 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
         for times, cases in Counter(looked_at).items():
             passes = times // 2 + 1
             every, most = (
-                1 - (1 - of_runs(share, times, it).good) ** cases for it in (times, passes)
+                1 - (1 - runs_chances(share, times, it).good) ** cases for it in (times, passes)
             )
             if every > 0.01:
                 what = f"`repeat: {times}` makes each of {format_count(cases, 'case')} pass {times} times"
@@ -143,10 +143,10 @@ def _power(
     cases, unchanged = Counter[Chances](), Counter[float]()
     failing, used, by_runs = 0, False, False
     noise, votes = eligible.policies[rule.suite].noise, eligible.lead(rule.suite).votes
-    asked, once = of_grade(noise, votes, rule.beside_base), of_grade(noise, 0)
-    stand = lead_reached(1 - noise, votes) if rule.beside_base else 1.0
+    asked, once = grade_chances(noise, votes, rule.has_base_limit), grade_chances(noise, 0)
+    stand = chance_of_lead(1 - noise, votes) if rule.has_base_limit else 1.0
     for it in answers:
-        runs = of_rule(rule, it.job.needs) if it.job.needs else None
+        runs = runs_required(rule, it.job.needs) if it.job.needs else None
         taken = _counting(rule, it.job)
         if not taken:
             continue
@@ -158,7 +158,7 @@ def _power(
             asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN
             for bound in bounds
         ]
-        usual = of_runs(runs_share, runs.of, runs.passes) if runs else of_case(each)
+        usual = runs_chances(runs_share, runs.of, runs.passes) if runs else case_chances(each)
         fails = it.base is not None and _failed(rule, it.job, taken, it.base)
         cases[usual] += 1
         failing += fails
@@ -166,21 +166,21 @@ def _power(
         known = not runs and any(share is not None for share in past)
         if known:
             pairs = zip(each, past, strict=True)
-            usual = of_case(
+            usual = case_chances(
                 one if share is None else Chances(share * stand, 1.0) for one, share in pairs
             )
         used = used or known
         unchanged[usual.broken if fails and not known else usual.good] += not (
-            fails and rule.beside_base
+            fails and rule.has_base_limit
         )
     least = 1.0 if rule.every_case else rule.min_pass_rate
     most = rule.max_new_failures
-    if not rule.beside_base:
-        most = None if least is None else room(cases.total(), least)
+    if not rule.has_base_limit:
+        most = None if least is None else failures_allowed(cases.total(), least)
     if most is None or not cases:
         return NO_POWER
     groups = [(count, share) for share, count in unchanged.items()] if used else ()
-    return replace(power(cases, most, failing, rule.beside_base, groups), by_runs=by_runs)
+    return replace(rule_power(cases, most, failing, rule.has_base_limit, groups), by_runs=by_runs)
 
 
 def _failed(rule: Rule, job: Job, unit: Sequence[Binding], base: Row) -> bool:

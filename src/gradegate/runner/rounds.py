@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from gradegate.core.conversation import Transcript
-from gradegate.gate.case_runs import next_runs, whole
+from gradegate.gate.case_runs import fold_runs, next_runs
 from gradegate.planning.groups import group_jobs
 from gradegate.planning.plan import Job, Plan, selected_assertions
 from gradegate.results.rows import AnswerId, Row
@@ -60,7 +60,7 @@ class Rounds:
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in wanted}
         while ids := self.next(rows):
             answers |= self.take(ids)
-            rows = by_job(answers.values())
+            rows = rows_by_case(answers.values())
         return dict(sorted(answers.items()))
 
     def next(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:
@@ -92,11 +92,11 @@ class Rounds:
 
     def passes(self, index: int, rows: Sequence[Row]) -> bool:
         """Whether these runs of a job pass for all that look at them."""
-        views = (whole(rule, rows) for rule in (None, *self._rules[index]))
+        views = (fold_runs(rule, rows) for rule in (None, *self._rules[index]))
         return all(view.has_passed for view in views if view)
 
 
-def by_job(answers: Iterable[Answer]) -> dict[int, list[Row]]:
+def rows_by_case(answers: Iterable[Answer]) -> dict[int, list[Row]]:
     """The rows of answers by the index of their job, in the order of their repetitions."""
     rows: dict[int, list[Row]] = {}
     for answer in sorted(answers, key=lambda answer: answer.id):

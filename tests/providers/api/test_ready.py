@@ -11,7 +11,7 @@ import pytest
 
 from gradegate.errors import ConfigError
 from gradegate.providers.api.readiness import ReadyTarget, parse_targets, wait_until_ready
-from gradegate.security.hosts import gateway_of, is_loopback, unreachable
+from gradegate.security.hosts import explain_unreachable, is_loopback, read_gateway
 
 
 @pytest.fixture
@@ -124,9 +124,9 @@ def test_a_machines_credentials_are_never_asked_for() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.8.8", "app.localhost"])
 def test_loopback_of_a_container_is_not_the_runner(host: str) -> None:
     inside = {"GRADEGATE_NETWORK": "container"}
-    assert unreachable(f"http://{host}:8000/x", inside)
-    assert unreachable(f"http://{host}:8000/x", {"GRADEGATE_NETWORK": "host"}) is None
-    assert unreachable(f"http://{host}:8000/x", {}) is None
+    assert explain_unreachable(f"http://{host}:8000/x", inside)
+    assert explain_unreachable(f"http://{host}:8000/x", {"GRADEGATE_NETWORK": "host"}) is None
+    assert explain_unreachable(f"http://{host}:8000/x", {}) is None
     with pytest.raises(ConfigError, match="is the container of the action"):
         parse_targets([f"http://{host}:8000"], inside)
 
@@ -134,15 +134,15 @@ def test_loopback_of_a_container_is_not_the_runner(host: str) -> None:
 @pytest.mark.parametrize("host", ["app", "10.0.0.1", "example.com", "localhost.example.com"])
 def test_other_hosts_are_where_they_were(host: str) -> None:
     assert not is_loopback(host)
-    assert unreachable(f"http://{host}", {"GRADEGATE_NETWORK": "container"}) is None
+    assert explain_unreachable(f"http://{host}", {"GRADEGATE_NETWORK": "container"}) is None
 
 
 def test_the_gateway_is_that_of_the_default_route(tmp_path: Path) -> None:
     routes = tmp_path / "route"
     head = "Iface\tDestination\tGateway \tFlags\n"
     routes.write_text(head + "eth0\t004D1FAC\t00000000\t0001\neth0\t00000000\t014D1FAC\t0003\n")
-    assert gateway_of(routes) == "172.31.77.1"
+    assert read_gateway(routes) == "172.31.77.1"
     for text in ("", head, head + "x\n", head + "eth0\t00000000\tzz\t0003\n"):
         routes.write_text(text)
-        assert gateway_of(routes) == ""
-    assert gateway_of(tmp_path / "none") == ""
+        assert read_gateway(routes) == ""
+    assert read_gateway(tmp_path / "none") == ""

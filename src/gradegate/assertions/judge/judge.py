@@ -21,7 +21,7 @@ from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
-from gradegate.http.crew import gather
+from gradegate.http.crew import gather_results
 from gradegate.providers.api.chat_api import BAD_REQUEST
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import (
@@ -33,7 +33,7 @@ from gradegate.providers.cache.call import (
 )
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.template import TemplateError, printed
+from gradegate.templating.template import TemplateError, with_json_text
 
 T = TypeVar("T")
 # The finish reasons of a reply that is whole; whoever names none has not cut it
@@ -260,7 +260,7 @@ class Judge(Struct, frozen=True):
         """Several questions at once, or one after another where the judge is to ask so; results in order."""
         if self.one_at_a_time:
             return [question() for question in questions]
-        return gather(
+        return gather_results(
             [with_own_scope(number, question) for number, question in enumerate(questions)]
         )
 
@@ -285,7 +285,7 @@ class Judge(Struct, frozen=True):
     def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         """A prompt with its variables filled in. Raises NoVerdict."""
         written = self.rubric.steps.get(step)
-        own_vars = {name: printed(value) for name, value in self.vars.items()}
+        own_vars = {name: with_json_text(value) for name, value in self.vars.items()}
         # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.
         token = hashlib.sha256(
             _SORTED.encode([self.ask_number, variables]).encode("utf-8", "surrogatepass")

@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     from gradegate.github.action import main as action
     from gradegate.github.inputs import ENV, from_inputs, handed
     from gradegate.github.step_files import Ending
-    from gradegate.reports.delivery.deliver import remove_earlier
+    from gradegate.reports.delivery.deliver import remove_earlier_outputs
     from gradegate.security.environment import Environment
 
     with Ending(os.environ):
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
             environ = handed(os.environ)
         except ConfigError:  # an event can fill a variable: its text decides nothing about reports
             environ = handed({**os.environ, ENV: ""})
-            remove_earlier(from_inputs(environ, cwd).run, Environment(environ))
+            remove_earlier_outputs(from_inputs(environ, cwd).run, Environment(environ))
             raise
         os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
         if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it

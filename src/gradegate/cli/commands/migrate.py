@@ -285,7 +285,7 @@ class Migration(Struct):
         for path, edits in self.files.items():
             with suppress(ConfigError):  # which is told when the files are shown
                 texts[path] = edits.result().encode()
-        return _with(run, instead=texts)
+        return _with(run, file_overrides=texts)
 
     def _write_grader(self, path: Path, run: PlannedRun, origin: Origin) -> None:
         """Name the grader in a config that names none, so that every run of it has the same."""

@@ -43,7 +43,7 @@ from gradegate.planning.checks.rules import without_baseline
 from gradegate.planning.plan import grading_models
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
-from gradegate.runner.prepare import Prepared, prepare
+from gradegate.runner.prepare import Preparation, prepare
 from gradegate.runner.run import run_plan
 from gradegate.security.environment import STAND_IN
 from gradegate.security.hosts import host_at, is_inside
@@ -240,7 +240,7 @@ class PlannedRun(FrozenStruct):
     settings: Settings
     environ: NamedTexts
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> Preparation:
         """The plan, whether its keys are here or not. Raises ConfigError."""
         return prepare(replace(build_context(self.settings, self.environ), keyless=True))
 

@@ -13,12 +13,12 @@ from gradegate.gate.changes.weakening import (
     CHANGED,
     REMOVED,
     WEAKER,
-    Found,
-    Ledger,
-    Match,
+    AnswerComparison,
+    Difference,
+    SideMatch,
     compare_models,
     differing_keys,
-    milder,
+    is_milder_mode,
 )
 from gradegate.planning.counterparts import Keys, match_by_keys
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
@@ -43,7 +43,7 @@ _SAME_RULE: Keys[Rule] = (
 )
 
 
-def compare(
+def compare_gates(
     base: Sequence[GateSnapshot],
     head: Sequence[GateSnapshot],
     problems: Sequence[Mistake],
@@ -110,11 +110,11 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         for rule in policy.rules
         if rule.blocking and not rule.every_case
     )
-    match = Match(targets, prompts, (old.targets, new.targets), rules)
+    match = SideMatch(targets, prompts, (old.targets, new.targets), rules)
     groups: dict[
-        Found, dict[str, Origin | None]
+        Difference, dict[str, Origin | None]
     ] = {}  # what reads the same at the same line is one finding with the names of its tests
-    for item in Ledger(old.answers, new.answers, match).lost():
+    for item in AnswerComparison(old.answers, new.answers, match).lost():
         groups.setdefault(item.found, {}).setdefault(item.test, item.origin)
     for found, tests in groups.items():
         shown = ", ".join(f"`{_short(test)}`" for test in list(tests)[:_NAMED])
@@ -141,7 +141,7 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
     labels = now.labels and before.labels and before.labels != now.labels
     ways = (
         (lenient, WEAKER, "errors count for less than before (`gate.errors`)"),
-        (milder(before.reask, now.reask), WEAKER, reask),
+        (is_milder_mode(before.reask, now.reask), WEAKER, reask),
         (now.noise > before.noise, WEAKER, noise),
         (
             before.labels and not now.labels,
@@ -150,7 +150,7 @@ def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         ),
         (labels, CHANGED, "`gate.labels` or its file changed"),
         (
-            blocks(old.policies) and not blocks(new.policies),
+            blocks_weakening(old.policies) and not blocks_weakening(new.policies),
             WEAKER,
             "a weaker gate no longer blocks (`gate.weakening`)",
         ),
@@ -180,7 +180,7 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
             yield GateChange(kind, what, Origin(file))
 
 
-def blocks(policies: Iterable[Policy]) -> bool:
+def blocks_weakening(policies: Iterable[Policy]) -> bool:
     """Whether any policy says that findings block."""
     return any(policy.weakening == "block" for policy in policies)
 
@@ -218,7 +218,7 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
                 less.append(f"is weaker: {limit_key(name)} {before:g} became {after:g}")
         if rule.blocking and not now.blocking:
             less.append("no longer blocks")
-        if rule.runs and now.runs and now.runs.milder(rule.runs):
+        if rule.runs and now.runs and now.runs.is_milder_than(rule.runs):
             was, are = (f"{runs.passes}/{runs.of}" for runs in (rule.runs, now.runs))
             less.append(f"is weaker: runs {was} became {are}")
         if rule.select != now.select or rule.by_metric != now.by_metric:

@@ -41,7 +41,7 @@ _ALIKE: Keys[GradeTerms] = (
 )
 
 
-class Found(FrozenStruct):
+class Difference(FrozenStruct):
     """A difference of an assertion, at its line in the head where it has one."""
 
     kind: ChangeKind
@@ -52,7 +52,7 @@ class Found(FrozenStruct):
 
 def compare_grades(
     base: Sequence[GradeTerms], head: Sequence[GradeTerms], threshold: float | None
-) -> Iterator[Found]:
+) -> Iterator[Difference]:
     """Every way in which the assertions of an answer, or members of a set, are less. ``threshold`` is that of their mean."""
     strictest = (
         sorted(base, key=_strict, reverse=True),
@@ -75,14 +75,14 @@ def compare_grades(
             spare = [grade for grade in spare if grade is not new]
             pairs.append((old, new))
     for old in left:
-        yield Found(REMOVED, "gone", f"`{old.type}`")
+        yield Difference(REMOVED, "gone", f"`{old.type}`")
     whole = [
         sum((exact_fraction(grade.weight) for grade in grades if grade.counts), Fraction(0))
         for grades in (base, head)
     ]
     for old, new in pairs:
         ways = [*_compared(old, new), *_lighter(old, new, whole, threshold)]
-        yield from (Found(kind, what, f"`{new.type}`", new.origin) for kind, what in ways)
+        yield from (Difference(kind, what, f"`{new.type}`", new.origin) for kind, what in ways)
         models = dict(new.models)
         for need, before in old.models:  # other models that grade, at the line that names them
             now = models.get(need)
@@ -93,7 +93,7 @@ def compare_grades(
             )
             where = now.origin if now is not None and now.origin.line else new.origin
             yield from (
-                Found(kind, f"is graded differently: {what}", f"`{new.type}`", where)
+                Difference(kind, f"is graded differently: {what}", f"`{new.type}`", where)
                 for kind, what in ways
             )
         if old.members and not new.negated:
@@ -101,10 +101,10 @@ def compare_grades(
 
 
 def _strict(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:
-    return grade.blocking, strictness(grade), grade.weight
+    return grade.blocking, threshold_strictness(grade), grade.weight
 
 
-def strictness(grade: GradeTerms) -> tuple[float, bool]:
+def threshold_strictness(grade: GradeTerms) -> tuple[float, bool]:
     """How much the threshold asks for: more is stricter, whichever way the assertion is read."""
     # No threshold leaves the grader's own yes or no, which is more than a threshold of 0 and less than any above.
     limit = (0.0, True) if grade.limit is None else (grade.limit, False)
@@ -119,7 +119,7 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         lower = old.limit is not None and new.limit is not None and new.limit < old.limit
         if Counter(old.members) != Counter(new.members) or (old.limit != new.limit and not lower):
             yield WEAKER, "its negated assertions changed"
-    elif strictness(new) < strictness(old):
+    elif threshold_strictness(new) < threshold_strictness(old):
         yield WEAKER, f"is weaker: threshold {_shown(old.limit)} became {_shown(new.limit)}"
     elif (
         old.limit is None and new.limit is not None
@@ -127,7 +127,7 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         yield CHANGED, f"its score now decides, too, with threshold {_shown(new.limit)}"
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
-    if old.reask != new.reask and milder(old.mode, new.mode):
+    if old.reask != new.reask and is_milder_mode(old.mode, new.mode):
         yield WEAKER, f"its failures are re-asked in a milder way: {old.mode} became {new.mode}"
     for name, what in _OTHERS.items():
         if getattr(old, name) != getattr(new, name):
@@ -136,7 +136,7 @@ def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
         yield CHANGED, f"has a different {keys}"
 
 
-def milder(old: str, new: str) -> bool:
+def is_milder_mode(old: str, new: str) -> bool:
     """Whether failures are asked again in a way that forgives more."""
     return REASK_MODES.index(new) > REASK_MODES.index(old)
 
@@ -209,7 +209,7 @@ class _Place(NamedTuple):
     prompt: int
 
 
-class Match(FrozenStruct):
+class SideMatch(FrozenStruct):
     """Which target and prompt of the head stand for which of the base, by number; those that are gone are absent."""
 
     targets: Mapping[int, int]
@@ -218,19 +218,19 @@ class Match(FrozenStruct):
     rules: tuple[Rule, ...]  # those of the base that block and select
 
 
-class Lost(FrozenStruct):
+class TestDifference(FrozenStruct):
     """A difference of a test."""
 
-    found: Found
+    found: Difference
     test: str
     origin: Origin | None = None  # where the head has it
 
 
-class Ledger:
+class AnswerComparison:
     """The answers of the base that the head does not show, and those of the head that are none of them, which are read once."""
 
     def __init__(
-        self, base: Iterable[AnswerTerms], head: Iterable[AnswerTerms], match: Match
+        self, base: Iterable[AnswerTerms], head: Iterable[AnswerTerms], match: SideMatch
     ) -> None:
         self._match = match
         self._waiting: dict[
@@ -272,57 +272,57 @@ class Ledger:
 
     def _is_same(self, old: AnswerTerms, new: AnswerTerms) -> bool:
         return (
-            not new.runs.milder(old.runs)
+            not new.runs.is_milder_than(old.runs)
             and not _longer(old, new)
             and (old.recorded, old.apart, old.threshold) == (new.recorded, new.apart, new.threshold)
             and (old.grades == new.grades or Counter(old.grades) == Counter(new.grades))
             and not any(self._unselected(old, new))
         )
 
-    def lost(self) -> Iterator[Lost]:
+    def lost(self) -> Iterator[TestDifference]:
         """Every way in which the head asks or grades less."""
         for (place, _), waiting in self._waiting.items():
             for old in waiting:
                 new, differences = self._differences(old, place)
                 for found in differences:
-                    yield Lost(found, old.name, new.origin if new else None)
+                    yield TestDifference(found, old.name, new.origin if new else None)
         yield from self._repeated_unevenly()
 
     def _differences(
         self, old: AnswerTerms, place: _Place
-    ) -> tuple[AnswerTerms | None, Iterable[Found]]:
+    ) -> tuple[AnswerTerms | None, Iterable[Difference]]:
         """The answer of the head that stands for an old one, if there is one, and what about it is less."""
         if new := _nearest(old, self._spare.get(place, [])):
             return new, self._compared(old, new)
         if not old.recorded and (new := self._recorded.get(old.question)):
-            return new, [Found(WEAKER, "its answer is recorded now, and no model is asked")]
+            return new, [Difference(WEAKER, "its answer is recorded now, and no model is asked")]
         if place.question in self._asked:
             target = self._match.names[1][place.target].name
             what = f"runs less often, or with fewer prompts, on `{target}`"
-            return None, [Found(REMOVED, what)]
+            return None, [Difference(REMOVED, what)]
         if new := self._wider(old, place):
-            return new, [Found(CHANGED, "has more variables"), *self._compared(old, new)]
+            return new, [Difference(CHANGED, "has more variables"), *self._compared(old, new)]
         if new := self._of_the_name(old, place):
-            return new, [Found(REMOVED, "its question is gone, because its variables changed")]
-        return None, [Found(REMOVED, "gone")]
+            return new, [Difference(REMOVED, "its question is gone, because its variables changed")]
+        return None, [Difference(REMOVED, "gone")]
 
     def _note_growth(self, old: AnswerTerms, new: AnswerTerms) -> None:
         self._growths.setdefault(Fraction(new.cases, old.cases), (old, new))
 
-    def _repeated_unevenly(self) -> Iterator[Lost]:
+    def _repeated_unevenly(self) -> Iterator[TestDifference]:
         """The tests that count more often in rates than before, while others do not."""
         for growth, (old, new) in self._growths.items():
             if growth > 1 and growth > min(self._growths):
                 what = f"counts as {format_count(new.cases, 'case')} in rates, not {old.cases}; other tests are not repeated as often"
-                yield Lost(Found(WEAKER, what), old.name, new.origin)
+                yield TestDifference(Difference(WEAKER, what), old.name, new.origin)
 
-    def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
+    def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
         self._note_growth(old, new)
         yield from _otherwise(old, new)
         yield from compare_grades(old.grades, new.grades, new.threshold)
         yield from self._unselected(old, new)
 
-    def _unselected(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
+    def _unselected(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
         """The rules that no longer look at a kind of assertion of this answer, because a name became another."""
         counted = Counter(grade.type for grade in new.grades if grade.counts)
         for rule in self._match.rules:
@@ -340,7 +340,9 @@ class Ledger:
             )
             for kind in before - now:
                 if counted[kind] > now[kind]:  # what is gone, or advice now, is said as that
-                    yield Found(WEAKER, f"the rule `{rule.name}` no longer selects it", f"`{kind}`")
+                    yield Difference(
+                        WEAKER, f"the rule `{rule.name}` no longer selects it", f"`{kind}`"
+                    )
 
     def _of_the_name(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
         places = self._named.get((old.description, *place[1:]))
@@ -374,28 +376,30 @@ def _nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | None:
     return spare.pop(max(range(min(len(spare), _MOST)), key=near)) if spare else None
 
 
-def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
+def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
     """The ways in which a test, apart from its assertions, is another one."""
     if not old.recorded and new.recorded:
-        yield Found(WEAKER, "its answer is recorded now, and no model is asked")
+        yield Difference(WEAKER, "its answer is recorded now, and no model is asked")
     elif old.recorded != new.recorded:
-        yield Found(CHANGED, "its recorded answer changed")
-    if new.runs.milder(old.runs):
+        yield Difference(CHANGED, "its recorded answer changed")
+    if new.runs.is_milder_than(old.runs):
         passed, passes = old.runs, new.runs
         said = f"needs {passes.passes} of {format_count(passes.of, 'run')} to pass, and needed {passed.passes} of {passed.of}"
         each = (passed.of, passes.of) == (passed.passes, passes.passes)
-        yield Found(
+        yield Difference(
             WEAKER, f"runs {format_count(passes.of, 'time')}, not {passed.of}" if each else said
         )
     if _longer(old, new):
         was = f" until {old.quarantine}" if old.quarantine else " in none"
-        yield Found(WEAKER, f"in quarantine until {new.quarantine}, and before{was}")
+        yield Difference(WEAKER, f"in quarantine until {new.quarantine}, and before{was}")
     yield from (
-        Found(CHANGED, what)
+        Difference(CHANGED, what)
         for what, was, now in zip(APART, old.apart, new.apart, strict=True)
         if was != now
     )
-    yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
+    yield from (
+        Difference(kind, what) for kind, what in compare_means(old.threshold, new.threshold)
+    )
 
 
 def _longer(old: AnswerTerms, new: AnswerTerms) -> bool:

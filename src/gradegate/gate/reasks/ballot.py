@@ -12,7 +12,7 @@ from gradegate.gate.reasks.stopping import (
     HistoryRule,
     LeadRule,
 )
-from gradegate.gate.statistics import tail
+from gradegate.gate.statistics import binomial_tail
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import ERROR, Grade, Vote
 from gradegate.structs import FrozenStruct, replace
@@ -83,10 +83,10 @@ def _undecided_grade(first: Grade, ballot: Ballot, state: BallotState) -> Grade:
         reason = ballot.rule.reason_for_doubt(state, counts)
     refused = next((ask for ask in ballot.asks if ask.setup), first)
     grade = replace(first, confirmed=False, setup=refused.setup, refused_by=refused.refused_by)
-    return undecided(grade, reason)
+    return undecided_grade(grade, reason)
 
 
-def undecided(grade: Grade, why: str, undone: bool = False) -> Grade:
+def undecided_grade(grade: Grade, why: str, undone: bool = False) -> Grade:
     """The grade as an ERROR without a verdict; ``undone``: a budget or a signal left it before its end."""
     return replace(
         grade,
@@ -105,7 +105,7 @@ def is_contradicted(grade: Grade) -> bool:
     return grade.has_error and bool(grade.votes) and errors <= MOST_ERRORS and not grade.undone
 
 
-def doubts(report: ReaskReport, reasked: Sequence[Grade], held: bool) -> list[str]:
+def reask_remarks(report: ReaskReport, reasked: Sequence[Grade], held: bool) -> list[str]:
     """What a user should know of the re-asks: sentences. ``held``: wrong blocks stay below 1 %."""
     sentences = []
     if report.grades and not held:
@@ -113,7 +113,7 @@ def doubts(report: ReaskReport, reasked: Sequence[Grade], held: bool) -> list[st
             f"re-asking {format_count(report.grades, 'grade')} up to a lead of {report.lead} does not keep wrong blocks below 1 %. "
             f"Lower `noise` (now {report.noise:g}), or grade fewer cases."
         )
-    if noisier(report.overturned, report.grades, report.noise):
+    if is_noisier(report.overturned, report.grades, report.noise):
         sentences.append(
             f"the grader changed its mind on {report.overturned:,} of {format_count(report.grades, 'grade')}, more than `noise` allows "
             f"({format_percent(report.noise)}). Measure the noise with `gradegate calibrate`."
@@ -125,6 +125,6 @@ def doubts(report: ReaskReport, reasked: Sequence[Grade], held: bool) -> list[st
     return sentences
 
 
-def noisier(overturned: int, grades: int, noise: float) -> bool:
+def is_noisier(overturned: int, grades: int, noise: float) -> bool:
     """Whether so many overturned grades are too many for a grader with that noise."""
-    return overturned > 0 and tail(overturned, grades, noise) < _LIKELY
+    return overturned > 0 and binomial_tail(overturned, grades, noise) < _LIKELY

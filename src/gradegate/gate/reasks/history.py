@@ -72,7 +72,7 @@ def _returned(runs: Iterable[PastRun]) -> tuple[str, ...]:
     return tuple(returned)
 
 
-def cut(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
+def trim_runs(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
     """The newest runs that a later count may read, whichever of the models is asked then."""
     kept = []
     for model in {run.model for run in runs}:

@@ -8,18 +8,18 @@ from gradegate.core.numbers import exact_fraction
 from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import (
     OpenRow,
+    fold_runs,
     is_unfinished,
     open_grades,
-    open_selected,
-    outcome_of,
-    whole,
+    open_positions,
+    outcome_in_rule,
 )
 from gradegate.gate.reasks.ballot import is_contradicted
-from gradegate.gate.regressions import Case, is_old
-from gradegate.gate.rules import by_counts
+from gradegate.gate.regressions import RuleCase, is_known_failure
+from gradegate.gate.rules import outcome_by_counts
 from gradegate.results.baseline import NEW_FAILURE
 from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
-from gradegate.results.rows import AnswerId, GradeId, open_in_grade, takes
+from gradegate.results.rows import AnswerId, GradeId, open_in_grade, selects_grade
 from gradegate.results.run_result import Counts
 from gradegate.structs import FrozenStruct, Struct, replace
 
@@ -79,7 +79,7 @@ class RuleNeeds:
 
     def __init__(self, rules: Iterable[Rule], cases: Iterable[OpenCase], compared: bool) -> None:
         self._rules = [
-            [_RulePart(part) for part in parts_of(rule)] for rule in rules if rule.blocking
+            [_RulePart(part) for part in split_rule(rule)] for rule in rules if rule.blocking
         ]
         self._compared = compared
         for case in cases:
@@ -136,9 +136,9 @@ class RuleNeeds:
         return sorted(grades)
 
 
-def parts_of(rule: Rule) -> Iterator[Rule]:
+def split_rule(rule: Rule) -> Iterator[Rule]:
     """The rule; of one that looks at the base and at the run itself, a rule for each."""
-    if rule.beside_base and rule.own:
+    if rule.has_base_limit and rule.has_run_limit:
         yield replace(rule, max_new_failures=None, max_drop=None)
         yield replace(rule, min_pass_rate=None, min_score=None, min_cases=None)
     else:
@@ -150,12 +150,12 @@ def parts_of(rule: Rule) -> Iterator[Rule]:
 
 def is_missed(rule: Rule, tally: RuleTally) -> bool:
     """Whether the rule is missed if all open cases pass, and if all undone cases pass, too."""
-    if rule.beside_base:
+    if rule.has_base_limit:
         most = rule.max_new_failures
         return most is not None and rule.max_drop is None and tally.failed > most
     passed = tally.passed + len(tally.open)
     return all(
-        by_counts(rule, Counts(passed + undone, tally.failed)) is FAIL
+        outcome_by_counts(rule, Counts(passed + undone, tally.failed)) is FAIL
         for undone in (0, tally.undone)
     )
 
@@ -166,14 +166,14 @@ def is_settled(rule: Rule, tally: RuleTally, compared: bool = False) -> bool:
     Without a base that is ``compared`` with, this run may become one, and what is new has to be known whatever the rule says.
     """
     failed = tally.failed + len(tally.open)
-    if rule.beside_base:
+    if rule.has_base_limit:
         most = rule.max_new_failures
         if most is None or rule.max_drop is not None or not compared:
             return False
         return is_missed(rule, tally) or failed + tally.unsure <= most
     if is_missed(rule, tally):
         return True
-    return rule.min_score is None and by_counts(rule, Counts(tally.passed, failed)) is PASS
+    return rule.min_score is None and outcome_by_counts(rule, Counts(tally.passed, failed)) is PASS
 
 
 def wave_size(rule: Rule, tally: RuleTally) -> int:
@@ -195,24 +195,24 @@ def count_case(rule: Rule, case: OpenCase) -> CaseCount | None:
     first = case[0]
     if first.row.needs:
         return _count_runs(rule, case)
-    if rule.beside_base:
+    if rule.has_base_limit:
         return _count_beside_base(rule, first)
-    outcome = outcome_of(rule, first.row)
+    outcome = outcome_in_rule(rule, first.row)
     if outcome is None:
         return None
-    positions = open_selected(rule, first.row, first.open)
+    positions = open_positions(rule, first.row, first.open)
     return CaseCount(outcome, first.grade_ids(positions), is_unfinished(rule, first.row))
 
 
 def _count_runs(rule: Rule, case: OpenCase) -> CaseCount | None:
-    row = whole(rule, [run.row for run in case])
+    row = fold_runs(rule, [run.row for run in case])
     if row is None or not row.grades:
         return None
     grade = row.grades[0]
     open_ = () if row.has_passed else tuple(open_grades(rule, case))
-    if not rule.beside_base:
+    if not rule.has_base_limit:
         return CaseCount(row.outcome, open_, grade.undone)
-    if open_ and (rule.max_drop is not None or not is_old(row, grade)):
+    if open_ and (rule.max_drop is not None or not is_known_failure(row, grade)):
         return CaseCount(row.outcome, open_)
     return CaseCount(FAIL if grade.status == NEW_FAILURE else PASS)
 
@@ -220,7 +220,7 @@ def _count_runs(rule: Rule, case: OpenCase) -> CaseCount | None:
 def _count_beside_base(rule: Rule, case: OpenRow) -> CaseCount | None:
     """A new failure as FAIL, with its open grades if it may also be none; for drops, with those of a known failure."""
     row = case.row
-    taken = [place for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
+    taken = [place for place, grade in enumerate(row.grades) if selects_grade(rule, row, grade)]
     if not taken:
         return None
 
@@ -231,12 +231,12 @@ def _count_beside_base(rule: Rule, case: OpenRow) -> CaseCount | None:
         open_ = open_in_grade(row.grades, position, case.open)
         if not open_:
             final.append(grade)
-        elif row.has_failed and (rule.max_drop is not None or not is_old(row, grade)):
+        elif row.has_failed and (rule.max_drop is not None or not is_known_failure(row, grade)):
             reasked.update(open_)
-    if rule.max_drop is None and final and Case(row, tuple(final)).standing == NEW_FAILURE:
+    if rule.max_drop is None and final and RuleCase(row, tuple(final)).status == NEW_FAILURE:
         return CaseCount(FAIL)
 
     grades = tuple(row.grades[position] for position in taken)
-    if reasked or Case(row, grades).standing == NEW_FAILURE:
+    if reasked or RuleCase(row, grades).status == NEW_FAILURE:
         return CaseCount(FAIL, case.grade_ids(sorted(reasked)))
     return CaseCount(ERROR if any(map(is_contradicted, grades)) else PASS)

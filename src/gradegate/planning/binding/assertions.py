@@ -29,9 +29,9 @@ from gradegate.providers.api.options import TEST_PARAMETERS
 from gradegate.providers.api.provider import split_id
 from gradegate.registry import suggest
 from gradegate.results.grades import GradedAssertion
-from gradegate.sandbox.repository_code import INSTEAD, check
+from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, check_allowed
 from gradegate.structs import FrozenStruct, JsonObject, names, replace
-from gradegate.templating.script import ScriptError, mentions, of_transform, shown
+from gradegate.templating.script import ScriptError, may_mention, show_code, transform_script
 from gradegate.templating.template import TemplateError, is_template, render, render_values
 
 BROUGHT = frozenset({"context", "retrieval_context"})
@@ -104,7 +104,7 @@ def _one(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
         )
     names = option_names(kind)
     if kind.runs_code:
-        check(f"`{spec.type}`", spec.origin, INSTEAD)
+        check_allowed(f"`{spec.type}`", spec.origin, USE_OTHER_ASSERTION)
     if "strict_mode" in names:
         spec = _lifted(spec)
     spec = _valued(spec, kind, binder.idle)
@@ -127,7 +127,7 @@ def _one(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
                 what = f"`{spec.type}` compares unchanged answers: it takes no `transform`"
                 raise ConfigError.at(what, spec.origin, "write it into `options` of the test")
             scripts.check(
-                of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin
+                transform_script, spec.transform, f"`transform` of `{spec.type}`", spec.origin
             )
     if (
         mistakes or grader is None or models is None
@@ -135,7 +135,7 @@ def _one(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
         raise ConfigError(*dict.fromkeys(mistakes))
     asserted = GradedAssertion.of(
         spec,
-        value=None if spec.value is None else shown(options["value"]),
+        value=None if spec.value is None else show_code(options["value"]),
         metric=_metric(spec, subject.variables),
     )
     return Bound(
@@ -222,7 +222,7 @@ def _options(kind: type[Evaluator], spec: Assertion, subject: Subject) -> Iterat
     is_given_all = "config" in names
     if is_given_all:
         yield "config", spec.config
-        if mentions(spec.value or "", "test"):
+        if may_mention(spec.value or "", "test"):
             yield "test", subject.about
     for name, value in spec.config.items() if not is_given_all else ():
         if name not in names or name in ("value", "threshold"):

@@ -42,10 +42,10 @@ from gradegate.providers.api.provider import (
     with_id,
     with_model,
 )
-from gradegate.security.egress import Egress
-from gradegate.security.environment import STAND_IN, Use
+from gradegate.security.egress import EgressPolicy
+from gradegate.security.environment import STAND_IN, VariableUse
 from gradegate.structs import FrozenStruct, JsonObject, replace
-from gradegate.templating.script import of_transform
+from gradegate.templating.script import transform_script
 
 
 class ModelBinder(FrozenStruct):
@@ -56,7 +56,7 @@ class ModelBinder(FrozenStruct):
     folder: Any
     client: Client
     pool: dict[bytes, Provider]
-    egress: Egress = Egress()
+    egress: EgressPolicy = EgressPolicy()
     asks_targets: bool = True
     default_grader_key: str = ""  # as the settings have it
     grader_retries: int = 1
@@ -109,10 +109,12 @@ class ModelBinder(FrozenStruct):
     def _build(self, spec: ProviderSpec, missing: list[Mistake]) -> Provider:
         """A provider from its plug-in; the keys that it lacks are added to ``missing``. Raises ConfigError."""
         build, name = maker(spec)
-        scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
+        scripts.check(
+            transform_script, spec.transform, f"`transform` of `{spec.name}`", spec.origin
+        )
         provider_options.check_options(spec, build)
         opened: list[bytes] = []
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
 
         def read(reference: str, origin: Origin) -> bytes:
             opened.append(self.workspace.read(reference, self.folder, origin))
@@ -185,7 +187,7 @@ class ModelBinder(FrozenStruct):
         self, kind: type[Evaluator], spec: Assertion, options: CaseOptions
     ) -> Mapping[str, Provider]:
         """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
-        given = self.suite.given
+        given = self.suite.option_graders
         text = given.get("text") or given.get("*")
         if (
             text and spec.model_slug
@@ -260,12 +262,12 @@ class ModelBinder(FrozenStruct):
         provider = binder.provider(ProviderSpec(model, origin=assertion.origin))
         for mistake in missing:
             self.missing.append(mistake if default.key else without_any_key(mistake, model))
-        names = {name for target in self.suite.configured for name in target.names}
+        names = {name for target in self.suite.all_targets for name in target.names}
         provider.chosen = describe_default(default, need, names)
         return provider
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
         env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
         model = re.sub(
             r"\{(\w+)\}",
@@ -308,4 +310,4 @@ class ModelBinder(FrozenStruct):
             spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}")
         ):  # which is told at its own line
             return spec
-        return next((it for it in self.suite.configured if spec.id in it.names), spec)
+        return next((it for it in self.suite.all_targets if spec.id in it.names), spec)

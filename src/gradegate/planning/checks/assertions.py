@@ -12,7 +12,7 @@ from gradegate.errors import Mistake, gather_mistakes
 from gradegate.planning.binding.assertions import check_share
 from gradegate.planning.checks.scripts import check
 from gradegate.planning.plan import Job
-from gradegate.templating.script import of_transform
+from gradegate.templating.script import transform_script
 
 _TENTH = 0.1
 
@@ -23,7 +23,7 @@ def of_case(case: Case) -> list[Mistake]:
     with gather_mistakes(mistakes):
         check_share("the test", case.threshold, case.origin)
     with gather_mistakes(mistakes):
-        check(of_transform, case.options.transform, "`transform`", case.origin)
+        check(transform_script, case.options.transform, "`transform`", case.origin)
     return mistakes
 
 

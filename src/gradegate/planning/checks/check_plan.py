@@ -114,7 +114,7 @@ def check_plan(
     for provider in providers:
         findings.notes += provider.notes
     findings.mistakes += models.prices(limits, jobs)
-    is_empty = not settings.listing and not any(job.assertions for job in jobs)
+    is_empty = not settings.is_listing and not any(job.assertions for job in jobs)
     if is_empty and not findings.mistakes:
         where = Origin(drafts[0].binder.suite.file) if len(drafts) == 1 else None
         cures = (cure_for_variable(job.case.vars) for job in jobs)
@@ -141,7 +141,7 @@ def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> N
         mistakes += models.untooled(planned.bindings, planned.targets)
         mistakes += models.blind_targets(planned.case, planned.targets)
         names.see(planned.case, planned.values, planned.prompts, planned.targets)
-    if draft.answers_given or settings.listing:
+    if draft.answers_given or settings.is_listing:
         mistakes += names.mistakes()
         return
     mistakes += derived_metrics.derived(suite, jobs, is_read)

@@ -6,23 +6,28 @@ from collections.abc import Iterator
 from gradegate.core.policy import Note
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.http.guard import FRAMING, LEAST, addresses, strange_request
+from gradegate.http.guard import (
+    FRAMING_HEADER,
+    MIN_SECRET_LENGTH,
+    request_addresses,
+    unexpected_request,
+)
 from gradegate.providers.api.json_http import host_of
 from gradegate.providers.api.provider import Provider
-from gradegate.security.egress import PRIVATE, Egress
-from gradegate.security.environment import FIELD, HEADER, TEXT, Use
-from gradegate.security.hosts import host_at, unreachable
-from gradegate.security.secrets import written_secrets
+from gradegate.security.egress import PRIVATE, EgressPolicy
+from gradegate.security.environment import FIELD, HEADER, TEXT, VariableUse
+from gradegate.security.hosts import explain_unreachable, host_at
+from gradegate.security.secrets import literal_secrets
 
 # The parts of a request that servers and gateways let a header replace. No standard lists these headers, but each names its part.
 _PARTS = frozenset("url uri path host forwarded rewrite override".split())
 
 
-def check(provider: Provider, egress: Egress) -> None:
+def check(provider: Provider, egress: EgressPolicy) -> None:
     """Raises ConfigError for a host that is not asked, and for all that the provider would send where it has no business."""
     if not provider.url:
         return
-    if nowhere := unreachable(provider.url, egress.variables):
+    if nowhere := explain_unreachable(provider.url, egress.variables):
         why, cure = nowhere
         raise ConfigError.at(f"`{provider.name}` cannot be called: {why}", provider.origin, cure)
     if objection := egress.objection(provider.url):
@@ -36,7 +41,7 @@ def check(provider: Provider, egress: Egress) -> None:
         if wrong := _wrong_header(str(name).strip().lower(), str(value), provider):
             what = f"the header `{name}` of `{provider.name}` {wrong}"
             raise ConfigError.at(what, provider.origin, "remove it")
-    places = addresses(provider.url, headers)
+    places = request_addresses(provider.url, headers)
     mistakes: dict[Mistake, None] = {}
     for use in sorted(provider.uses):
         mistakes |= dict.fromkeys(_mistakes(use, provider, egress, places))
@@ -46,7 +51,7 @@ def check(provider: Provider, egress: Egress) -> None:
 
 def _wrong_header(name: str, value: str, provider: Provider) -> str:
     """Why a provider cannot send a header; empty where it can. An application may be told by which address it is known."""
-    if name == FRAMING:
+    if name == FRAMING_HEADER:
         return "sets where a request ends, which gradegate does itself"
     if not value.replace("\t", "").isprintable():
         return "has a character that does not print"
@@ -59,7 +64,7 @@ def _wrong_header(name: str, value: str, provider: Provider) -> str:
 def written_keys(suite: Suite) -> Iterator[Note]:
     """A note for each key that a config contains itself, instead of the name of a variable."""
     cure = "everybody who reads the file can use it; make a new key, and write `apiKeyEnvar: NAME`"
-    for spec in suite.specs():
+    for spec in suite.provider_specs():
         shown = {*spec.drawn, *(use.place.partition(".")[0] for use in spec.reads)}
         for name, value in (*spec.config.items(), *spec.env.items()):
             if name not in shown and _is_key(name, value):
@@ -72,11 +77,11 @@ def written_keys(suite: Suite) -> Iterator[Note]:
 
 def _is_key(name: str, value: object) -> bool:
     """Whether an option contains a secret; a shorter one is for a server that takes any."""
-    return any(len(text) >= LEAST for text in written_secrets(value, name))
+    return any(len(text) >= MIN_SECRET_LENGTH for text in literal_secrets(value, name))
 
 
 def _mistakes(
-    use: Use, provider: Provider, egress: Egress, places: tuple[str, ...]
+    use: VariableUse, provider: Provider, egress: EgressPolicy, places: tuple[str, ...]
 ) -> Iterator[Mistake]:
     """Of one use: as what it is sent, or else where to."""
     name = use.variable
@@ -124,7 +129,7 @@ def _mistakes(
                     cure += f", or, if it is not a secret, `allowed-env: {name}`"
                 yield Mistake(what, provider.origin, cure)
         if not egress.fits_request(name, provider.method, provider.url):
-            what = f"`{provider.name}`: {strange_request(name, provider.method, provider.url)}"
+            what = f"`{provider.name}`: {unexpected_request(name, provider.method, provider.url)}"
             yield Mistake(what, provider.origin, "correct the address in its config")
 
 

@@ -22,8 +22,8 @@ from gradegate.templating import json_schema as schemas
 
 def graders(suite: Suite) -> Iterator[Mistake]:
     """A grader of the command line that cannot be what it is named for, though no assertion asks it."""
-    configured = {name for spec in suite.configured for name in spec.names}
-    for kind, spec in suite.given.items():
+    configured = {name for spec in suite.all_targets for name in spec.names}
+    for kind, spec in suite.option_graders.items():
         if kind == "*" or spec.id in configured:
             continue
         parts = split_id(behind(spec).id)
@@ -75,7 +75,7 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
                 yield Mistake(what, bound.asserted.origin, cure)
             for name, schema in (known or {}).items():
                 try:
-                    schemas.check(to_json(schema))
+                    schemas.check_schema(to_json(schema))
                 except ValueError as e:
                     what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
                     yield Mistake(

@@ -36,7 +36,7 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             cure = f"correct `select`: {_selectable(rule, jobs)}"
             # A derived metric may be what its pattern means.
             means = Select(metric=rule.select.metric)
-            metrics = [it.name for it in suite.derived if means.takes("", it.name, "", "")]
+            metrics = [it.name for it in suite.derived if means.matches("", it.name, "", "")]
             if means.metric and metrics:
                 what = (
                     f"{what}: `{metrics[0]}` is a derived metric: it is shown and decides nothing"
@@ -61,7 +61,7 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
 def without_baseline(policies: Iterable[Policy]) -> Iterator[Note]:
     """Gates with rules that never look at the baseline of the run."""
     for policy in policies:
-        if not any(rule.every_case or rule.uses_baseline for rule in policy.rules):
+        if not any(rule.every_case or rule.needs_baseline for rule in policy.rules):
             what = "no rule of the gate uses the baseline, so old failures block like new ones"
             cure = "write `- {name: regressions, max-new-failures: 0}` under `gate.rules`"
             text = f"{what}: {cure}, in place of the rules that old failures miss"
@@ -76,7 +76,7 @@ def _would_select(rule: Rule, suite: Suite) -> bool:
         )
         for case in suite.cases
         for assertion in case.assertions
-        for target in suite.configured
+        for target in suite.all_targets
     )
 
 
@@ -89,7 +89,7 @@ def _filled_in(rule: Rule, case: Case, assertion: Assertion) -> Rule:
 
 def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     """Assertions that block and that no rule looks at, whichever target answers: their failure is advice alone."""
-    rules = [rule for rule in suite.policy.rules if rule.judges]
+    rules = [rule for rule in suite.policy.rules if rule.has_verdict_limit]
     if any(rule.every_case for rule in rules):
         return
     left: dict[int, GradedAssertion] = {}
@@ -132,7 +132,7 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
         for job in jobs
         for it in (binding.asserted for binding in job.assertions)
     ]
-    matching = [it for names, it in grades if rule.select.takes(**names)]
+    matching = [it for names, it in grades if rule.select.matches(**names)]
     if matching and not any(it.weight for it in matching):
         return "what the rule selects has `weight: 0` and never counts: give it a weight, or remove the rule"
     if matching:
@@ -145,7 +145,7 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
     ]
     written = [key for key in _KEYS if getattr(rule.select, key)]
     alone = {key: replace(Select(), **{key: getattr(rule.select, key)}) for key in written}
-    wrong = [key for key in written if not any(alone[key].takes(**names) for names in counting)]
+    wrong = [key for key in written if not any(alone[key].matches(**names) for names in counting)]
     if wrong == ["metadata"]:
         keys = " and ".join(f"`metadata.{key}: {text}`" for key, text in rule.select.metadata)
         return f"no test that it could select has {keys}"

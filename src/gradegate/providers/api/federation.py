@@ -19,11 +19,11 @@ from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.client import Client
 from gradegate.http.credentials import NO_CREDENTIAL, Credential, FixedKey
 from gradegate.http.exchange import Response
-from gradegate.http.tokens import Token, life
+from gradegate.http.tokens import Token, parse_lifetime
 from gradegate.providers.api.provider import ProviderSetup, find_key
-from gradegate.security.environment import Environment, Use
+from gradegate.security.environment import Environment, VariableUse
 from gradegate.security.hosts import host_at
-from gradegate.security.redaction import excerpt, redactor, remember
+from gradegate.security.redaction import excerpt, redact_from_now_on, redactor
 from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 
@@ -102,8 +102,8 @@ class Federation(FrozenStruct):
                 f"{strange[0]} is not an identifier", "copy it from the vendor's settings"
             )
         check_identity(setup, static)
-        setup.uses.update(map(Use, self.ids.values()))
-        return setup.client.tokens.of(
+        setup.uses.update(map(VariableUse, self.ids.values()))
+        return setup.client.tokens.for_account(
             (self.url, *values.values()), lambda: self._mint(setup.client, env, values)
         )
 
@@ -164,7 +164,7 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     )
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one")
-    remember(token)
+    redact_from_now_on(token)
     return token
 
 
@@ -238,9 +238,9 @@ def parse_token(content: JsonObject, what: str, host: str) -> Token:
     kind = content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {host} answered without a bearer token")
-    remember(text)
+    redact_from_now_on(text)
     try:
-        return Token(text, life(content.get("expires_in")))
+        return Token(text, parse_lifetime(content.get("expires_in")))
     except ProviderError as e:
         raise ProviderError(f"{what}: {host}: {e}", e.trouble) from e
 
@@ -378,8 +378,8 @@ def google_credential(setup: ProviderSetup) -> Credential:
     )
     lifetime = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
     external = ExternalAccount(str(audience), ours, account, lifetime)
-    setup.uses.add(Use(FILE))
-    return setup.client.tokens.of(external, lambda: external.mint(setup.client, setup.env))
+    setup.uses.add(VariableUse(FILE))
+    return setup.client.tokens.for_account(external, lambda: external.mint(setup.client, setup.env))
 
 
 def _wrong(what: str, setup: ProviderSetup) -> ConfigError:

@@ -17,8 +17,8 @@ from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.registry import Registry
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.environment import MODEL, Environment, Use
-from gradegate.security.secrets import is_runners
+from gradegate.security.environment import MODEL, Environment, VariableUse
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
@@ -38,7 +38,7 @@ class Provider:
     name: str = ""  # as reports show it: the label, or the id
     url: str = ""  # where questions go, empty when nothing leaves the machine
     # What of the environment questions carry, and as what; set by whoever binds it
-    uses: frozenset[Use] = frozenset()
+    uses: frozenset[VariableUse] = frozenset()
     # Options that it sends as its credential alone; empty: it has no such field.
     fields: tuple[str, ...] = ("apiKey",)
     vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
@@ -168,7 +168,7 @@ class ProviderSetup(FrozenStruct):
     client: Client
     env: Environment
     open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
-    uses: set[Use] = set()
+    uses: set[VariableUse] = set()
     workspace: Workspace | None = None  # where code of the repository is, and
     folder: Path = Path()  # what its path is relative to
 
@@ -193,7 +193,9 @@ class ProviderSetup(FrozenStruct):
         if "\n" in value or "\r" in value:
             raise self.mistake(f"{name} contains a line break", "set it to the key in one line")
         sources = self.env.sources(name) if value else ()
-        self.uses.update(Use(source, "" if source == name else f"env.{name}") for source in sources)
+        self.uses.update(
+            VariableUse(source, "" if source == name else f"env.{name}") for source in sources
+        )
         return value
 
 
@@ -260,7 +262,7 @@ def find_key(setup: ProviderSetup, *names: str) -> str | None:
     if config.get("apiKey"):
         return str(config["apiKey"])
     variable: Any = config.get("apiKeyEnvar")
-    if variable and is_runners(str(variable)) and variable not in setup.env.literals:
+    if variable and belongs_to_runner(str(variable)) and variable not in setup.env.literals:
         what = f"`apiKeyEnvar` of `{setup.spec.id}` names {variable}, which is the runner's own: no config reads it"
         raise setup.mistake(what, "name a variable with a key of the provider")
     if variable and not setup.env.key(str(variable)):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from gradegate.core.options import parse_amount
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
 from gradegate.http.client import Client
-from gradegate.security.hosts import host_at, refused, unreachable
+from gradegate.security.hosts import explain_unreachable, host_at, is_metadata_service
 from gradegate.structs import FrozenStruct, NamedTexts
 
 SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most
@@ -29,7 +29,7 @@ def parse_targets(lines: Iterable[str], environ: NamedTexts) -> tuple[ReadyTarge
     for line in lines:
         url, _, rest = line.strip().partition(" ")
         seconds = parse_amount(rest.strip()) if rest.strip() else SECONDS
-        nowhere = unreachable(url, environ)
+        nowhere = explain_unreachable(url, environ)
         host = host_at(url)
         if host is None or seconds is None or seconds > MOST:
             cure = f"write an address and seconds up to {MOST:.0f}, such as http://127.0.0.1:8000/health 60"
@@ -38,7 +38,7 @@ def parse_targets(lines: Iterable[str], environ: NamedTexts) -> tuple[ReadyTarge
             mistakes.append(
                 Mistake(f"`{shown}` in `ready` is not an address with seconds", None, cure)
             )
-        elif refused(host.name):
+        elif is_metadata_service(host.name):
             mistakes.append(
                 Mistake(
                     f"`{host.name}` in `ready` is never called",

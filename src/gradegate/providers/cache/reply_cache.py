@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradegate.core.numbers import format_count
 from gradegate.core.usage import CacheReport
-from gradegate.http.exchange import Ask
+from gradegate.http.exchange import HttpRequest
 from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, StoredReply
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ReplyCache:
         ]
         self._stores[-1].forget(time.time() - MAX_AGE)
 
-    def keys_of(self, request: Ask, role: str) -> tuple[tuple[str, ...], bytes]:
+    def keys_of(self, request: HttpRequest, role: str) -> tuple[tuple[str, ...], bytes]:
         """What identifies a request apart from its body, and the key of the HMAC that its replies carry."""
         return self.seals.of(request, role)
 
@@ -83,7 +83,7 @@ class ReplyCache:
         elif self._stores:
             self._stores[-1].put(key, under, stored)
 
-    def save(self, usd: float) -> None:
+    def add_saving(self, usd: float) -> None:
         """Add what a reply that was found would have cost."""
         with self._lock:
             self._saved += usd

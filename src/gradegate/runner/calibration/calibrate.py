@@ -25,7 +25,7 @@ from gradegate.gate.calibration import (
     VOTES,
     Agreement,
     Calibration,
-    Judged,
+    JudgedOutput,
     Share,
 )
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
@@ -33,11 +33,16 @@ from gradegate.planning.identity import planned_calls
 from gradegate.planning.planner import MAX_REPEATS
 from gradegate.planning.recorded_answers import describe_call
 from gradegate.reports.delivery.deliver import write_documents
-from gradegate.reports.delivery.redact import conceal
+from gradegate.reports.delivery.redact import redact_values
 from gradegate.reports.delivery.report import Console, Document, data_file
-from gradegate.reports.format.escape import OLD, clip, harmless, one_line
-from gradegate.reports.view.wording import called, name, no_model, place
-from gradegate.results.encoding import plain
+from gradegate.reports.format.escape import OLD_COMMAND, clip, harmless, one_line
+from gradegate.reports.view.wording import (
+    assertion_name,
+    origin_text,
+    recorded_models_notice,
+    visible_name,
+)
+from gradegate.results.encoding import to_plain_data
 from gradegate.results.grades import Outcome
 from gradegate.runner.calibration import drift, labels
 from gradegate.runner.session import Progress, Session
@@ -55,7 +60,7 @@ _MOST = 1000  # outputs of one kind in a log
 _RATES = (0.8, 0.9, 0.95)
 
 
-def as_json(calibration: Calibration) -> Document:
+def json_report(calibration: Calibration) -> Document:
     """Everything, for programs: strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
     run, usage = calibration.run, asdict(calibration.run.grader_usage)
     content = {
@@ -83,10 +88,10 @@ def as_json(calibration: Calibration) -> Document:
         "seconds": run.seconds,
         "outputs": list(map(_judged, calibration.judged)),
     }
-    return data_file([json.dumps(plain(content), ensure_ascii=False, indent=1), "\n"])
+    return data_file([json.dumps(to_plain_data(content), ensure_ascii=False, indent=1), "\n"])
 
 
-def console(calibration: Calibration) -> Console:
+def console_report(calibration: Calibration) -> Console:
     """The text for people on standard output, line by line harmless to a runner."""
     return Console(harmless(text + "\n") for text in _texts(calibration))
 
@@ -98,7 +103,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
         ("NO VERDICT", [it for it in calibration.judged if it.first.has_error]),
     ):
         for it in judged[:_MOST]:
-            yield f"{sign}  {place(it.origin)}  {name(it.rows[0])}  {called(it.first.assertion)}  {_votes(it)}"
+            yield f"{sign}  {origin_text(it.origin)}  {visible_name(it.rows[0])}  {assertion_name(it.first.assertion)}  {_votes(it)}"
             for label, text in (("got", it.rows[0].output), ("why", it.first.reason)):
                 told = clip((text or "(empty)").strip(), _SHORT).replace("\n", "\n  ")
                 yield textwrap.indent(f"{label}: {told}", "  ")
@@ -119,7 +124,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     yield from (f"note: {one_line(note.text, _SHORT)}" for note in run.notes)
     yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
     yield from (f"key: {one_line(str(use))}" for use in run.keys)
-    if text := no_model(run.models):
+    if text := recorded_models_notice(run.models):
         yield f"{text}."
     if run.interrupted:
         yield f"The run stopped early: {run.interrupted}"
@@ -173,7 +178,7 @@ def _share(share: Share) -> str:
     return f"{format_percent(share.value)} ({low} to {high})"
 
 
-def _votes(judged: Judged) -> str:
+def _votes(judged: JudgedOutput) -> str:
     """``person: pass, grader: fail, 2 of 3 asks failed``."""
     passes, fails = judged.votes
     count, said, verb = {
@@ -229,7 +234,7 @@ def _counted(agreement: Agreement) -> dict[str, Any]:
     }
 
 
-def _judged(judged: Judged) -> dict[str, Any]:
+def _judged(judged: JudgedOutput) -> dict[str, Any]:
     row, first = judged.rows[0], judged.first
     return {
         "description": row.description,
@@ -249,7 +254,7 @@ def _judged(judged: Judged) -> dict[str, Any]:
     }
 
 
-class Calibrated(FrozenStruct):
+class CalibrationDelivery(FrozenStruct):
     """A calibration; its text for people, in parts; why a report file could not be written, by its path."""
 
     calibration: Calibration
@@ -257,7 +262,9 @@ class Calibrated(FrozenStruct):
     failures: NamedTexts
 
 
-def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Calibrated:
+def calibrate_graders(
+    context: Context, path: str, asks: int, progress: Progress
+) -> CalibrationDelivery:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
     settings = context.settings
     if wrong_outputs := [path for path in settings.outputs if not path.endswith(".json")]:
@@ -270,11 +277,11 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
         raise ConfigError.at(
             f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
         )
-    selected = list[labels.Selected]()
+    selected = list[labels.SelectedLabel]()
 
     def choose(suites: list[SuiteFile]) -> list[SuiteFile]:
-        found, wrong = labels.read(path, context)
-        selection = labels.select(found, suites, asks)
+        found, wrong = labels.read_labels(path, context)
+        selection = labels.select_cases(found, suites, asks)
         selected.extend(selection.labels)
         first, *others = selection.suites
         mistakes = (*first.suite.mistakes, *wrong, *selection.mistakes)
@@ -304,19 +311,19 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
     run = session.run(prepared, progress)
     judged = []
     for number, it in enumerate(selected):
-        origin = conceal(it.label.origin, prepared.hide)
+        origin = redact_values(it.label.origin, prepared.hide)
         judged.append(
-            Judged(it.label.passes, origin, run.rows[number :: len(selected)], asked[number])
+            JudgedOutput(it.label.passes, origin, run.rows[number :: len(selected)], asked[number])
         )
     found = Calibration(tuple(judged), asks, run)
-    documents = dict.fromkeys(settings.outputs, partial(as_json, found))
+    documents = dict.fromkeys(settings.outputs, partial(json_report, found))
     if kept and found.overall.agreement.count:
         documents[kept] = partial(drift.labels_file, found, selected)
     failures = write_documents(documents, session.where, prepared.seal)
-    return Calibrated(found, map(prepared.seal, console(found).parts), failures)
+    return CalibrationDelivery(found, map(prepared.seal, console_report(found).parts), failures)
 
 
-def exit_code(calibration: Calibration) -> int:
+def calibration_exit_code(calibration: Calibration) -> int:
     """0 where something could be held against a label, else 3, or 2 for a wrong key or model; 130, 143 interrupted."""
     if calibration.run.interrupted:
         return TERMINATED if calibration.run.interrupted == "terminated" else INTERRUPTED
@@ -325,21 +332,21 @@ def exit_code(calibration: Calibration) -> int:
     return MISTAKE if calibration.run.has_setup_error else INCONCLUSIVE
 
 
-def cases(context: Context, output: str) -> Iterator[str]:
+def list_calls(context: Context, output: str) -> Iterator[str]:
     """Every planned call to a target as a JSON line, written to ``output`` or, where that is empty, given.
 
     No key is needed, and nothing is asked. Raises ConfigError.
     """
-    settings = replace(context.settings, listing=True, base_checkout="")
+    settings = replace(context.settings, is_listing=True, base_checkout="")
     context = replace(context, settings=settings, keyless=True)
     session = Session.begin(context, [output] if output else [])
     hide = session.prepared.hide
     texts = (
-        json.dumps({"id": call.id, **conceal(plain(describe_call(call)), hide)})
+        json.dumps({"id": call.id, **redact_values(to_plain_data(describe_call(call)), hide)})
         for call in planned_calls(session.prepared.plan.jobs)
     )
     # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
-    lines = (OLD.sub(r"#\\u0023", text) + "\n" for text in texts)
+    lines = (OLD_COMMAND.sub(r"#\\u0023", text) + "\n" for text in texts)
     if not output:
         return lines
     for failure in write_documents(

@@ -6,18 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from gradegate.core.usage import NO_USAGE
-from gradegate.gate.case_runs import as_cases, with_verdicts
+from gradegate.gate.case_runs import fold_cases, with_verdicts
 from gradegate.gate.reasks.ballot import ballot_state
 from gradegate.gate.reasks.stopping import BallotState, LeadRule
-from gradegate.gate.regressions import increases, is_old
+from gradegate.gate.regressions import is_known_failure, measure_increases
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.baseline import Baseline, beside, report, stated, together
+from gradegate.results.baseline import (
+    Baseline,
+    fold_base_runs,
+    summarize_baseline,
+    with_counterparts,
+    with_statuses,
+)
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import AnswerId, GradeId, Row
 from gradegate.runner.reasks.eligible import EligibleGrades
 from gradegate.runner.reasks.reask import BASE_ASKS, BallotBox, ReaskTask
-from gradegate.runner.rounds import Answer, by_job
+from gradegate.runner.rounds import Answer, rows_by_case
 from gradegate.structs import Struct, replace
 
 _OUTCOMES = {BallotState.PASSED: PASS, BallotState.UNANSWERABLE: ERROR}  # else the pass is lost
@@ -40,8 +46,8 @@ class BaseRegrade(Struct):
         baseline = plan.baseline
         if plan.base is not None:
             paired: dict[AnswerId, Row | None] = {}
-            for index, runs in by_job(fresh).items():
-                for row in together(with_verdicts(runs)):
+            for index, runs in rows_by_case(fresh).items():
+                for row in fold_base_runs(with_verdicts(runs)):
                     paired[AnswerId(index - 1, row.repeat)] = row  # the head's job comes before
             baseline = Baseline(
                 (),
@@ -52,7 +58,7 @@ class BaseRegrade(Struct):
                 paired=paired,
                 removed=plan.base.gone,
             )
-        is_asked_for = baseline is not None or any(rule.beside_base for rule in plan.rules)
+        is_asked_for = baseline is not None or any(rule.has_base_limit for rule in plan.rules)
         return cls(baseline, is_asked_for, eligible, BallotBox())
 
     def _counterpart(self, answer: Answer) -> Row | None:
@@ -61,8 +67,8 @@ class BaseRegrade(Struct):
     def update_statuses(self, answers: Iterable[Answer]) -> None:
         """Compare each grade of these answers with the base."""
         for answer in answers if self.is_asked_for else ():
-            answer.row = beside(answer.row, self._counterpart(answer))
-            answer.row = stated(answer.row, self._regraded(answer), answer.open)
+            answer.row = with_counterparts(answer.row, self._counterpart(answer))
+            answer.row = with_statuses(answer.row, self._regraded(answer), answer.open)
 
     def _regraded(self, answer: Answer) -> dict[int, Outcome]:
         """What the base's passes came to when they were graded again, by position. What nobody can re-ask stays a pass."""
@@ -86,8 +92,8 @@ class BaseRegrade(Struct):
 
     def is_known_failure(self, row: Row, grade: Grade) -> bool:
         """Whether a failure was there before, and only rules that look at the base need it."""
-        is_own = any(rule.own for rule in self.eligible.rules.get(row.suite, ()))
-        return not is_own and is_old(row, grade)
+        is_own = any(rule.has_run_limit for rule in self.eligible.rules.get(row.suite, ()))
+        return not is_own and is_known_failure(row, grade)
 
     def make_tasks(self, answers: Iterable[Answer]) -> Iterator[ReaskTask]:
         """Have the base's answers graded again, to learn whether confirmed failures of these answers are new."""
@@ -115,8 +121,8 @@ class BaseRegrade(Struct):
         """The figures; None if there is nothing to compare with."""
         if self.baseline is None:
             return None
-        cost, latency = increases(rows)
-        found = report([*as_cases(None, rows)], self.baseline, datetime.now(UTC))
+        cost, latency = measure_increases(rows)
+        found = summarize_baseline([*fold_cases(None, rows)], self.baseline, datetime.now(UTC))
         return replace(found, cost=cost, latency=latency)
 
 

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.core.policy import Policy, Quarantine, Rule
-from gradegate.gate.statistics import Lead, lead
+from gradegate.gate.statistics import Lead, required_lead
 from gradegate.planning.plan import Job, Plan, selected_assertions
 
 
@@ -18,7 +18,7 @@ class EligibleGrades:
         self.rules: dict[str, list[Rule]] = {}  # the blocking rules of each suite
         for policy in plan.policies:
             for rule in policy.rules:
-                if rule.blocking and (rule.judges or rule.reads_history):
+                if rule.blocking and (rule.has_verdict_limit or rule.needs_history):
                     self.policies[rule.suite] = policy
                     self.rules.setdefault(rule.suite, []).append(rule)
 
@@ -54,7 +54,7 @@ class EligibleGrades:
 
     def lead(self, suite: str) -> Lead:
         """By how many votes failures of that suite must lead."""
-        return lead(self.total, self.policies[suite].noise)
+        return required_lead(self.total, self.policies[suite].noise)
 
 
 def mode_of(bound: Bound, job: Job) -> str:
@@ -69,7 +69,7 @@ def mode_of(bound: Bound, job: Job) -> str:
 def quarantine_of(job: Job) -> Quarantine | None:
     """The quarantine of a test, as long as it lasts."""
     quarantine = job.case.quarantine
-    return quarantine if quarantine and quarantine.lasts else None
+    return quarantine if quarantine and quarantine.is_active else None
 
 
 def is_recorded(job: Job) -> bool:

@@ -5,11 +5,11 @@ from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter
 
-from gradegate.gate.reasks.history import VoteCount, count_votes, cut
+from gradegate.gate.reasks.history import VoteCount, count_votes, trim_runs
 from gradegate.gate.reasks.stopping import HistoryRule, mean_share
 from gradegate.planning.identity import Ordinals, answer_key, digest, request_digest
 from gradegate.planning.plan import Job, Plan
-from gradegate.reports.view.wording import called, name
+from gradegate.reports.view.wording import assertion_name, visible_name
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
 from gradegate.results.results_file import history_lines
@@ -169,8 +169,8 @@ class Histories:
                 _request_digest(known.job, known.row),
             )
             before = records[known.key].runs if known.key in records else ()
-            title = f"{name(known.row)} / {called(grade.assertion)}"
-            records[known.key] = GradeRecord(title, cut((*before, past_run)))
+            title = f"{visible_name(known.row)} / {assertion_name(grade.assertion)}"
+            records[known.key] = GradeRecord(title, trim_runs((*before, past_run)))
         yield from history_lines(records)
 
     def _known_grades(self, rows: Sequence[Row]) -> Iterator[_KnownGrade]:

@@ -12,7 +12,7 @@ from gradegate.gate.case_runs import OpenRow
 from gradegate.gate.reasks.ballot import Ballot, final_grade, is_contradicted
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import FAIL, Grade
-from gradegate.results.rows import AnswerId, GradeId, chief, members
+from gradegate.results.rows import AnswerId, GradeId, member_positions, set_position
 from gradegate.runner.reasks.eligible import quarantine_of
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.rounds import Answer
@@ -84,7 +84,7 @@ def change_grades(answer: Answer, grades: Mapping[int, Grade]) -> None:
     position = 0
     for binding in answer.job.assertions:
         if isinstance(binding, BoundSet):
-            places = members(changed, position)
+            places = member_positions(changed, position)
             inside = [replace(changed[place], inner=False) for place in places]
             changed[position] = conclude_set(binding, inside)
             position += len(inside)
@@ -103,7 +103,7 @@ def _forgive(answer: Answer) -> None:
     grades = [replace(grade, quarantine=None) for grade in answer.row.grades]
     kept = {position for position in range(len(grades)) if not _is_forgivable(answer, position)}
     is_open = any(grades[position].has_failed for position in kept)
-    kept |= {chief(grades, position) for position in kept}
+    kept |= {set_position(grades, position) for position in kept}
     fails = True
     if case.threshold is not None:
         # The whole test has one score: all of it is forgiven but for errors, or none.

@@ -9,22 +9,22 @@ from gradegate.assertions.grading.conclusion import error
 from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import with_verdicts
-from gradegate.gate.reasks.ballot import doubts, undecided
+from gradegate.gate.reasks.ballot import reask_remarks, undecided_grade
 from gradegate.gate.reasks.needs import RuleNeeds
 from gradegate.gate.reasks.stopping import HistoryRule, LeadRule
 from gradegate.planning.plan import Plan
-from gradegate.reports.view.wording import name
+from gradegate.reports.view.wording import visible_name
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import ERROR, PASS, Grade
 from gradegate.results.history import PastVotes
-from gradegate.results.rows import AnswerId, GradeId, Row, chief
+from gradegate.results.rows import AnswerId, GradeId, Row, set_position
 from gradegate.runner.asker import Asker
 from gradegate.runner.reasks.base_regrade import BaseRegrade
 from gradegate.runner.reasks.eligible import EligibleGrades, mode_of
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.ledger import AnswerLedger, change_grades
 from gradegate.runner.reasks.reask import BallotBox, ReaskTask, ask_until_decided
-from gradegate.runner.rounds import Answer, Rounds, by_job
+from gradegate.runner.rounds import Answer, Rounds, rows_by_case
 from gradegate.structs import Struct, replace
 
 HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
@@ -157,7 +157,7 @@ def _add_missing_runs(reasks: Reasks) -> None:
     """Make the runs that cases need whose k of n runs an overturned failure left undecided."""
     while True:
         answers = reasks.ledger.answers
-        rows = by_job(answer for answer in answers.values() if answer.job.needs)
+        rows = rows_by_case(answer for answer in answers.values() if answer.job.needs)
         # What is asked together with them may have been before.
         missing = [answer_id for answer_id in reasks.rounds.next(rows) if answer_id not in answers]
         if not missing:
@@ -180,11 +180,11 @@ def final_rows(reasks: Reasks, why: str) -> list[Row]:
         for answer_id, position in _rule_needs(reasks).all_needed():
             answer = ledger.answers[answer_id]
             reason = f"failed, and was not re-asked: {why}"
-            grade = undecided(answer.row.grades[position], reason, undone=True)
+            grade = undecided_grade(answer.row.grades[position], reason, undone=True)
             change_grades(answer, {position: grade})
             base.update_statuses([answer])
 
-    rows = by_job(
+    rows = rows_by_case(
         replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
     )
     return [row for case in rows.values() for row in with_verdicts(case)]
@@ -195,7 +195,7 @@ def _final_row(reasks: Reasks, answer: Answer) -> Row:
     grades = list(row.grades)
     for position in answer.open:
         # What a set tolerates of its members does not fail.
-        if grades[position].has_failed and grades[chief(grades, position)].has_failed:
+        if grades[position].has_failed and grades[set_position(grades, position)].has_failed:
             grades[position] = replace(grades[position], unconfirmed=True)
     if answer.open:
         row = replace(row, grades=tuple(grades))
@@ -243,11 +243,11 @@ def reask_notes(reasks: Reasks, report: ReaskReport, rows: Sequence[Row]) -> Ite
     """What the votes say against `noise`, against asking the same grader again, and against a quarantine."""
     eligible = reasks.eligible
     is_bounded = all(eligible.lead(suite).held for suite in eligible.policies)
-    yield from doubts(report, _reasked_grades(rows), is_bounded)
+    yield from reask_remarks(report, _reasked_grades(rows), is_bounded)
     for row in rows:
         for grade in row.grades:
             if grade.history and grade.history.quarantined:
-                yield from _quarantine_note(name(row), grade, grade.history)
+                yield from _quarantine_note(visible_name(row), grade, grade.history)
 
 
 def _quarantine_note(case: str, grade: Grade, past: PastVotes) -> Iterator[str]:
