@@ -26,7 +26,7 @@ from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
-from gradegate.providers.api.content import CALLS, uniform
+from gradegate.providers.api.content import CALLS, uniform_call
 from gradegate.registry import suggest
 from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
@@ -105,7 +105,7 @@ def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
         raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
     if keys.tool_calls is None:
         return Turn(keys.role, keys.content, tuple(documents), pictures)
-    calls = [uniform(call) for call in keys.tool_calls]
+    calls = [uniform_call(call) for call in keys.tool_calls]
     content = keys.content
     if calls and not content:  # as of a model that calls without a word
         content = document.to_json(calls)

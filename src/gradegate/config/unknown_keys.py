@@ -17,7 +17,7 @@ from gradegate.core.numbers import list_some
 from gradegate.core.policy import LIMITS, Note, limit_key
 from gradegate.core.suite import Idle
 from gradegate.files.documents import origin_of, table
-from gradegate.providers.api.options import steers
+from gradegate.providers.api.options import is_option_name
 from gradegate.registry import fold_word, near_miss
 from gradegate.structs import JsonObject
 
@@ -114,7 +114,7 @@ def explain_unknown_key(
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
     if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
         return unknown, f"write `type: {key}`, and what it compares or judges with as `value`"
-    if place == "provider" and steers(key):
+    if place == "provider" and is_option_name(key):
         return unknown, "write it into `config`"
     return unknown, nearest
 
@@ -261,7 +261,7 @@ def may_decide(key: str, model: type[BaseModel]) -> bool:
         return not is_documentation(key)
     if has_cure(key, keys.place_of(model)) or is_limit(key):
         return True
-    if model is keys.ProviderKeys and steers(
+    if model is keys.ProviderKeys and is_option_name(
         key
     ):  # an option that belongs into `config`, such as an address
         return True

@@ -265,8 +265,8 @@ class _Reader:
         written |= {f"env.{name}": text for name, text in spec.env.items()}
         if spec.transform:
             written["transform"] = spec.transform
-        if provider.opened:
-            written["its file"] = provider.opened
+        if provider.files_digest:
+            written["its file"] = provider.files_digest
         options = tuple(sorted((name, digest(value)) for name, value in written.items()))
         host, source = provider.host, provider.replies_from
         model = ModelTerms(spec.id, spec.name, host, source, options, spec.origin)

@@ -45,7 +45,7 @@ _WAY = re.compile(
 )
 
 
-def check(spec: ProviderSpec, build: Build) -> None:
+def check_options(spec: ProviderSpec, build: Build) -> None:
     """Raises ConfigError for what is nearly a known option, and for what would lead a question elsewhere."""
     known = getattr(build, "options", None)
     mistakes = (
@@ -56,7 +56,7 @@ def check(spec: ProviderSpec, build: Build) -> None:
         raise ConfigError(*mistakes)
 
 
-def notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
+def unused_option_notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
     """Which options are not sent, though nobody can say that they would change nothing."""
     known = getattr(build, "options", None)
     if known is None or getattr(build, "open", False):
@@ -129,19 +129,19 @@ def _fits(value: object, kind: str, least: float = -math.inf, most: float = math
     )
 
 
-def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
+def unknown_options(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
     """The options that neither the provider nor promptfoo has a use for, in the order of the config."""
     return tuple(name for name in config if _is_free(name, known))
 
 
-def parameters(options: Mapping[str, object]) -> Mapping[str, object]:
+def model_parameters(options: Mapping[str, object]) -> Mapping[str, object]:
     """What a test's ``options`` set for the model that answers it: as in promptfoo, they win over its ``config``."""
     if options:
         return {name: value for name, value in options.items() if name in TEST_PARAMETERS}
     return {}
 
 
-def steers(name: str) -> bool:
+def is_option_name(name: str) -> bool:
     """Whether the name is that of an option, or says where a question goes: beside `config`, it stands in the wrong place."""
     return name in PROMPTFOOS or name in PARAMETERS or bool(_WAY.search(name))
 
@@ -294,7 +294,7 @@ def _forms(vendor: str) -> list[str]:
     return [name for name in PROVIDERS.names() if name.partition(":")[0] == vendor]
 
 
-def nearest(provider_id: str) -> str:
+def suggest_id(provider_id: str) -> str:
     """What to write in place of an id that nobody knows."""
     if _ADDRESS.match(provider_id) or _HOST.match(provider_id):
         url = provider_id if provider_id.lower().startswith(("http://", "https://")) else ""
