@@ -79,7 +79,7 @@ def decide(
         cases=_count_cases(run.rows),
         setup=outcome is GateOutcome.INCONCLUSIVE and run.has_setup_error,
         changes=changes,
-        blocking=_blocking_rows_if(outcome, run.rows, rules),
+        blocking=blocking_rows(run.rows, rules),
     )
 
 
@@ -120,7 +120,7 @@ def is_consistent(decision: Decision) -> bool:
                 return False
         if reapplied.has_failed and result.has_passed:
             return False
-    if decision.blocking != _blocking_rows_if(decision.outcome, rows, decision.rules):
+    if decision.blocking != blocking_rows(rows, decision.rules):
         return False
 
     # The file contains no policies. Errors may have made the outcome worse than the rules alone make it.
@@ -446,12 +446,6 @@ def _summarize_errors(reasons: Sequence[str]) -> str:
 
 
 # --- what blocks ----------------------------------------------------------------------------------------------
-
-
-def _blocking_rows_if(
-    outcome: GateOutcome, rows: Sequence[Row], rules: Iterable[RuleResult]
-) -> frozenset[int]:
-    return blocking_rows(rows, rules) if outcome is GateOutcome.BLOCKED else frozenset()
 
 
 def blocking_rows(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset[int]:
