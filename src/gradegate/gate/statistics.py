@@ -175,7 +175,7 @@ class Lead(NamedTuple):
     """By how many votes failures must lead to be confirmed."""
 
     votes: int
-    held: bool = True  # wrong ones stay within 1 % of runs
+    is_bounded: bool = True  # wrong ones stay within 1 % of runs
 
 
 def required_lead(grades: int, noise: float) -> Lead:
