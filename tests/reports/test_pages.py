@@ -26,7 +26,7 @@ PAGES = screens.screens()
 LINKS = {
     "none": Links(),
     "screens": screens.LINKS,
-    "of a file that is gone": Links(holds=lambda file: file != samples.CONFIG),  # GitHub would put an annotation nowhere
+    "of a file that is gone": Links(has_file=lambda file: file != samples.CONFIG),  # GitHub would put an annotation nowhere
 }
 
 

@@ -14,7 +14,7 @@ from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import default_branch_is_checked_out
 from gradegate.files.plain_files import Place
-from gradegate.reports.delivery.deliver import render
+from gradegate.reports.delivery.deliver import render_report
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
 from gradegate.results.baseline import Baseline, age_in_days, baseline_remarks, grade_status, summarize_baseline, with_counterparts
@@ -122,7 +122,7 @@ def written(path: Path, commit: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     decision = samples.decision(GateOutcome.PASS, "so")
     decision = replace(decision, run=replace(decision.run, made=Made(commit=COMMITS[commit])))
-    path.write_text(render("json", decision, Links(), str).text)
+    path.write_text(render_report("json", decision, Links(), str).text)
     return path
 
 

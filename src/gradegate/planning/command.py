@@ -8,7 +8,7 @@ from gradegate.config.load import SuiteFile
 from gradegate.core.settings import RUN_OPTIONS
 from gradegate.planning.filters import select_failed_cases
 from gradegate.planning.plan import Plan
-from gradegate.security.hosts import NOBODY, hosts
+from gradegate.security.hosts import NOBODY, parse_hosts
 from gradegate.structs import replace
 
 
@@ -37,7 +37,7 @@ def rerun_arguments(context: Context) -> Iterator[str]:
     """The arguments that ask the same."""
     settings = context.settings
     if context.egress.bound:
-        allowed = settings.allowed_hosts or hosts([NOBODY])
+        allowed = settings.allowed_hosts or parse_hosts([NOBODY])
         settings = replace(settings, allowed_hosts=allowed)
     for option in RUN_OPTIONS:
         if option.in_rerun:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gradegate.config.context import Context
 from gradegate.core.suite import Suite
 from gradegate.security.environment import MODEL
-from gradegate.security.secrets import secrets, written_secrets
+from gradegate.security.secrets import literal_secrets, secret_variables
 from gradegate.structs import FrozenStruct
 
 
@@ -45,7 +45,8 @@ def collect_secrets(
     read |= {*named} | context.settings.exec_env
     read |= {name for suite in suites for names in suite.env.drawn.values() for name in names}
     named_in = ({"id": spec.id, "config": spec.config, "env": dict(spec.env)} for spec in specs)
-    written = {value for content in named_in for value in written_secrets(content)}
+    written = {value for content in named_in for value in literal_secrets(content)}
     return Secrets(
-        secrets(context.environ, read), frozenset(value for value in written if value.strip())
+        secret_variables(context.environ, read),
+        frozenset(value for value in written if value.strip()),
     )

@@ -167,7 +167,7 @@ def _render_command(annotation: _Annotation, rest: str, links: Links) -> Log:
     message = excerpt(annotation.message, _MOST_MESSAGE) + rest
     file = ""
     line = None
-    if origin.file and len(origin.file) < _MOST_PATH and links.holds(origin.file):
+    if origin.file and len(origin.file) < _MOST_PATH and links.has_file(origin.file):
         file = origin.file
         line = origin.line
     elif origin.file:

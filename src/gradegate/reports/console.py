@@ -7,7 +7,7 @@ from gradegate.results.run_result import Decision
 
 
 def render(decision: Decision, links: Links) -> Console:
-    """The text, line by line harmless to a runner."""
+    """Render the text, with every line harmless to a runner."""
     return Console(
         harmless(line.head + line.text + "\n") for line in console_lines(decision, LOG, links)
     )

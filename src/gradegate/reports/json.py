@@ -1,4 +1,4 @@
-"""results.json: everything that the run found, for programs; one line per case."""
+"""results.json: everything about a run, for programs, one line per case."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from gradegate.results.shape import Head
 
 
 def render(decision: Decision, links: Links) -> Document:
-    """The results in parts of one case each."""
-    return data_file(_parts(decision, links))
+    """Render the results in parts of one case each."""
+    return data_file(_render_parts(decision, links))
 
 
-def _parts(decision: Decision, links: Links) -> Iterator[str]:
-    # The head is an object that the list of cases is put into before its last brace.
-    yield encode(Head.from_decision(decision, links.kept))[:-1] + ',"cases":['
+def _render_parts(decision: Decision, links: Links) -> Iterator[str]:
+    # The list of cases is put into the head before its last brace.
+    yield encode(Head.from_decision(decision, links.for_results))[:-1] + ',"cases":['
     separator = "\n"
     for row in decision.run.rows:
         yield separator + encode(row)

@@ -15,7 +15,7 @@ from gradegate.core.settings import AUTO, Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import files_checked_out, repository_of
 from gradegate.files.plain_files import Place, replacing
-from gradegate.reports.delivery.deliver import places
+from gradegate.reports.delivery.deliver import find_places
 from gradegate.results.baseline import HISTORY, RESULTS
 
 _NAMES = (RESULTS, HISTORY)
@@ -125,7 +125,7 @@ def places_to_write(context: Context) -> Mapping[str, Place]:
         parts = folder.relative_to(there).parts
         return {name: Place(there, (*parts, name)) for name in _NAMES}
     written = {f"{settings.baseline}/{name}": name for name in _NAMES}
-    found = places(written, settings.cwd, environment)
+    found = find_places(written, settings.cwd, environment)
     linked = next(
         (step for place in found.values() for step in place.steps if step.is_symlink()), None
     )

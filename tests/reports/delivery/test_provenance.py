@@ -15,7 +15,7 @@ from gradegate.core.policy import Rule
 from gradegate.core.provider_spec import Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.yaml_reader import Seq
-from gradegate.reports.delivery.redact import conceal, concealed_mistakes
+from gradegate.reports.delivery.redact import redact_mistakes, redact_values
 from gradegate.reports.format.charts import BAR_WIDTH, MetricScores, metric_scores, outcome_chart
 from gradegate.reports.view.run_summary import provenance
 from gradegate.results.accounts import AskedModel, Made
@@ -82,24 +82,24 @@ def test_a_run_is_concealed_in_depth_and_not_copied_without_need():
         return Row("s", "d", "p", "l", text, {"v": text, "context": documents}, Outcome.FAIL, output=text, grades=(grade,))
 
     clean, dirty = row("nothing"), row(f"has {SECRET}")
-    run = conceal(RunResult((clean, dirty)), redactor([SECRET]))
+    run = redact_values(RunResult((clean, dirty)), redactor([SECRET]))
     assert run.rows[0] is clean
     assert SECRET not in repr(run)
     assert run.rows[1].grades[0].evidence == {"list": [{"k": "has ***"}]}
     assert run.rows[1].vars["context"] == ["has ***", "clean"]
-    assert conceal(run, redactor([SECRET])) is run
+    assert redact_values(run, redactor([SECRET])) is run
 
 
 def test_the_names_of_models_are_hidden_too():
     model = AskedModel(f"http://h/{SECRET}", f"{SECRET}.example.com", "file")
-    run = conceal(RunResult((), models=(model,)), redactor([SECRET]))
+    run = redact_values(RunResult((), models=(model,)), redactor([SECRET]))
     assert [str(model) for model in run.models] == ["http://h/*** at ***.example.com"]
     assert run.models[0].replies_from == "file"
 
 
 def test_mistakes_are_concealed_with_their_places():
     error = ConfigError(Mistake(f"no such provider `{SECRET}`", Origin(f"{SECRET}.yaml", 3), "x"), Mistake("plain"))
-    assert str(concealed_mistakes(error, redactor([SECRET]))) == "***.yaml:3: no such provider `***` -> x\nplain"
+    assert str(redact_mistakes(error, redactor([SECRET]))) == "***.yaml:3: no such provider `***` -> x\nplain"
 
 
 # --- the scores of a metric -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from gradegate.structs import replace
 if TYPE_CHECKING:
     from gradegate.config.context import Context
     from gradegate.core.settings import Settings
-    from gradegate.runner.session import Delivered
+    from gradegate.runner.session import Delivery
 
 ABOUT = "run evals, write reports, decide"
 ALIASES = ("eval",)
@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> int:
     return delivered(outcome, settings)
 
 
-def _keep(outcome: Delivered) -> None:
+def _keep(outcome: Delivery) -> None:
     """Keep the results where commands look that name none. A folder that cannot be written to keeps none, without a word."""
     from gradegate.files.plain_files import Place
-    from gradegate.reports.delivery.deliver import render, write_documents
+    from gradegate.reports.delivery.deliver import render_report, write_documents
     from gradegate.reports.delivery.report import Links, data_file
     from gradegate.security.redaction import unchanged
 
@@ -63,7 +63,7 @@ def _keep(outcome: Delivered) -> None:
         return
     if not os.access(next(it for it in (root / folder, root) if it.exists()), os.W_OK):
         return
-    documents = {LAST_RUN: lambda: render("json", outcome.decision, Links(), outcome.seal)}
+    documents = {LAST_RUN: lambda: render_report("json", outcome.decision, Links(), outcome.seal)}
     if not (root / ignored).exists():
         documents[ignored] = lambda: data_file(["*\n"])
     places = {file: Place(root, tuple(file.split("/")), private=True) for file in documents}

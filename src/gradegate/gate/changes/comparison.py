@@ -24,7 +24,7 @@ from gradegate.planning.counterparts import Keys, match_by_keys
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
-from gradegate.structs import NamedTexts, names, replace
+from gradegate.structs import NamedTexts, field_names, replace
 
 _NAMED_TESTS = 3  # in a finding
 _TARGET_KEYS: Keys[ModelTerms] = (
@@ -207,7 +207,7 @@ def _compare_budgets(
     )
     before = strictest_budget(policy.budget for policy in old_policies)
     now = strictest_budget(policy.budget for policy in new_policies)
-    for name in names(Limits):
+    for name in field_names(Limits):
         old_limit = getattr(before, name)
         new_limit = getattr(now, name)
         if new_limit is None or (old_limit is not None and new_limit >= old_limit):

@@ -14,20 +14,20 @@ from gradegate.http.guard import (
 )
 from gradegate.providers.api.json_http import host_of
 from gradegate.providers.api.provider import Provider
-from gradegate.security.egress import PRIVATE, Egress
-from gradegate.security.environment import FIELD, HEADER, TEXT, Use
-from gradegate.security.hosts import host_at, unreachable
-from gradegate.security.secrets import written_secrets
+from gradegate.security.egress import PRIVATE, EgressPolicy
+from gradegate.security.environment import FIELD, HEADER, TEXT, VariableUse
+from gradegate.security.hosts import explain_unreachable, host_at
+from gradegate.security.secrets import literal_secrets
 
 # The parts of a request that servers and gateways let a header replace. No standard lists these headers, but each names its part.
 _PARTS = frozenset("url uri path host forwarded rewrite override".split())
 
 
-def check(provider: Provider, egress: Egress) -> None:
+def check(provider: Provider, egress: EgressPolicy) -> None:
     """Raises ConfigError for a host that is not asked, and for all that the provider would send where it has no business."""
     if not provider.url:
         return
-    if nowhere := unreachable(provider.url, egress.variables):
+    if nowhere := explain_unreachable(provider.url, egress.variables):
         why, cure = nowhere
         raise ConfigError.at(f"`{provider.name}` cannot be called: {why}", provider.origin, cure)
     if objection := egress.objection(provider.url):
@@ -77,11 +77,11 @@ def written_keys(suite: Suite) -> Iterator[Note]:
 
 def _is_key(name: str, value: object) -> bool:
     """Whether an option contains a secret; a shorter one is for a server that takes any."""
-    return any(len(text) >= MIN_SECRET_LENGTH for text in written_secrets(value, name))
+    return any(len(text) >= MIN_SECRET_LENGTH for text in literal_secrets(value, name))
 
 
 def _mistakes(
-    use: Use, provider: Provider, egress: Egress, places: tuple[str, ...]
+    use: VariableUse, provider: Provider, egress: EgressPolicy, places: tuple[str, ...]
 ) -> Iterator[Mistake]:
     """Of one use: as what it is sent, or else where to."""
     name = use.variable

@@ -19,9 +19,9 @@ from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
 from gradegate.errors import Mistake, Origin
 from gradegate.providers.api.provider import Provider
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.security.environment import Environment
-from gradegate.security.secrets import is_runners
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import FrozenStruct, JsonObject, Struct
 from gradegate.templating.template import (
     TemplateError,
@@ -133,7 +133,7 @@ class Names(Struct):
             return
         for name in sorted(filter(self._is_closed, names)):
             cure = f"allow it: <--allowed-env {name}>"
-            if is_runners(name):
+            if belongs_to_runner(name):
                 cure = "remove it: it is the runner's own"
             elif is_vendors_key(name):
                 cure = (
@@ -157,7 +157,7 @@ class Names(Struct):
             if name not in self.defined:
                 lacks = "which no test defines"
             what = f"{template.what} asks for the variable `{name}`, {lacks}"
-            likely = near(name, {*self.defined, *template.added} - {name})
+            likely = near_miss(name, {*self.defined, *template.added} - {name})
             cure = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
             if name == "value" and "rubric" in template.added:
                 cure = _RUBRIC

@@ -24,7 +24,7 @@ from gradegate.runner.reasks.eligible import EligibleGrades, mode_of
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.ledger import AnswerLedger, change_grades
 from gradegate.runner.reasks.reask import BallotBox, ReaskTask, ask_until_decided
-from gradegate.runner.rounds import Answer, Rounds, by_job
+from gradegate.runner.rounds import Answer, Rounds, rows_by_case
 from gradegate.structs import Struct, replace
 
 HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
@@ -157,7 +157,7 @@ def _add_missing_runs(reasks: Reasks) -> None:
     """Make the runs that cases need whose k of n runs an overturned failure left undecided."""
     while True:
         answers = reasks.ledger.answers
-        rows = by_job(answer for answer in answers.values() if answer.job.needs)
+        rows = rows_by_case(answer for answer in answers.values() if answer.job.needs)
         # What is asked together with them may have been before.
         missing = [answer_id for answer_id in reasks.rounds.next(rows) if answer_id not in answers]
         if not missing:
@@ -184,7 +184,7 @@ def final_rows(reasks: Reasks, why: str) -> list[Row]:
             change_grades(answer, {position: grade})
             base.update_statuses([answer])
 
-    rows = by_job(
+    rows = rows_by_case(
         replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
     )
     return [row for case in rows.values() for row in with_verdicts(case)]
