@@ -7,10 +7,10 @@ import pytest
 
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
-from gradegate.github.inputs import from_inputs
+from gradegate.github.inputs import settings_from_inputs
 from gradegate.sandbox import permission
 from gradegate.sandbox.permission import NO_EXEC, ExecPolicy, exec_policy
-from gradegate.security.environment import FREE, Environment
+from gradegate.security.environment import JUDGED_EVENTS, Environment
 from gradegate.security.event import read_event
 from support.each import each
 
@@ -43,7 +43,7 @@ def test_events_that_strangers_start_beside_secrets_refuse_it(tmp_path: Path, na
     assert may_run(Settings(), environ) == NO_EXEC
 
 
-@each("name", sorted(FREE))
+@each("name", sorted(JUDGED_EVENTS))
 def test_forks_are_refused_at_every_event_of_a_pull_request(tmp_path: Path, name: str):
     environ = {"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": event(tmp_path, "stranger/r")}
     assert ("fork" in objection(environ)) == name.startswith("pull_request")
@@ -77,9 +77,9 @@ def test_the_interpreter_is_that_of_the_command_line_or_promptfoos():
 
 def test_in_the_action_it_runs_apart_and_the_runners_own_cannot_be_named(tmp_path: Path):
     inputs = {"INPUT_ALLOW-EXEC": "true", "INPUT_EXEC-ENV": "DB\nGITHUB_TOKEN ACTIONS_RUNTIME_TOKEN"}
-    settings = from_inputs(inputs, tmp_path)
+    settings = settings_from_inputs(inputs, tmp_path)
     assert settings.run.separate_exec_user
     said = [mistake.what for mistake in settings.mistakes]
     assert [what for what in said if "`exec-env` is the runner" in what] == said
     assert len(said) == 2
-    assert not from_inputs({}, tmp_path).run.allow_exec
+    assert not settings_from_inputs({}, tmp_path).run.allow_exec

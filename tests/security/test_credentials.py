@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.redaction import Traces
+from gradegate.security.redaction import SecretTraces
 from gradegate.security.secrets import sounds_secret
 from gradegate.security.vendors import Vendor as Vendors
 from support import clouds
@@ -247,7 +247,7 @@ def test_a_credential_that_is_brought_in_whole_is_sent_nowhere_in_any_spelling(g
     ]
     assert wrong == []
     assert all(grade["withheld"] for grade in grades.values())
-    traces = Traces.whole(CANARIES.values())
+    traces = SecretTraces.whole(CANARIES.values())
     assert [raw for raw in world.seen if traces.shows(raw.decode())] == []
 
 
@@ -278,7 +278,7 @@ def test_an_application_hears_no_vendors_key_in_a_header_that_a_test_fills_in(ga
 
 def test_each_spelling_is_found_in_each_case_and_at_each_offset():
     secret = "sk-Canary+4f9A/z0=Q"
-    traces = Traces.whole([secret])
+    traces = SecretTraces.whole([secret])
     spellings = {
         **ENCODINGS,
         **{f"offset {n}": lambda text, n=n: base64.b64encode(b"\0" * n + text.encode() + b"xyz").decode() for n in range(3)},

@@ -1,7 +1,7 @@
 import pytest
 
 from gradegate.security.environment import Environment
-from gradegate.security.secrets import is_runners, secrets, sounds_secret
+from gradegate.security.secrets import belongs_to_runner, secret_variables, sounds_secret
 from support.each import table
 
 VARIABLES = {"CI": "true", "GITHUB_SHA": "a" * 40, "TOWN": "Oslo", "API_KEY": "sk", "GITHUB_TOKEN": "ghs"}
@@ -31,7 +31,7 @@ def test_a_literal_that_shows_a_variable_gives_the_variable_away():
 
 @pytest.mark.parametrize(("name", "own"), table(__file__, "what_is_the_runners_own"))
 def test_what_is_the_runners_own(name, own):
-    assert is_runners(name) is own
+    assert belongs_to_runner(name) is own
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_which_names_say_that_their_value_is_secret(name, secret):
 def test_what_is_hidden_is_what_sounds_secret_what_was_read_and_passwords_in_addresses():
     variables = {"A_KEY": "k1", "PLACE": "p", "DB": "postgres://me:pw-42@db/x", "EMPTY_KEY": " ", "OTHER": "o"}
     addresses = {"U": "https://app.example.com:8080/v1", "H": "app:80", "WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
-    assert secrets(addresses, addresses) == {"WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
-    assert secrets(variables, ["PLACE", "NOWHERE"]) == {"A_KEY": "k1", "PLACE": "p", "DB:password": "pw-42"}
+    assert secret_variables(addresses, addresses) == {"WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
+    assert secret_variables(variables, ["PLACE", "NOWHERE"]) == {"A_KEY": "k1", "PLACE": "p", "DB:password": "pw-42"}

@@ -78,8 +78,8 @@ def epilog(command: str = "") -> str:
 if TYPE_CHECKING:
     from gradegate.core.settings import Settings
     from gradegate.results.run_result import Decision
-    from gradegate.runner.prepare import Prepared
-    from gradegate.runner.session import Delivered
+    from gradegate.runner.prepare import Preparation
+    from gradegate.runner.session import Delivery
     from gradegate.runner.shards.shard import ShardReport
     from gradegate.structs import NamedTexts
 
@@ -127,9 +127,9 @@ def complain(text: str) -> None:
 def tell(mistake: Mistake) -> None:
     """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
     from gradegate.reports.format.console import Line, Tone, write_line
-    from gradegate.security.secrets import sealing
+    from gradegate.security.secrets import document_redactor
 
-    hide = sealing(os.environ)
+    hide = document_redactor(os.environ)
     place = resolve_option_names(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
     write_line(
         Line(
@@ -153,12 +153,12 @@ def say(text: str) -> None:
 def bare(text: str) -> str:
     """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
     from gradegate.reports.format.escape import harmless
-    from gradegate.security.secrets import sealing
+    from gradegate.security.secrets import document_redactor
 
-    return harmless(sealing(os.environ)(resolve_option_names(text, inputs=False)))
+    return harmless(document_redactor(os.environ)(resolve_option_names(text, inputs=False)))
 
 
-def delivered(outcome: Delivered, settings: Settings) -> int:
+def delivered(outcome: Delivery, settings: Settings) -> int:
     """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
     from gradegate.reports.delivery.deliver import links_to_written
     from gradegate.reports.delivery.report import Links
@@ -184,7 +184,7 @@ def report_shard(shard: ShardReport) -> int:
     return shard.code
 
 
-def say_estimate(prepared: Prepared) -> None:
+def say_estimate(prepared: Preparation) -> None:
     """Print what a run of the plan would take, and what its rules cannot see."""
     from gradegate.reports.format.escape import harmless
     from gradegate.runner.estimate import estimate, estimate_lines
@@ -208,7 +208,7 @@ def _last_rate() -> float:
     return run.usage.calls / run.seconds if run.seconds else 0.0
 
 
-def planned(prepared: Prepared) -> str:
+def planned(prepared: Preparation) -> str:
     """``3 answers and 5 assertions``."""
     from gradegate.core.numbers import format_count
 

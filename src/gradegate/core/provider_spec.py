@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import Mistake, Origin
-from gradegate.security.environment import Use
-from gradegate.structs import JsonObject, Likened
+from gradegate.security.environment import VariableUse
+from gradegate.structs import JsonObject, PartlyEqual
 
 NOWHERE = Origin("")
 
@@ -27,10 +27,10 @@ class Verbatim(str):
     __slots__ = ()
 
 
-class ProviderSpec(Likened):
+class ProviderSpec(PartlyEqual):
     """A model as the config names it."""
 
-    beside = ("places", "written", "missing")
+    not_compared = ("places", "written", "missing")
     id: str
     label: str = ""
     config: JsonObject = {}
@@ -38,7 +38,7 @@ class ProviderSpec(Likened):
     transform: Code = ""  # of each of its answers, where it is a target
     env: Mapping[str, str] = {}  # literals over the environment, for this model alone
     # The variables of the environment that its templates show, and where
-    reads: frozenset[Use] = frozenset()
+    reads: frozenset[VariableUse] = frozenset()
     drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
     origin: Origin = NOWHERE
     places: Mapping[str, Origin] = {}  # of its options

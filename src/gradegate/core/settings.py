@@ -26,7 +26,7 @@ from gradegate.core.options import (
 )
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.security.environment import open_variables
+from gradegate.security.environment import parse_variable_names
 
 if TYPE_CHECKING:
     from gradegate.security.hosts import Host
@@ -95,9 +95,9 @@ _GRADERS = kinds.OptionKind(
 
 
 def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
-    from gradegate.security.hosts import hosts  # late, so that --version is quick
+    from gradegate.security.hosts import parse_hosts  # late, so that --version is quick
 
-    return hosts(written)
+    return parse_hosts(written)
 
 
 _OUTSIDE = re.compile(r"^(?:[/!~]|\.\.?(?:/|$))|[\\\[\]{}?]|/\.\.(?:/|$)")
@@ -160,8 +160,8 @@ _SELECT = kinds.OptionKind(
     gather=_gather_selectors,
     write=kinds.write_pairs,
 )
-_SHOWN = kinds.OptionKind(gather=open_variables, write=sorted)
-_SEEN = kinds.OptionKind(gather=partial(open_variables, option="exec-env"))
+_SHOWN = kinds.OptionKind(gather=parse_variable_names, write=sorted)
+_SEEN = kinds.OptionKind(gather=partial(parse_variable_names, option="exec-env"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Complaints, ConfigError, Mistake
 from gradegate.planning.binding.models import ModelBinder
-from gradegate.providers.api.options import parameters
-from gradegate.providers.api.provider import Provider, Recorded
+from gradegate.providers.api.options import model_parameters
+from gradegate.providers.api.provider import Provider, RecordedTarget
 from gradegate.structs import FrozenStruct, Struct
 
 MOST_SHOWN = 12  # names that a message lists
-_RECORDED = Recorded()
+_RECORDED = RecordedTarget()
 
 
 class TargetPrompts(FrozenStruct):
@@ -107,7 +107,7 @@ class PairChooser(Struct, Complaints):
                 target for target in targets if any(map(name_filter.allows, target.spec.names))
             ]
 
-        case_options = parameters(case.options.settings)
+        case_options = model_parameters(case.options.settings)
         pairs = []
         for target in targets:
             for prompt in target.prompts:

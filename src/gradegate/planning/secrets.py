@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gradegate.config.context import Context
 from gradegate.core.suite import Suite
 from gradegate.security.environment import MODEL
-from gradegate.security.secrets import secrets, written_secrets
+from gradegate.security.secrets import literal_secrets, secret_variables
 from gradegate.structs import FrozenStruct
 
 
@@ -41,5 +41,5 @@ def collect_secrets(
             variables.add(str(spec.config.get("apiKeyEnvar") or ""))
             variables.update(use.variable for use in spec.reads if use.sent != MODEL)
             content = {"id": spec.id, "config": spec.config, "env": dict(spec.env)}
-            literals.update(filter(str.strip, written_secrets(content)))
-    return Secrets(secrets(context.environ, variables), frozenset(literals))
+            literals.update(filter(str.strip, literal_secrets(content)))
+    return Secrets(secret_variables(context.environ, variables), frozenset(literals))

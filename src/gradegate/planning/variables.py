@@ -237,7 +237,7 @@ class Prompts(FrozenStruct, Complaints):
         messages = None if case.recorded else chat_prompt.parse_chat(text)
         if messages:
             try:
-                provider.check(messages)
+                provider.check_messages(messages)
             except (ProviderError, ValueError) as e:
                 what = f"the prompt cannot be sent to `{provider.name}`: {e}"
                 cure = "write what it takes, or ask another provider"

@@ -22,9 +22,9 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.planning.plan import Job
-from gradegate.providers.api.chat_api import WHOLE, ended
-from gradegate.providers.api.content import CALLS, UNTOLD, written
-from gradegate.providers.cache.call import Question
+from gradegate.providers.api.chat_api import COMPLETE, normalize_finish
+from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text
+from gradegate.providers.cache.call import ProviderCall
 from gradegate.recordings.parsing.fields import (
     calls_in_turns,
     turns_before_question,
@@ -40,13 +40,13 @@ _OWN = (
     "finish_reason",
     "refused",
     CALLS,
-    UNTOLD,
+    CALLS_UNKNOWN,
     RAW,
 )  # names with a meaning here, which no answer gives a value
 EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
 
 
-def given(job: Job, text: str, repeat: int) -> Transcript:
+def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
     """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError where there is none."""
     answer = job.recorded_answers[repeat] if job.recorded_answers else None
     if answer is None:
@@ -67,7 +67,10 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
         {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
     )
     others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
-    end, spoken = ended(answer.finish_reason), [turn for turn in turns if turn.role == "assistant"]
+    end, spoken = (
+        normalize_finish(answer.finish_reason),
+        [turn for turn in turns if turn.role == "assistant"],
+    )
     # The calls of the whole answer, and why these may not be all of them.
     called, silent = (
         [*calls_in_turns(spoken)],
@@ -80,22 +83,27 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
         or (ENDED if end == "tool_calls" and not called else "")
     )
     own_calls = {
-        **({UNTOLD: untold} if untold else {}),
+        **({CALLS_UNKNOWN: untold} if untold else {}),
         **({CALLS: called} if called or not silent else {}),
     }
     reply = Reply(
         turns[-1].content, answer.usage, end, metadata={**documents, **others, **own_calls}
     )
-    transforms.check(reply, job.target.name)
+    transforms.check_reply(reply, job.target.name)
     # The calls of all turns stand at the transcript, and each turn has its own.
     own = {key: value for key, value in reply.metadata.items() if key != CALLS}
     last = replace(
         turns[-1],
-        metadata=transforms.metadata(replace(reply, metadata={**own, **turns[-1].metadata})),
+        metadata=transforms.reply_metadata(replace(reply, metadata={**own, **turns[-1].metadata})),
     )
     question = job.case.turns[-1].content if job.case.turns else text
     return Transcript(
-        question, (*turns[:-1], last), job.vars, answer.usage, transforms.metadata(reply), NO_USAGE
+        question,
+        (*turns[:-1], last),
+        job.vars,
+        answer.usage,
+        transforms.reply_metadata(reply),
+        NO_USAGE,
     )
 
 
@@ -113,7 +121,7 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: RecordedAnswer) 
     # An answer that is calls alone has them as its text, as one that is asked for now.
     alone = to_json(last.metadata[CALLS]) if last.metadata.get(CALLS) else ""
     text = last.content or alone if answer.output is None else answer.output
-    if own is None and not ends and (consists := written(text)):
+    if own is None and not ends and (consists := calls_in_text(text)):
         last = replace(last, metadata={**last.metadata, CALLS: consists})
     yield replace(
         last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context
@@ -156,7 +164,9 @@ class Memory(Struct):
         )
 
 
-def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[AnswerId]]:
+def group_by_conversation(
+    jobs: Sequence[Job], answer_ids: Iterable[AnswerId]
+) -> list[list[AnswerId]]:
     """Answers in groups: a group is one conversation and runs in order.
 
     Repetitions are conversations of their own.
@@ -170,11 +180,13 @@ def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[Ans
     return list(groups.values())
 
 
-def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
+def ask_target(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
     """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
     memory.spent = NO_USAGE
     answered = _answered(job, memory, repeat)  # what a conversation goes on with
-    said = transforms.of_job(job, replace(answered, target=job.target.name, tools=job.target.tools))
+    said = transforms.transform_answer(
+        job, replace(answered, target=job.target.name, tools=job.target.tools)
+    )
     if job.stores:
         memory.stored[job.stores] = said.output
     return said
@@ -224,12 +236,14 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
 
 def _single(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
     if job.recorded_answers is not None:
-        return given(job, text, repeat)
+        return transcript_of_recording(job, text, repeat)
     if job.case.output is not None:
         return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse_chat(text) or (Message("user", text),)
     reply, spent = _answer(job, memory, Request(messages, prompt=text, vars=job.vars))
-    metadata = transforms.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
+    metadata = transforms.reply_metadata(reply) | (
+        {IS_DATA: True} if _is_data(job, reply.text) else {}
+    )
     turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
     return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
 
@@ -246,12 +260,12 @@ def _is_data(job: Job, text: str) -> bool:
 
 def _answer(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
     """The reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one without an answer."""
-    with Question(job.target) as asked:
+    with ProviderCall(job.target) as asked:
         reply = job.target.complete(request)
-    spent = asked.booked(reply.usage)
+    spent = asked.book(reply.usage)
     memory.spent += spent
-    transforms.check(reply, job.target.host or job.target.name)
-    if reply.finish_reason in WHOLE and not reply.refused:
+    transforms.check_reply(reply, job.target.host or job.target.name)
+    if reply.finish_reason in COMPLETE and not reply.refused:
         asked.keep()
     return reply, spent
 
@@ -284,7 +298,7 @@ def _held(job: Job, memory: Memory) -> Transcript:
         messages = tuple(Message(said.role, said.content, said.images) for said in turns)
         request = Request((*lead, *messages), prompt=turn.content, vars=job.vars)
         reply, _ = _answer(job, memory, request)
-        metadata = transforms.metadata(reply)
+        metadata = transforms.reply_metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage += reply.usage
     return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, memory.spent)

@@ -15,7 +15,7 @@ from gradegate.planning.plan import Plan
 from gradegate.results.accounts import LabelAsk, Made
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
-from gradegate.runner.derived_metrics import derived
+from gradegate.runner.derived_metrics import compute_metrics
 from gradegate.runner.reasks.scheduler import (
     Reasks,
     final_rows,
@@ -25,7 +25,7 @@ from gradegate.runner.reasks.scheduler import (
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 
-class Account(FrozenStruct, forbid_unknown_fields=True):
+class RunRecord(FrozenStruct, forbid_unknown_fields=True):
     """How a run went, and what it took beside its rows."""
 
     started: str = ""  # UTC, ISO 8601
@@ -37,7 +37,7 @@ class Account(FrozenStruct, forbid_unknown_fields=True):
     problems: tuple[str, ...] = ()  # of its cache, and of hosts that limited its calls
     live_models: tuple[str, ...] = ()  # that answered a call, with their hosts
 
-    def after(self, earlier: Account) -> Account:
+    def after(self, earlier: RunRecord) -> RunRecord:
         """One account of this run and of the jobs before it; the budget of this run counts theirs already."""
         budget, cache = self.budget, self.cache
         if budget and earlier.budget:
@@ -57,7 +57,7 @@ class Account(FrozenStruct, forbid_unknown_fields=True):
 
 
 def conclude_run(
-    plan: Plan, reasks: Reasks, why: str, account: Account, label_asks: Iterable[LabelAsk]
+    plan: Plan, reasks: Reasks, why: str, account: RunRecord, label_asks: Iterable[LabelAsk]
 ) -> RunResult:
     """The result of a run. ``why`` says that asking ended early; empty if it did not."""
     rows = final_rows(reasks, why)
@@ -104,7 +104,7 @@ def conclude_run(
         reask=reask_report,
         baseline=reasks.base.report(rows),
         on_default_branch=plan.on_default_branch,
-        derived=tuple(derived(plan.derived, rows)),
+        derived=tuple(compute_metrics(plan.derived, rows)),
         history=reasks.ledger.histories.report(rows),
         powers=plan.powers,
         labels=labels,
@@ -121,7 +121,7 @@ def _notes_on_cut_answers(rows: Sequence[Row]) -> Iterator[Note]:
         )
 
 
-def nothing_asked(commit: str, digests: NamedTexts, notes: Iterable[str]) -> RunResult:
+def result_without_run(commit: str, digests: NamedTexts, notes: Iterable[str]) -> RunResult:
     """A run in which nothing is asked, so that it has no cases."""
     made = Made(__version__, commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)
     return RunResult((), notes=tuple(map(Note, notes)), made=made)

@@ -10,7 +10,7 @@ from gradegate.results.rows import Row
 from gradegate.templating.script import COUNT, Formula, ScriptError, metric_formula
 
 
-def derived(
+def compute_metrics(
     specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]
 ) -> Iterator[DerivedMetric]:
     """The derived metrics of every config, by its file, for each target and prompt, once every answer has its last grades.

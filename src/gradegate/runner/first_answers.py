@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 
 from gradegate.errors import Trouble
 from gradegate.planning.plan import Plan, grading_models
-from gradegate.providers.cache.call import at
+from gradegate.providers.cache.call import within_scope
 from gradegate.results.rows import AnswerId, Row
 from gradegate.runner import answers as converse
 from gradegate.runner import rows
 from gradegate.runner.asker import Asker
 from gradegate.runner.estimate import answer_calls
-from gradegate.runner.grading import Occasions, compared, grades_of, guarded
+from gradegate.runner.grading import Occasions, catch_defects, compare_answers, grade_answer
 from gradegate.runner.rounds import Answer
 from gradegate.structs import replace
 
@@ -53,7 +53,7 @@ class FirstAnswers:
         if asker.missing_keys:
             return
 
-        chains = converse.chains(jobs, answer_ids)
+        chains = converse.group_by_conversation(jobs, answer_ids)
         # The longest first, so that no thread is left alone with one
         if self._plan.concurrency > 1:
             chains.sort(key=self._count_calls, reverse=True)
@@ -80,7 +80,7 @@ class FirstAnswers:
             row = answer.row
             if self._asker.signal:
                 why = f"not run: {self._asker.reason_to_stop()}"
-                row = rows.cut_off(answer.job, row, why, memory.spent)
+                row = rows.cut_off_row(answer.job, row, why, memory.spent)
                 self._answers[answer_id] = replace(answer, row=row)
                 return
             if is_undone and row.error:
@@ -97,14 +97,16 @@ class FirstAnswers:
         index, repeat = answer_id
         planned = self._plan.jobs[index]
         known = memory.known(planned)  # before the answer is stored that this job gives
-        job = guarded(lambda: memory.recalled(planned), lambda error: error)
+        job = catch_defects(lambda: memory.recalled(planned), lambda error: error)
         if isinstance(job, Exception):
-            return Answer(answer_id, planned, rows.failed(planned, repeat, job))
-        with at(self._occasions.of_answer(index, repeat)):
-            answer = guarded(lambda: converse.transcript(job, memory, repeat), lambda error: error)
+            return Answer(answer_id, planned, rows.failed_row(planned, repeat, job))
+        with within_scope(self._occasions.of_answer(index, repeat)):
+            answer = catch_defects(
+                lambda: converse.ask_target(job, memory, repeat), lambda error: error
+            )
             if isinstance(answer, Exception):
-                return Answer(answer_id, planned, rows.failed(job, repeat, answer))
-            row = rows.graded(job, repeat, answer, grades_of(job, answer), planned)
+                return Answer(answer_id, planned, rows.failed_row(job, repeat, answer))
+            row = rows.graded_row(job, repeat, answer, grade_answer(job, answer), planned)
         may_reask = any(grade.has_failed for grade in row.grades)
         is_kept = may_reask or any(binding.compares for binding in job.assertions)
         return Answer(answer_id, job, row, answer if is_kept else None, known)
@@ -119,8 +121,8 @@ class FirstAnswers:
 
     def _compare(self, group: Sequence[AnswerId]) -> None:
         answers = [self._answers[answer_id] for answer_id in group]
-        with at(self._occasions.of_comparison(*group[0])):
-            compared_rows = compared(answers)
+        with within_scope(self._occasions.of_comparison(*group[0])):
+            compared_rows = compare_answers(answers)
         for answer, row in zip(answers, compared_rows, strict=True):
             self._answers[answer.id] = replace(answer, row=row)
         if not self._asker.signal:  # else it counts for nothing
@@ -138,5 +140,5 @@ class FirstAnswers:
             for answer_id in group:
                 answer = answers.get(answer_id)
                 if answer and answer.transcript:
-                    row = rows.uncompared(self._plan.jobs[answer_id.case], answer.row, why)
+                    row = rows.uncompared_row(self._plan.jobs[answer_id.case], answer.row, why)
                     self._answers[answer_id] = replace(answer, row=row)

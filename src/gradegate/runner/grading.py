@@ -14,19 +14,19 @@ from gradegate.http.crew import gather_results
 from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request_digest
 from gradegate.planning.plan import Job
-from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasion
+from gradegate.providers.cache.call import GRADER, TARGET, CacheScope, current_scope, within_scope
 from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.runner.rounds import Answer
-from gradegate.runner.rows import asks, with_grades
-from gradegate.runner.transforms import empty_answer, of_assertion
+from gradegate.runner.rows import asks_model, with_grades
+from gradegate.runner.transforms import find_empty_answer, transform_for_assertion
 from gradegate.structs import replace
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
-def guarded(action: Callable[[], T], otherwise: Callable[[Exception], U]) -> T | U:
+def catch_defects(action: Callable[[], T], otherwise: Callable[[Exception], U]) -> T | U:
     """What the action gives, or what ``otherwise`` makes of a defect: one answer or grade is lost, never the run."""
     try:
         return action()
@@ -45,19 +45,19 @@ class Occasions:
         self._replies = replies
         self._names = _numbered(request_digest(job).hex() for job in jobs) if replies else []
 
-    def of_answer(self, index: int, repeat: int) -> Occasion | None:
+    def of_answer(self, index: int, repeat: int) -> CacheScope | None:
         """Where a job's target is asked; the base's answers, which a run asks for beside its own, are always fresh."""
         if self._replies is None or self._jobs[index].of_base:
             return None
         bounds = self._jobs[index].bounds
         numbered = _numbered(repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
         names = {id(bound): name for bound, name in zip(bounds, numbered, strict=True)}
-        return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)
+        return CacheScope(self._replies, TARGET, (*self._names[index], repeat), names)
 
-    def of_comparison(self, index: int, repeat: int) -> Occasion | None:
+    def of_comparison(self, index: int, repeat: int) -> CacheScope | None:
         """Where the answers are compared of which a job's is the first."""
         return (
-            Occasion(self._replies, GRADER, (*self._names[index], repeat, "compared"))
+            CacheScope(self._replies, GRADER, (*self._names[index], repeat, "compared"))
             if self._replies
             else None
         )
@@ -69,16 +69,16 @@ def _numbered(things: Iterable[str]) -> list[tuple[str, int]]:
     return [(thing, ordinals.next(thing)) for thing in things]
 
 
-def grades_of(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
+def grade_answer(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
     """The grades of an answer in the order of its assertions; members of a set follow it."""
 
     def graded(binding: Binding) -> list[Grade]:
-        grades = [grade_of(bound, transcript, job.ask) for bound in binding.bounds]
+        grades = [ask_grade(bound, transcript, job.ask) for bound in binding.bounds]
         if not isinstance(binding, BoundSet):
             return grades
         return [conclude_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
 
-    at_once = sum(map(asks, job.assertions)) > 1
+    at_once = sum(map(asks_model, job.assertions)) > 1
     grades = (
         gather_results([partial(graded, binding) for binding in job.assertions])
         if at_once
@@ -108,35 +108,35 @@ def _judge(
     )
 
 
-def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
+def ask_grade(bound: Bound, transcript: Transcript, ask: int) -> Grade:
     """One ask, which is the ``ask``-th from 0: whatever goes wrong becomes an ERROR."""
     if bound.compares:
         return error(
             bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE
         )
-    if not bound.grader.requires.tools and (nothing := empty_answer(transcript)):
+    if not bound.grader.requires.tools and (nothing := find_empty_answer(transcript)):
         return error(bound, f"the answer is {nothing}", NO_USAGE)
     account = Account()
 
     def grade() -> Grade:
-        here = occasion()  # this thread's answer
-        with at(
+        here = current_scope()  # this thread's answer
+        with within_scope(
             here.below(*here.names[id(bound)], role=GRADER)
             if here and id(bound) in here.names
             else None
         ):
-            seen = of_assertion(bound.transform, transcript)
+            seen = transform_for_assertion(bound.transform, transcript)
             verdict = bound.grader.grade(seen, _judge(bound, seen, account, seen.output, ask))
         return conclude(bound, verdict, account.total)
 
-    found = guarded(grade, lambda e: error(bound, e, account.total))
+    found = catch_defects(grade, lambda e: error(bound, e, account.total))
     return replace(found, model=account.model) if account.model else found
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------
 
 
-def compared(answers: Sequence[Answer]) -> list[Row]:
+def compare_answers(answers: Sequence[Answer]) -> list[Row]:
     """The rows of all answers to one case, each with its grades of the comparisons."""
     rows, place = [answer.row for answer in answers], 0
     for binding in answers[0].job.assertions:
@@ -180,7 +180,7 @@ def _comparison(bound: Bound, answers: Sequence[Answer], rows: Sequence[Row]) ->
             error(bound, e, NO_USAGE if number else account.total) for number in range(len(answers))
         ]
 
-    return guarded(grades, errors)
+    return catch_defects(grades, errors)
 
 
 def _places(binding: Binding) -> int:

@@ -12,7 +12,7 @@ from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import plan_with_answers
 from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.reports.delivery.redact import redact_mistakes, redact_values, with_option_names
 from gradegate.reports.view.run_summary import power_lines
 from gradegate.results.baseline import HISTORY, RESULTS
@@ -25,7 +25,7 @@ from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security.environment import STAND_IN
-from gradegate.security.redaction import Hide, redactor
+from gradegate.security.redaction import Redact, redactor
 from gradegate.security.secrets import sounds_secret
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
@@ -40,14 +40,14 @@ class Inputs(FrozenStruct):
     searched: frozenset[Path]  # the folders that patterns looked into
 
 
-class Prepared(FrozenStruct):
+class Preparation(FrozenStruct):
     """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
 
     plan: Plan
     client: Client
     secrets: Secrets
-    hide: Hide  # in values, before a report is made of them
-    seal: Hide  # in finished documents
+    hide: Redact  # in values, before a report is made of them
+    seal: Redact  # in finished documents
     inputs: Inputs
     changes: GateChanges = NO_CHANGES
 
@@ -67,7 +67,7 @@ class Prepared(FrozenStruct):
         )
 
 
-def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
+def prepare(context: Context, select: CaseSelection | None = None) -> Preparation:
     """Settings to suites, suites to a plan. Raises ConfigError with every mistake.
 
     With ``select``, other cases of the suites are planned than those that the rules of their gates are about.
@@ -109,7 +109,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
     secrets = collect_secrets(context, [it.suite for it in chosen], (use.name for use in plan.keys))
     stand_ins = [STAND_IN] if plan.missing_keys else []
     hide = redactor({*stand_ins, *secrets.values, *(base.secrets if base else ())})
-    return Prepared(
+    return Preparation(
         replace(plan, notes=with_option_names(plan.notes, settings.inputs)),
         client,
         secrets,
@@ -139,7 +139,7 @@ def _inputs(suites: Sequence[SuiteFile], answers: frozenset[Path], context: Cont
 def with_near_variable(mistake: Mistake, variables: NamedTexts) -> Mistake:
     """The mistake with the variable that was set in place of the missing one, if its name is nearly the same."""
     others = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
-    wrong = near(mistake.missing, others) if mistake.missing else ""
+    wrong = near_miss(mistake.missing, others) if mistake.missing else ""
     if not wrong or wrong == mistake.missing:
         return mistake
     return replace(mistake, cure=f"rename {wrong}, which is set; or {mistake.cure}")

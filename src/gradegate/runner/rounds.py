@@ -60,7 +60,7 @@ class Rounds:
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in wanted}
         while ids := self.next(rows):
             answers |= self.take(ids)
-            rows = by_job(answers.values())
+            rows = rows_by_case(answers.values())
         return dict(sorted(answers.items()))
 
     def next(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:
@@ -96,7 +96,7 @@ class Rounds:
         return all(view.has_passed for view in views if view)
 
 
-def by_job(answers: Iterable[Answer]) -> dict[int, list[Row]]:
+def rows_by_case(answers: Iterable[Answer]) -> dict[int, list[Row]]:
     """The rows of answers by the index of their job, in the order of their repetitions."""
     rows: dict[int, list[Row]] = {}
     for answer in sorted(answers, key=lambda answer: answer.id):

@@ -16,7 +16,7 @@ from gradegate.planning.plan import Job
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
-from gradegate.runner.transforms import Untransformed
+from gradegate.runner.transforms import TransformError
 from gradegate.structs import replace
 
 
@@ -26,7 +26,7 @@ def with_grades(case: Case, row: Row, grades: Iterable[Grade]) -> Row:
     return replace(row, grades=grades, **conclude_case(grades, case.threshold)._asdict())
 
 
-def graded(
+def graded_row(
     job: Job, repeat: int, answer: Transcript, grades: Iterable[Grade], planned: Job | None = None
 ) -> Row:
     """The row of an answer with its grades. It is called as it was ``planned``, whatever the stored answers were."""
@@ -79,11 +79,11 @@ def _row(job: Job, repeat: int, prompt: str, key: bytes, **found: Any) -> Row:
     )
 
 
-def failed(job: Job, repeat: int, error: Exception) -> Row:
+def failed_row(job: Job, repeat: int, error: Exception) -> Row:
     """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
-    if isinstance(error, Untransformed):
+    if isinstance(error, TransformError):
         grades = [grade for binding in job.assertions for grade in unjudged(binding, str(error))]
-        row = graded(job, repeat, error.transcript, grades)
+        row = graded_row(job, repeat, error.transcript, grades)
         return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     if isinstance(error, ProviderError):
@@ -109,15 +109,15 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked:
     )
 
 
-def cut_off(job: Job, row: Row, why: str, spent: Usage) -> Row:
+def cut_off_row(job: Job, row: Row, why: str, spent: Usage) -> Row:
     """The row of an answer in the midst of which the run was stopped: what is graded stays. ``spent`` is what the target took."""
     if row.error:
-        return replace(unanswered(job, row, why), usage=spent)
+        return replace(unanswered_row(job, row, why), usage=spent)
     grades = (undecided_grade(it, why, undone=True) if it.has_error else it for it in row.grades)
     return with_grades(job.case, row, grades)
 
 
-def unanswered(job: Job, row: Row, why: str) -> Row:
+def unanswered_row(job: Job, row: Row, why: str) -> Row:
     """The row as if its target had not been asked any more."""
     grades = tuple(
         grade for binding in job.assertions for grade in missing(binding, why, Trouble.STOPPED)
@@ -139,7 +139,7 @@ def unanswered(job: Job, row: Row, why: str) -> Row:
     )
 
 
-def uncompared(job: Job, row: Row, why: str) -> Row:
+def uncompared_row(job: Job, row: Row, why: str) -> Row:
     """The row as if its answer had not been compared with others."""
     bindings: list[Binding] = []
     for binding in job.assertions:
@@ -153,6 +153,6 @@ def uncompared(job: Job, row: Row, why: str) -> Row:
     return with_grades(job.case, row, grades)
 
 
-def asks(binding: Binding) -> bool:
+def asks_model(binding: Binding) -> bool:
     """Whether a model is asked to grade it."""
     return any(bound.models for bound in binding.bounds)

@@ -13,9 +13,9 @@ from gradegate.results.rows import AnswerId
 from gradegate.results.run_result import RunResult
 from gradegate.runner import answers as converse
 from gradegate.runner.asker import Asker
-from gradegate.runner.conclusion import Account, conclude_run
+from gradegate.runner.conclusion import RunRecord, conclude_run
 from gradegate.runner.first_answers import FirstAnswers, Watch
-from gradegate.runner.grading import grades_of, guarded
+from gradegate.runner.grading import catch_defects, grade_answer
 from gradegate.runner.reasks.scheduler import Reasks, settle_rules
 from gradegate.runner.rounds import Answer, Rounds
 from gradegate.structs import FrozenStruct, Struct
@@ -25,7 +25,7 @@ class EarlierJobs(FrozenStruct):
     """What shards leave to the merge: their answers and what they took."""
 
     answers: Mapping[AnswerId, Answer] = {}
-    account: Account = Account()
+    account: RunRecord = RunRecord()
 
 
 NO_EARLIER_JOBS = EarlierJobs()
@@ -50,8 +50,10 @@ class _LabelRun(Struct):
     def grade(self, labelled: tuple[Job, bool]) -> None:
         """Grade an output; the label says whether it is good."""
         job, label = labelled
-        answer = guarded(lambda: converse.transcript(job, converse.Memory()), lambda error: error)
-        grades = () if isinstance(answer, Exception) else grades_of(job, answer)
+        answer = catch_defects(
+            lambda: converse.ask_target(job, converse.Memory()), lambda error: error
+        )
+        grades = () if isinstance(answer, Exception) else grade_answer(job, answer)
         outcome = grades[0].outcome if grades else ERROR
         model = next((grade.model for grade in grades if grade.model), "")
         passed = None if outcome is ERROR else outcome is PASS
@@ -83,7 +85,7 @@ class Run:
         self._asker.until_signal(self._ask_all)
         return self._conclude(self._asker.reason_to_stop())
 
-    def first(self, only: Collection[int]) -> tuple[Mapping[AnswerId, Answer], Account]:
+    def first(self, only: Collection[int]) -> tuple[Mapping[AnswerId, Answer], RunRecord]:
         """The answers to the jobs of these indexes, with comparisons; no failure is re-asked.
 
         Jobs of one conversation, and those that are compared with one another, are all among them or none.
@@ -125,12 +127,12 @@ class Run:
         reasks = self._reasks or self._begin_reasks()
         return conclude_run(self._plan, reasks, why, self._account(), self._labels.asks)
 
-    def _account(self) -> Account:
+    def _account(self) -> RunRecord:
         client = self._asker.client
         problems = []
         if client.replies:
             problems += [f"the cache: {problem}" for problem in client.replies.problems]
-        own = Account(
+        own = RunRecord(
             started=self._started.isoformat(timespec="seconds"),
             seconds=self._asker.seconds,
             stopped=self._asker.signal,

@@ -20,7 +20,7 @@ from gradegate.files.plain_files import Place
 from gradegate.gate.decision import decide, decision_without_run, may_be_baseline
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.providers.api import readiness
-from gradegate.providers.cache.access import remembered
+from gradegate.providers.cache.access import open_cache
 from gradegate.reports.delivery.deliver import (
     check_against_inputs,
     find_places,
@@ -37,16 +37,16 @@ from gradegate.results.gate_changes import Approval, GateChanges
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
 from gradegate.runner.baseline_folder import places_to_write, write_baseline
 from gradegate.runner.comparison import unknown_changes
-from gradegate.runner.conclusion import nothing_asked
+from gradegate.runner.conclusion import result_without_run
 from gradegate.runner.first_answers import Watch
-from gradegate.runner.prepare import CaseSelection, Prepared, prepare
+from gradegate.runner.prepare import CaseSelection, Preparation, prepare
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.run import run_plan
 from gradegate.runner.shards.merge import merge_parts
 from gradegate.sandbox import repository_code as programs
 from gradegate.security.event import Event
-from gradegate.security.redaction import Hide
-from gradegate.security.secrets import sealing
+from gradegate.security.redaction import Redact
+from gradegate.security.secrets import document_redactor
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 SWITCH_SECONDS = 0.05  # Python's own are 0.005
@@ -61,7 +61,7 @@ class RunHooks(FrozenStruct):
     reports: tuple[str, ...] = ()  # names of those that the caller says or posts itself
     links: Links = Links()
     # Says why nothing of a plan needs to be asked; an empty string where something does
-    spare: Callable[[Prepared], str] = lambda _: ""
+    spare: Callable[[Preparation], str] = lambda _: ""
     # Asks whether a person approved what the pull request does to its gate; called where that would block
     find_approval: Callable[[], Approval] = Approval
     advice: str = ""  # what to do about keys that a pull request is not given
@@ -71,7 +71,7 @@ class Session(FrozenStruct):
     """A plan with the places that will be written."""
 
     context: Context
-    prepared: Prepared
+    prepared: Preparation
     where: Mapping[str, Place]
 
     @classmethod
@@ -92,12 +92,12 @@ class Session(FrozenStruct):
 
     def wait(self) -> str:
         """Wait for the application that is asked; gives why it is not there in time."""
-        return readiness.wait(self.context.awaited, self.context.environ)
+        return readiness.wait_until_ready(self.context.awaited, self.context.environ)
 
     def evaluate(self, ask: Callable[[], T]) -> T:
         """Ask. What code of the repository started is over before anything is written."""
         context = self.context
-        replies = remembered(
+        replies = open_cache(
             context.settings,
             context.environment,
             # Later runs believe what this one keeps: it is the default branch's own, or on somebody's own machine.
@@ -117,7 +117,7 @@ class Session(FrozenStruct):
             if replies:
                 replies.close()
 
-    def run(self, prepared: Prepared, progress: Progress) -> RunResult:
+    def run(self, prepared: Preparation, progress: Progress) -> RunResult:
         """The plan run, without secrets: of the variables that hold them there are the names. Raises ConfigError for parts of shards."""
         plan, client = prepared.plan, prepared.client
 
@@ -131,13 +131,13 @@ class Session(FrozenStruct):
         return replace(redact_values(result, prepared.hide), hidden=result.hidden)
 
 
-class Delivered(FrozenStruct):
+class Delivery(FrozenStruct):
     """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not."""
 
     decision: Decision
     documents: tuple[Document, ...]
     failures: dict[str, str]
-    seal: Hide  # of what no text that leaves may hold
+    seal: Redact  # of what no text that leaves may hold
     files: frozenset[str] = frozenset()
     kept: bool = False  # whether results and votes were written for later runs
 
@@ -155,7 +155,7 @@ class Delivered(FrozenStruct):
         )
 
 
-def run_gate(context: Context, hooks: RunHooks) -> Delivered:
+def run_gate(context: Context, hooks: RunHooks) -> Delivery:
     """Plan, ask, grade, decide and report. Raises ConfigError with every mistake before any call.
 
     A pull request that is given no keys is planned without them, so that whatever else is wrong is found, and what it does to its
@@ -171,18 +171,20 @@ def run_gate(context: Context, hooks: RunHooks) -> Delivered:
         # Where there is no plan, no report file is written: one could be an input.
         changes = _with_approval(unknown_changes(context), hooks)
         decision = _not_run(e.missing, context, hooks, changes)
-        return _deliver({}, decision, hooks, sealing(context.environ))
+        return _deliver({}, decision, hooks, document_redactor(context.environ))
 
     kept_places = places_to_write(context)
     prepared = session.prepared
     plan = prepared.plan
     if reason := hooks.spare(prepared):
-        decision = unasked(GateOutcome.PASS, reason, context.commit, plan.digests)
+        decision = decision_without_calls(GateOutcome.PASS, reason, context.commit, plan.digests)
     elif plan.missing_keys and not settings.merge:
         changes = _with_approval(prepared.changes, hooks)
         decision = _not_run(plan.missing_keys, context, hooks, changes)
     elif absent := session.wait():
-        decision = unasked(GateOutcome.INCONCLUSIVE, absent, context.commit, plan.digests)
+        decision = decision_without_calls(
+            GateOutcome.INCONCLUSIVE, absent, context.commit, plan.digests
+        )
     else:
         changes = _with_approval(prepared.changes, hooks)
         try:
@@ -217,11 +219,13 @@ def _not_run(
     missing: Iterable[str], context: Context, hooks: RunHooks, changes: GateChanges
 ) -> Decision:
     reason = reason_without_keys(context.event, missing)
-    decision = unasked(GateOutcome.NOT_RUN, reason, context.commit, notes=[hooks.advice])
+    decision = decision_without_calls(
+        GateOutcome.NOT_RUN, reason, context.commit, notes=[hooks.advice]
+    )
     return decision_without_run(decision, changes)
 
 
-def unasked(
+def decision_without_calls(
     outcome: GateOutcome,
     reason: str,
     commit: str,
@@ -229,7 +233,7 @@ def unasked(
     notes: Iterable[str] = (),
 ) -> Decision:
     """A decision about a run in which nothing is asked, so that it has no cases."""
-    run = nothing_asked(commit, digests, notes)
+    run = result_without_run(commit, digests, notes)
     return Decision(outcome, reason, (), run, Counts(), Counts())
 
 
@@ -242,11 +246,11 @@ def _with_approval(changes: GateChanges, hooks: RunHooks) -> GateChanges:
 
 
 def _deliver(
-    where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Hide
-) -> Delivered:
+    where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Redact
+) -> Delivery:
     reports, links = find_reports(where), links_to_written(where, hooks.links)
-    signals.finish()
+    signals.finish_requests()
     failures = write_reports(reports, where, decision, links, seal)
     links = links_to_written([path for path in where if path not in failures], links)
     documents = tuple(render_report(name, decision, links, seal) for name in hooks.reports)
-    return Delivered(decision, documents, failures, seal, frozenset(where))
+    return Delivery(decision, documents, failures, seal, frozenset(where))

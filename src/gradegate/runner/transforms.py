@@ -11,7 +11,7 @@ from gradegate.core.provider_spec import Code
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY, MIB, READ, TooMuch
 from gradegate.planning.plan import Job
-from gradegate.providers.api.chat_api import WORDS, ended
+from gradegate.providers.api.chat_api import FINISH_WORDS, normalize_finish
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
 from gradegate.templating.printing import dump_json
@@ -31,25 +31,25 @@ _COMMANDS = re.compile(
 )
 
 
-def check(reply: Reply, who: str) -> None:
+def check_reply(reply: Reply, who: str) -> None:
     """Raises ProviderError for a reply that holds no answer: filtered, not known to have come to its end, or empty.
 
     A refusal in words is an answer, and so is one that was cut at its token limit.
     """
-    end = ended(reply.finish_reason)
+    end = normalize_finish(reply.finish_reason)
     if end == "content_filter":
         words = reply.text.strip()
         what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
         raise ProviderError(what, Trouble.REFUSED)
-    if end and end not in WORDS:
+    if end and end not in FINISH_WORDS:
         raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})")
     check_text(reply, who)
 
 
 def check_text(reply: Reply, who: str) -> None:
     """Raises ProviderError for a text that is none: nothing of it is seen, it is reasoning alone, or it is too long."""
-    if none := emptiness(reply.text, reply.metadata):
-        limit = " at its token limit" if ended(reply.finish_reason) == "length" else ""
+    if none := describe_emptiness(reply.text, reply.metadata):
+        limit = " at its token limit" if normalize_finish(reply.finish_reason) == "length" else ""
         raise ProviderError(f"{who} answered with {none}{limit}")
     if len(reply.text) > MAX_BODY:
         raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters")
@@ -59,7 +59,7 @@ def check_text(reply: Reply, who: str) -> None:
         raise ProviderError(f"{e}: ask for shorter ones") from e
 
 
-def emptiness(text: str, metadata: JsonObject) -> str:
+def describe_emptiness(text: str, metadata: JsonObject) -> str:
     """What a text is that holds no answer, beside no call of a tool; empty where it holds one."""
     calls = metadata.get("tool_calls")
     if isinstance(calls, list | tuple) and any(calls):
@@ -67,19 +67,19 @@ def emptiness(text: str, metadata: JsonObject) -> str:
     return "an empty text" if is_blank(text) else "reasoning alone" if is_reasoning(text) else ""
 
 
-def empty_answer(transcript: Transcript) -> str:
+def find_empty_answer(transcript: Transcript) -> str:
     """What a message of the assistant is that says nothing, shows nothing and calls no tool; empty where there is none."""
     answers = [turn for turn in transcript.turns if turn.role == "assistant"]
     for turn in answers:
         described = turn.metadata
         if turn is answers[-1] and not described.get("tool_calls"):
             described = transcript.metadata
-        if not turn.images and (found := emptiness(turn.content, described)):
+        if not turn.images and (found := describe_emptiness(turn.content, described)):
             return found
     return ""
 
 
-def metadata(reply: Reply) -> dict[str, object]:
+def reply_metadata(reply: Reply) -> dict[str, object]:
     """What graders know of a reply beside its text."""
     refused = {"refused": True} if reply.refused else {}
     return {"finish_reason": reply.finish_reason, **refused, **reply.metadata}
@@ -96,7 +96,7 @@ def is_blank(text: str) -> bool:
 _KEPT = 20_000  # characters of an answer as it was
 
 
-class Untransformed(NoVerdict):
+class TransformError(NoVerdict):
     """A transform gives nothing for an answer that is there: ``transcript``, as the target gave it."""
 
     def __init__(self, message: str, transcript: Transcript) -> None:
@@ -104,7 +104,7 @@ class Untransformed(NoVerdict):
         self.transcript = transcript
 
 
-def of_job(job: Job, transcript: Transcript) -> Transcript:
+def transform_answer(job: Job, transcript: Transcript) -> Transcript:
     """The answers as the target's and the test's transforms make them, data as compact JSON. Raises Untransformed."""
     spec = job.target.spec
     first: Code = spec.transform if spec else ""
@@ -123,7 +123,7 @@ def of_job(job: Job, transcript: Transcript) -> Transcript:
         made = _with(first, transcript, job)
         return replace(_with(second, made, job), before=made.answer) if second else made
     except NoVerdict as e:
-        raise Untransformed(str(e), transcript) from e
+        raise TransformError(str(e), transcript) from e
 
 
 def _with(code: Code, transcript: Transcript, job: Job) -> Transcript:
@@ -145,7 +145,7 @@ def _with(code: Code, transcript: Transcript, job: Job) -> Transcript:
     return replace(transcript, turns=tuple(turns), metadata=last)
 
 
-def of_assertion(code: Code, transcript: Transcript) -> Transcript:
+def transform_for_assertion(code: Code, transcript: Transcript) -> Transcript:
     """The last answer as the transform of an assertion makes it. Raises NoVerdict."""
     if not code:
         return transcript
@@ -179,7 +179,7 @@ def _applied(code: Code, value: Any, given: JsonObject) -> Any:
 
 def _with_value(turn: Turn, metadata: JsonObject, value: Any) -> Turn:
     text = value if isinstance(value, str) else dump_json(value)
-    if none := emptiness(text, metadata):
+    if none := describe_emptiness(text, metadata):
         raise NoVerdict(
             f"`transform` returned {none}: to test for this, return a word such as NONE"
         )

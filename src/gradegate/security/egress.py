@@ -12,14 +12,14 @@ from typing import Self
 from gradegate.security.hosts import (
     Address,
     Host,
-    allowed,
-    bound_by,
     host_at,
+    host_of,
     is_inside,
     is_loopback,
-    refused,
+    is_metadata_service,
+    parse_host,
 )
-from gradegate.security.secrets import is_runners, sounds_secret
+from gradegate.security.secrets import belongs_to_runner, sounds_secret
 from gradegate.security.vendors import Vendor
 from gradegate.structs import replace
 
@@ -31,7 +31,7 @@ NO_NAME = "it is not a host name: write letters from a to z, digits and dashes b
 
 
 @dataclass(frozen=True, slots=True)
-class Egress:
+class EgressPolicy:
     """What may leave the machine. ``bound``: keys are held to their hosts, as always on GitHub.
 
     ``vendors`` gives all vendors that there are: a vendor's key may be read by a provider of another kind. ``opened`` are the
@@ -75,7 +75,11 @@ class Egress:
 
     def heads(self, name: str, url: str) -> bool:
         """Whether any header of a request may hold the value of a variable."""
-        return not self.is_vendors(name) and not is_runners(name) and self.reaches_host(name, url)
+        return (
+            not self.is_vendors(name)
+            and not belongs_to_runner(name)
+            and self.reaches_host(name, url)
+        )
 
     def fits_request(self, name: str, method: str, url: str) -> bool:
         """Whether a request with the value of a variable is one that providers make, where it goes to a vendor.
@@ -123,7 +127,7 @@ class Egress:
             return True
         if owners := self._owners(name):
             return any(vendor.takes(url, self.variables) for vendor in owners)
-        free = not listed and self.is_credential(name) and not is_runners(name)
+        free = not listed and self.is_credential(name) and not belongs_to_runner(name)
         return free and any(vendor.is_set(url, self.variables) for vendor in self.vendors())
 
     def objection(self, url: str, address: Address | None = None) -> str:
@@ -134,7 +138,7 @@ class Egress:
         host = host_at(url)
         if host is None:
             return NO_NAME
-        if refused(host.name, address):
+        if is_metadata_service(host.name, address):
             return METADATA
         is_own = not self.on_runner and is_loopback(host.name, address)
         if not self.bound or is_own or not is_inside(host.name, address):
@@ -148,14 +152,14 @@ class Egress:
         yield from (*self.hosts, *self.awaited)
         for vendor in self.vendors():
             for name in vendor.addresses:
-                yield bound_by(self.variables.get(name, ""))
+                yield host_of(self.variables.get(name, ""))
         for name, value in self.variables.items():
             if re.fullmatch("(https?|all)_proxy", name, re.IGNORECASE):
-                yield bound_by(value)
+                yield host_of(value)
 
 
 def _leads(value: str, url: str) -> bool:
     """Whether the value of a variable is where an address leads: that address, or its host as names of hosts look."""
     named = re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value)
-    host = bound_by(value) if "://" in value else allowed(value) if named else None
+    host = host_of(value) if "://" in value else parse_host(value) if named else None
     return host is not None and host.takes(url)

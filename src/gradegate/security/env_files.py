@@ -9,7 +9,7 @@ from gradegate.errors import ConfigError, Mistake, Origin
 _MOST = 1024 * 1024  # bytes of a file
 
 
-def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) -> dict[str, str]:
+def with_env_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) -> dict[str, str]:
     """The environment under the variables of the files; a later file wins. Raises ConfigError with every mistake.
 
     On GitHub no file is read: its variables may be keys and hosts, and the files there are a pull request's.
@@ -32,7 +32,7 @@ def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) ->
                 raise ConfigError.at(
                     f"--env-file `{path}` is not a file of at most 1 MiB", None, "name a .env file"
                 )
-            merged |= variables_of(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n"), path)
+            merged |= parse_env_file(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n"), path)
         except OSError as e:
             mistakes.append(
                 Mistake(
@@ -46,7 +46,7 @@ def with_files(environ: Mapping[str, str], written: Sequence[str], cwd: Path) ->
     return merged
 
 
-def variables_of(text: str, file: str) -> dict[str, str]:
+def parse_env_file(text: str, file: str) -> dict[str, str]:
     """The variables of a file, read as python-dotenv does. Raises ConfigError with every line that is none."""
     from dotenv.parser import parse_stream
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gradegate.errors import ConfigError, Mistake
-from gradegate.security.secrets import is_runners
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import replace
 
 # What any text of a config may show: it is public on the page of the run.
-PLAIN = frozenset({"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"})
+PUBLIC_VARIABLES = frozenset(
+    {"CI", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"}
+)
 
 # In place of a key that is missing, in a plan that nobody runs without it. No request with it leaves (`http/guard`), so no text
 # may name it: a model that could would keep its answers from being graded.
@@ -25,15 +27,15 @@ MODEL = "model"
 TEXT = "text"
 # Started by somebody who may write or by the clock, at what is merged. `workflow_run`, `issue_comment` and their like run at the default
 # branch, too, and are started by anybody; `pull_request_target` has the base's ref and the pull request's files.
-OWN = ("push", "workflow_dispatch", "schedule")
+TRUSTED_EVENTS = ("push", "workflow_dispatch", "schedule")
 # Events whose own commit is what is to be judged: started by somebody who may write, or without secrets for a fork. All
 # others, those that GitHub has yet to invent among them, say nothing about whose files lie in the workspace.
-FREE = frozenset(
+JUDGED_EVENTS = frozenset(
     "merge_group pull_request pull_request_review pull_request_review_comment push schedule workflow_dispatch".split()
 )
 
 
-class Use(NamedTuple):
+class VariableUse(NamedTuple):
     """A variable of the environment, where a provider's config shows it, as people write that, and as what it leaves."""
 
     variable: str
@@ -41,27 +43,27 @@ class Use(NamedTuple):
     sent: str = FIELD
 
 
-def names(written: Iterable[str]) -> list[str]:
+def split_names(written: Iterable[str]) -> list[str]:
     """The words of texts, which spaces, lines or commas part."""
     return [word for text in written for word in re.split(r"[\s,]+", text) if word]
 
 
-def open_variables(written: Iterable[str], option: str = "allowed-env") -> frozenset[str]:
+def parse_variable_names(written: Iterable[str], option: str = "allowed-env") -> frozenset[str]:
     """The names of ``allowed-env``, or of another. Raises ConfigError for the runner's own and for what is not a name."""
-    given = names(written)
+    given = split_names(written)
     wrong = [
         Mistake(
-            f"`{name}` in `{option}` is {'the runner’s own' if is_runners(name) else 'not the name of a variable'}"
+            f"`{name}` in `{option}` is {'the runner’s own' if belongs_to_runner(name) else 'not the name of a variable'}"
         )
         for name in given
-        if is_runners(name) or not re.fullmatch(r"[A-Za-z_]\w*", name)
+        if belongs_to_runner(name) or not re.fullmatch(r"[A-Za-z_]\w*", name)
     ]
     if wrong:
         raise ConfigError(*wrong)
     return frozenset(given)
 
 
-def event_shown(event: str) -> str:
+def describe_event(event: str) -> str:
     """An event as messages call it."""
     return f"the event `{event}`" if event else "an unknown event (GITHUB_EVENT_NAME is not set)"
 
@@ -79,7 +81,7 @@ class Environment:
     open_: frozenset[str] = frozenset()
     literals: Mapping[str, str] = field(default_factory=dict, repr=False)
     drawn: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    uses: set[Use] | None = field(default=None, compare=False)
+    uses: set[VariableUse] | None = field(default=None, compare=False)
     missing: frozenset[str] = frozenset()
 
     @property
@@ -95,7 +97,7 @@ class Environment:
     @property
     def event_shown(self) -> str:
         """The event as messages call it."""
-        return event_shown(self.event)
+        return describe_event(self.event)
 
     @property
     def commit(self) -> str:
@@ -115,7 +117,7 @@ class Environment:
     @property
     def vouched_only(self) -> bool:
         """Whether the event allows files of its commit alone. Off GitHub there is no event, and everything is free."""
-        return (bool(self.event) or self.on_github) and self.event not in FREE
+        return (bool(self.event) or self.on_github) and self.event not in JUDGED_EVENTS
 
     def over(
         self, literals: Mapping[str, str], drawn: Mapping[str, frozenset[str]] | None = None
@@ -131,7 +133,7 @@ class Environment:
         """The value as a provider's config reads it; empty when it is not set or the runner's own."""
         if self.uses is not None:
             self.uses.update(
-                Use(variable, f"env.{name}", TEXT) for variable in self.drawn.get(name, ())
+                VariableUse(variable, f"env.{name}", TEXT) for variable in self.drawn.get(name, ())
             )
         return self.key(name)
 
@@ -140,7 +142,7 @@ class Environment:
         if name in self.literals:
             return self.literals[name]
         # What is pasted often ends in a line break, which no header may hold.
-        return "" if is_runners(name) else self.workflow(name).strip()
+        return "" if belongs_to_runner(name) else self.workflow(name).strip()
 
     def address(self, *names: str) -> str:
         """The first of these that is set: an address, or what else a provider takes beside a key."""
@@ -158,18 +160,18 @@ class Environment:
         if name in self.literals:
             return self.drawn.get(name, frozenset())
         is_there = name in self.variables or name in self.missing
-        held = is_there and name not in PLAIN and name not in self.open_
+        held = is_there and name not in PUBLIC_VARIABLES and name not in self.open_
         return frozenset({name}) if held else frozenset()
 
     def is_closed(self, name: str) -> bool:
         """Whether texts outside a provider's config may not show it. What nobody set is not closed."""
         return bool(self.sources(name)) or (
-            is_runners(name) and name in self.variables and name not in self.literals
+            belongs_to_runner(name) and name in self.variables and name not in self.literals
         )
 
     def texts(self) -> dict[str, str]:
         """All that any text of a config may show."""
-        names = {*self.literals, *((PLAIN | self.open_) & self.variables.keys())}
+        names = {*self.literals, *((PUBLIC_VARIABLES | self.open_) & self.variables.keys())}
         return {
             name: {**self.variables, **self.literals}[name]
             for name in sorted(names)

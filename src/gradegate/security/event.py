@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from gradegate.security.environment import OWN
+from gradegate.security.environment import TRUSTED_EVENTS
 from gradegate.structs import replace
 
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
@@ -29,7 +29,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PrecedingRun:
     """The run that a ``workflow_run`` follows: what started it, and the commit, branch and account that it ran for."""
 
     event: str
@@ -56,7 +56,7 @@ class Event:
     sender: Person = Person()  # who did what the event is about
     # When GitHub last changed the pull request before the event: never before its head
     updated: datetime | None = None
-    stage: Stage | None = None
+    stage: PrecedingRun | None = None
     ref: str = ""  # that the workflow runs at: "refs/heads/main"
     default_branch: str = ""  # of the repository
     problem: str = ""  # why the event file could not be read
@@ -72,7 +72,7 @@ class Event:
     def is_default_branch(self) -> bool:
         """Whether it is a push to the default branch, its schedule, or started there by hand."""
         is_there = self.default_branch != "" and self.ref == f"refs/heads/{self.default_branch}"
-        return self.name in OWN and is_there
+        return self.name in TRUSTED_EVENTS and is_there
 
     @property
     def outsider(self) -> str:
@@ -175,7 +175,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
         stage = None
         if run.head_branch and run.head_repository:
             owner = run.head_repository.owner.login
-            stage = Stage(run.event, run.head_sha, run.head_branch, owner)
+            stage = PrecedingRun(run.event, run.head_sha, run.head_branch, owner)
         return replace(event, stage=stage)
     before = payload.before or ""
     return replace(

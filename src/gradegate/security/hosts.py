@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from gradegate import REPOSITORY
 from gradegate.errors import ConfigError, Mistake
-from gradegate.security.environment import names
+from gradegate.security.environment import split_names
 from gradegate.structs import FrozenStruct
 
 _PORTS = {"http": 80, "https": 443}
@@ -85,7 +85,7 @@ def host_at(url: str) -> Host | None:
     return Host(name, port or _PORTS[parts.scheme], parts.scheme)
 
 
-def allowed(written: str) -> Host | None:
+def parse_host(written: str) -> Host | None:
     """A host as a workflow writes it: ``host``, ``host:port`` or ``https://host``; None for anything else.
 
     A pattern is none: who can make ``*.example.com`` point somewhere cannot be told from here.
@@ -105,9 +105,9 @@ def allowed(written: str) -> Host | None:
     return Host(host.name, parts.port) if not parts.path.strip("/") else None
 
 
-def hosts(written: Iterable[str]) -> tuple[Host, ...]:
+def parse_hosts(written: Iterable[str]) -> tuple[Host, ...]:
     """The hosts of ``allowed-hosts``. Raises ConfigError with every one that is none."""
-    named = {text: allowed(text) for text in names(written)}
+    named = {text: parse_host(text) for text in split_names(written)}
     cure = "write host, host:port or https://host, each host by its whole name"
     wrong = [
         Mistake(f"`{text}` in `allowed-hosts` is not a host", None, cure)
@@ -119,7 +119,7 @@ def hosts(written: Iterable[str]) -> tuple[Host, ...]:
     return tuple(host for host in named.values() if host)
 
 
-def bound_by(value: str) -> Host | None:
+def host_of(value: str) -> Host | None:
     """The host that a variable with an address in it is about: ``https://host/v1``, or ``host`` alone."""
     text = value.strip()
     if "://" in text:
@@ -131,17 +131,17 @@ def bound_by(value: str) -> Host | None:
 
 
 @lru_cache(MOST_KEPT)
-def literal(name: str) -> Address | None:
+def parse_address(name: str) -> Address | None:
     """The address that a host name spells: in dots, as one number, in octal or hex, or of version 6."""
     return _literal(_normal(name.strip("[]").rstrip(".")))
 
 
-def refused(name: str, address: Address | None = None) -> bool:
+def is_metadata_service(name: str, address: Address | None = None) -> bool:
     """Whether a host is one that nobody may ask: it hands out a machine's own credentials."""
     plain = name.lower().rstrip(".")
     if plain in _METADATA_NAMES or plain.endswith(".metadata.google.internal"):
         return True
-    address = address or literal(plain)
+    address = address or parse_address(plain)
     spelt = {_unwrapped(address)} if address else set()
     # However it carries one of version 4: there are many ways
     if isinstance(address, ipaddress.IPv6Address):
@@ -151,13 +151,13 @@ def refused(name: str, address: Address | None = None) -> bool:
 
 def is_inside(name: str, address: Address | None = None) -> bool:
     """Whether a host is this machine or inside somebody's network: by the address that its name led to, else by its name."""
-    address = address or literal(name)
+    address = address or parse_address(name)
     return is_loopback(name, address) or (address is not None and not _is_public(address))
 
 
 def is_loopback(name: str, address: Address | None = None) -> bool:
     """Whether a host is this machine: by the address that its name led to, else by its name. So is 0.0.0.0, for who connects."""
-    address = address or literal(name)
+    address = address or parse_address(name)
     if address is None:
         return f".{name}".endswith(".localhost")
     address = _unwrapped(address)
@@ -213,7 +213,7 @@ def _normal(name: str) -> str:
 # --- the network of this process --------------------------------------------------------------------------------
 
 
-def unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
+def explain_unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """Why an address leads nowhere from here, and what to change; None where it leads somewhere.
 
     An action in its own container cannot reach what listens on the runner's loopback: the container's is itself.
@@ -222,7 +222,7 @@ def unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
     if environ.get(NETWORK) != "container" or host is None or not is_loopback(host.name):
         return None
     what = f"{host.name} is the container of the action, not the runner, so an application from an earlier step is not there"
-    gateway = gateway_of(Path("/proc/net/route"))
+    gateway = read_gateway(Path("/proc/net/route"))
     other = (
         f"; or start the application on 0.0.0.0, and write {gateway} in place of {host.name}"
         if gateway
@@ -234,7 +234,7 @@ def unreachable(url: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
     )
 
 
-def gateway_of(routes: Path) -> str:
+def read_gateway(routes: Path) -> str:
     """The address of the default route in a file like ``/proc/net/route``; an empty string where there is none."""
     try:
         lines = [line.split() for line in routes.read_text().splitlines()[1:]]

@@ -52,7 +52,7 @@ Span = tuple[int, int]
 S = TypeVar("S", bound=str)
 
 
-class Hide(Protocol):
+class Redact(Protocol):
     """Hides secrets in a text, which stays the kind of text that it is."""
 
     def __call__(self, text: S, /) -> S:
@@ -80,7 +80,7 @@ def whole_words(line: str, limit: int) -> str:
     return (words if len(words) * 2 >= limit else head).rstrip()
 
 
-def ending(text: str, most: int) -> str:
+def last_part(text: str, most: int) -> str:
     """The end of a text, with the same sign before it where something is cut off."""
     return text if len(text) <= most else _CUT + text[-most:]
 
@@ -90,14 +90,14 @@ def unchanged(text: S) -> S:
     return text
 
 
-def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
+def redactor(secrets: Iterable[str], short: bool = True) -> Redact:
     """A function that replaces every form of every secret in a text.
 
     Of fewer than eight characters only whole words are hidden, and none when ``short`` is off: in a finished document
     they might be part of its own words. Tokens that are minted later are hidden, too, where there is any secret.
     """
     values = {stripped for secret in secrets for stripped in (secret.strip(),) if stripped}
-    traces = Traces.of(values)
+    traces = SecretTraces.of(values)
     shorts = sorted(filter(_is_word, values), key=len, reverse=True) if short else []
     words = (
         re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, shorts))})(?![^\W_])")
@@ -123,7 +123,7 @@ def redactor(secrets: Iterable[str], short: bool = True) -> Hide:
     return hide
 
 
-class Traces(FrozenStruct):
+class SecretTraces(FrozenStruct):
     """All that gives secrets away: their forms as texts, and as bones; ``parts`` map a part of a secret's bones to these."""
 
     forms: tuple[str, ...]
@@ -131,7 +131,7 @@ class Traces(FrozenStruct):
     parts: dict[bytes, bytes]
 
     @classmethod
-    def of(cls, secrets: Iterable[str]) -> Traces:
+    def of(cls, secrets: Iterable[str]) -> SecretTraces:
         """What to look for; of secrets with fewer than ``_LONG`` characters what is longer than they, encoded."""
         given = list(secrets)
         values = [secret for secret in given if len(secret) >= _LONG]
@@ -148,7 +148,7 @@ class Traces(FrozenStruct):
         return cls(tuple(sorted(forms, key=len, reverse=True)), tuple(bones), parts)
 
     @classmethod
-    def whole(cls, secrets: Iterable[str]) -> Traces:
+    def whole(cls, secrets: Iterable[str]) -> SecretTraces:
         """What to look for of whole secrets alone: each as it is and encoded, and all of that forwards and backwards."""
         forms = {
             form
@@ -360,18 +360,18 @@ def _undone(match: re.Match[str]) -> str:
 # what hides secrets is made before the first token is.
 _lock = threading.Lock()
 _tokens: set[str] = set()
-_traces = _whole = Traces.of(())
+_traces = _whole = SecretTraces.of(())
 
 
-def remember(token: str) -> None:
+def redact_from_now_on(token: str) -> None:
     """Have a token hidden in every text from now on."""
     global _traces, _whole  # values for whoever reads, each exchanged as a whole
     with _lock:
         if token not in _tokens:
             _tokens.add(token)
-            _traces, _whole = Traces.of(_tokens), Traces.whole(_tokens)
+            _traces, _whole = SecretTraces.of(_tokens), SecretTraces.whole(_tokens)
 
 
-def whole_tokens() -> Traces:
+def minted_token_traces() -> SecretTraces:
     """What would show the whole of one of them."""
     return _whole

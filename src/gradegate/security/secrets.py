@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from gradegate.security.redaction import Hide, redactor
+from gradegate.security.redaction import Redact, redactor
 
 # What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
 # the repository, and its files steer the job.
@@ -28,7 +28,7 @@ _NOT_SECRET = re.compile(
 )
 
 
-def is_runners(name: str) -> bool:
+def belongs_to_runner(name: str) -> bool:
     """Whether a variable is the runner's own."""
     return _RUNNERS.fullmatch(name) is not None
 
@@ -57,7 +57,7 @@ _OTHER_OPTION = re.compile(r"(?i).*cache.?key|apiKeyEnvar|.*max.?tokens?|.*token
 _WRITTEN = re.compile(r"""["']?\b([\w.-]{1,60})["']?\s{0,5}[:=]\s{0,5}["']?([^\s"',}{]{3,4096})""")
 
 
-def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
+def secret_variables(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
     """The variables whose values no report may show: those that sound secret, and those that were read.
 
     An address without a user, a query and a long path is none: reports say where questions went.
@@ -70,7 +70,7 @@ def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str,
         if name in variables and not _ADDRESS.fullmatch(variables[name])
     }
     for name, value in variables.items():
-        named |= {f"{name}:password": password for password in passwords(value)}
+        named |= {f"{name}:password": password for password in address_passwords(value)}
     return {name: value for name, value in named.items() if value.strip()}
 
 
@@ -79,12 +79,12 @@ def is_model_name(provider_id: str) -> bool:
     return _MODEL.fullmatch(provider_id) is not None
 
 
-def sealing(variables: Mapping[str, str]) -> Hide:
+def document_redactor(variables: Mapping[str, str]) -> Redact:
     """Hides them in finished documents, and in whatever else leaves the process."""
-    return redactor(secrets(variables).values(), short=False)
+    return redactor(secret_variables(variables).values(), short=False)
 
 
-def passwords(text: str) -> Iterator[str]:
+def address_passwords(text: str) -> Iterator[str]:
     """The passwords in the addresses of a text: ``scheme://user:PASSWORD@host``."""
     if "://" in text and "@" in text:
         yield from (match[1] for match in _USERINFO.finditer(text))
@@ -95,26 +95,26 @@ def _names_secret(name: str) -> bool:
     return _SECRET_OPTION.search(name) is not None and _OTHER_OPTION.fullmatch(name) is None
 
 
-def written_secrets(value: Any, name: str = "") -> Iterator[str]:
+def literal_secrets(value: Any, name: str = "") -> Iterator[str]:
     """The texts in a nested value of a config whose key says that they are secret, and the secrets in addresses."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from written_secrets(item, str(key))
+            yield from literal_secrets(item, str(key))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from written_secrets(item, name)
+            yield from literal_secrets(item, name)
     elif isinstance(value, str):
         if _names_secret(name):
             yield value
             yield from value.split()[1:]  # `Bearer KEY`: the key alone, too
         if "://" in value:
-            yield from passwords(value)
+            yield from address_passwords(value)
             with suppress(ValueError):
                 query = parse_qsl(urlsplit(value).query)
                 yield from (text for key, text in query if _names_secret(key))
 
 
-def secrets_in(text: str) -> Iterator[str]:
+def secrets_in_text(text: str) -> Iterator[str]:
     """The same in a text that is not parsed: a config that is mistaken, or too large to be read twice."""
     yield from (value for name, value in _WRITTEN.findall(text) if _names_secret(name))
-    yield from passwords(text)
+    yield from address_passwords(text)

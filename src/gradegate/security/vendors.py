@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from gradegate.security.hosts import bound_by, host_at
+from gradegate.security.hosts import host_at, host_of
 from gradegate.structs import FrozenStruct
 
 # What may stand for a name in braces: a part of a path that leads to no other path. `%2F` is a slash within a model's name.
@@ -38,7 +38,7 @@ class Vendor(FrozenStruct):
             return any(_is_request(request, method, _path_of(url)) for request in self.requests)
         for name in self.addresses:
             base = variables.get(name, "").strip().rstrip("/")
-            host, base_path = bound_by(base), _path_of(base)
+            host, base_path = host_of(base), _path_of(base)
             if host and host.takes(url) and _path_of(url).startswith(f"{base_path}/"):
                 # The address has the first parts of the path, such as `/v1`, or stands in front of them.
                 rest = _path_of(url).removeprefix(base_path)
@@ -48,7 +48,7 @@ class Vendor(FrozenStruct):
 
     def is_set(self, url: str, variables: Mapping[str, str]) -> bool:
         """Whether the environment names the host of an address for it."""
-        hosts = (bound_by(variables.get(name, "")) for name in self.addresses)
+        hosts = (host_of(variables.get(name, "")) for name in self.addresses)
         return any(host.takes(url) for host in hosts if host)
 
     def owns(self, url: str) -> bool:

@@ -17,7 +17,7 @@ from gradegate.structs import replace
 if TYPE_CHECKING:
     from gradegate.config.context import Context
     from gradegate.core.settings import Settings
-    from gradegate.runner.session import Delivered
+    from gradegate.runner.session import Delivery
 
 ABOUT = "run evals, write reports, decide"
 ALIASES = ("eval",)
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return delivered(outcome, settings)
 
 
-def _keep(outcome: Delivered) -> None:
+def _keep(outcome: Delivery) -> None:
     """Keep the results where commands look that name none. A folder that cannot be written to keeps none, without a word."""
     from gradegate.files.plain_files import Place
     from gradegate.reports.delivery.deliver import render_report, write_documents

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     )
     from gradegate.reports.delivery.report import Links
     from gradegate.security.environment import Environment
-    from gradegate.security.secrets import sealing
+    from gradegate.security.secrets import document_redactor
 
     results = earlier(args.results)
     decision, links = reread(results)
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         where,
         decision,
         replace(Links.from_results(links), results=results.name),
-        sealing(os.environ),
+        document_redactor(os.environ),
     ):
         raise ConfigError.at(failures[output], None, "name another file with -o")
     say(str(page))

@@ -53,7 +53,7 @@ def find_plugin(spec: ProviderSpec) -> tuple[Callable[..., Provider], str]:
             return build, model
     if runs_code(spec.id):
         raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
-    raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, options.nearest(spec.id))
+    raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, options.suggest_id(spec.id))
 
 
 def self_contained(provider: Provider) -> Provider:

@@ -34,10 +34,16 @@ from gradegate.planning.binding.model_choice import (
 from gradegate.planning.checks import scripts
 from gradegate.planning.identity import digest
 from gradegate.providers.api import options as provider_options
-from gradegate.providers.api.content import DECLARING, declared
+from gradegate.providers.api.content import DECLARING, function_schemas
 from gradegate.providers.api.options import PLACEHOLDER
-from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
-from gradegate.security.environment import Use
+from gradegate.providers.api.provider import (
+    NamedTarget,
+    Provider,
+    ProviderSetup,
+    with_id,
+    with_model,
+)
+from gradegate.security.environment import VariableUse
 from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import transform_script
 
@@ -107,9 +113,9 @@ class ModelBinder(FrozenStruct):
         scripts.check_script(
             transform_script, spec.transform, f"`transform` of `{spec.name}`", spec.origin
         )
-        provider_options.check(spec, build)
+        provider_options.check_options(spec, build)
         opened: list[bytes] = []
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
 
         def open_file(reference: str, origin: Origin) -> bytes:
             content = self.workspace.read(reference, self.folder, origin)
@@ -121,7 +127,7 @@ class ModelBinder(FrozenStruct):
         provider = None
         while provider is None:
             opened.clear()
-            setting = Setting(
+            setting = ProviderSetup(
                 spec, model, self.client, env, open_file, uses, self.workspace, self.folder
             )
             try:
@@ -135,10 +141,10 @@ class ModelBinder(FrozenStruct):
         provider.id = spec.id
         provider.spec = spec
         provider.origin = spec.origin
-        provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-        provider.notes = provider_options.notes(spec, build)
+        provider.files_digest = sha256(b"\0".join(opened)).hexdigest() if opened else ""
+        provider.notes = provider_options.unused_option_notes(spec, build)
         provider.budget = self.client.budget
-        provider.tools = declared(spec.config)
+        provider.tools = function_schemas(spec.config)
         provider.uses = spec.reads | uses if provider.url else frozenset()
         provider.missing = tuple(missing)
         return provider
@@ -158,9 +164,9 @@ class ModelBinder(FrozenStruct):
             lacking = e.mistakes
         key = digest(["label", spec.id, spec.label, spec.config])
         if key not in self.pool:
-            label = Label(spec)
-            label.lacking = lacking
-            label.tools = None if lacking else declared(spec.config)
+            label = NamedTarget(spec)
+            label.tool_mistakes = lacking
+            label.tools = None if lacking else function_schemas(spec.config)
             self.pool[key] = label
         return self.pool[key]
 
@@ -191,7 +197,7 @@ class ModelBinder(FrozenStruct):
         text = option_graders.get("text") or option_graders.get("*")
         if text and spec.model_slug:
             # An assertion that names a model gets that model of the command line's provider.
-            option_graders = {**option_graders, "text": serving(text, spec.model_slug)}
+            option_graders = {**option_graders, "text": with_model(text, spec.model_slug)}
         near = (spec.graders, options.graders)
         far = (option_graders, self.suite.graders)
 
@@ -199,7 +205,7 @@ class ModelBinder(FrozenStruct):
         for need in kind.requires.models:
             served = "embedding" if need == "similarity" else need
             model = self._find_grader(served, spec, near, far)
-            model.judges = True
+            model.is_grader = True
             if need == "embedding" and not model.vectors:
                 what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
                 raise ConfigError.at(what, spec.origin, "name an embedding model")
@@ -285,14 +291,14 @@ class ModelBinder(FrozenStruct):
         return self.siblings[key][1]
 
     def _bind_sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
         env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
         build, _ = find_plugin(resolve_gateway(grader))
-        template = getattr(build, "siblings", {}).get(need, "")
+        template = getattr(build, "default_graders", {}).get(need, "")
         model = re.sub(r"\{(\w+)\}", lambda name: env.get(name[1]), template)
         if not model or model.endswith(":"):
             return None
-        spec = replace(beside(grader, model), reads=grader.reads | uses)
+        spec = replace(with_id(grader, model), reads=grader.reads | uses)
         provider = self.bind_provider(spec)
         label = "embeddings" if need == "embedding" else need
         provider.chosen = f"{label}: {model}, chosen since no other is named"

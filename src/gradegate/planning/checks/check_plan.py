@@ -24,7 +24,7 @@ from gradegate.planning.checks.variables import VariableCheck
 from gradegate.planning.pairs import CasePairs
 from gradegate.planning.plan import Job
 from gradegate.providers.api.provider import Provider
-from gradegate.security.egress import Egress
+from gradegate.security.egress import EgressPolicy
 from gradegate.structs import JsonObject, Struct, replace
 
 
@@ -107,7 +107,7 @@ def check_plan(
     jobs: Sequence[Job],
     drafts: Sequence[Draft],
     providers: Iterable[Provider],
-    egress: Egress,
+    egress: EgressPolicy,
     limits: Limits,
     settings: Settings,
 ) -> Findings:

@@ -15,10 +15,10 @@ from gradegate.http.guard import (
 )
 from gradegate.providers.api.json_http import host_of
 from gradegate.providers.api.provider import Provider
-from gradegate.security.egress import PRIVATE, Egress
-from gradegate.security.environment import FIELD, HEADER, STAND_IN, TEXT, Use
-from gradegate.security.hosts import host_at, unreachable
-from gradegate.security.secrets import written_secrets
+from gradegate.security.egress import PRIVATE, EgressPolicy
+from gradegate.security.environment import FIELD, HEADER, STAND_IN, TEXT, VariableUse
+from gradegate.security.hosts import explain_unreachable, host_at
+from gradegate.security.secrets import literal_secrets
 from gradegate.structs import replace
 
 # The parts of a request that servers and gateways let a header replace. No standard lists these headers, but each names its part.
@@ -26,7 +26,7 @@ _PARTS = frozenset("url uri path host forwarded rewrite override".split())
 
 
 def credential_mistakes(
-    bound: Iterable[tuple[ProviderSpec, Provider]], egress: Egress
+    bound: Iterable[tuple[ProviderSpec, Provider]], egress: EgressPolicy
 ) -> Iterator[Mistake]:
     """The mistakes of providers, at each place where a config names one.
 
@@ -41,13 +41,13 @@ def credential_mistakes(
             yield replace(mistake, origin=spec.origin)
 
 
-def provider_mistakes(provider: Provider, egress: Egress) -> list[Mistake]:
+def provider_mistakes(provider: Provider, egress: EgressPolicy) -> list[Mistake]:
     """Why a provider may not ask its host, or may not send what it would send there."""
     if not provider.url:
         return []
     stand_ins = {mistake.missing: STAND_IN for mistake in provider.missing}
     egress = replace(egress, variables={**egress.variables, **stand_ins})
-    if nowhere := unreachable(provider.url, egress.variables):
+    if nowhere := explain_unreachable(provider.url, egress.variables):
         why, cure = nowhere
         what = f"`{provider.name}` cannot be called: {why}"
         return [Mistake(what, provider.origin, cure)]
@@ -102,11 +102,11 @@ def notes_on_written_keys(suite: Suite) -> Iterator[Note]:
 
 def _is_key(name: str, value: object) -> bool:
     """Whether an option contains a secret; a shorter one is for a server that takes any."""
-    return any(len(text) >= MIN_SECRET_LENGTH for text in written_secrets(value, name))
+    return any(len(text) >= MIN_SECRET_LENGTH for text in literal_secrets(value, name))
 
 
 def _use_mistakes(
-    use: Use, provider: Provider, egress: Egress, addresses: Iterable[str]
+    use: VariableUse, provider: Provider, egress: EgressPolicy, addresses: Iterable[str]
 ) -> Iterator[Mistake]:
     """Why a provider may not send a variable as what it would send it, or else not to these addresses."""
     name = use.variable

@@ -14,7 +14,7 @@ from gradegate.planning.binding.model_choice import resolve_gateway
 from gradegate.planning.plan import Job, grading_models
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_model import ChatModel
-from gradegate.providers.api.content import declared
+from gradegate.providers.api.content import function_schemas
 from gradegate.providers.api.provider import PROVIDERS, Provider, split_id
 from gradegate.structs import replace
 from gradegate.templating import json_schema
@@ -30,7 +30,7 @@ def grader_kind_mistakes(suite: Suite) -> Iterator[Mistake]:
         if parts is None:
             if not runs_code(spec.id):
                 what = f"no such provider `{spec.id}`"
-                yield Mistake(what, spec.origin, options.nearest(spec.id))
+                yield Mistake(what, spec.origin, options.suggest_id(spec.id))
             continue
         kinds = getattr(PROVIDERS.find(parts[0]), "kinds", ())
         if kinds and kind not in kinds:
@@ -51,7 +51,7 @@ def price_mistakes(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
             models[job.target] = None
         models |= dict.fromkeys(grading_models(job))
     for model in models:
-        if model.priced or model.missing:
+        if model.is_priced or model.missing:
             continue
         what = f"the price of `{model.name}` is not known, so a budget of {format_dollars(limits.usd)} cannot be kept"
         cure = "limit `calls` instead: an application does not report its cost"
@@ -73,11 +73,11 @@ def tool_mistakes(bindings: Iterable[Binding], targets: Iterable[Provider]) -> I
             origin = target.origin
             assertion_tools = bound.grader.tools  # type: ignore[attr-defined]  # see above
             if assertion_tools is not None:
-                tools = declared({"tools": assertion_tools})
+                tools = function_schemas({"tools": assertion_tools})
                 origin = bound.asserted.origin
             if not tools:
-                if assertion_tools is None and target.lacking:
-                    yield from target.lacking
+                if assertion_tools is None and target.tool_mistakes:
+                    yield from target.tool_mistakes
                     continue
                 what = f"`{bound.asserted.type}` checks calls against the `tools` of `{target.name}`, which has none"
                 cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
@@ -96,7 +96,7 @@ def target_image_mistakes(case: Case, targets: Iterable[Provider]) -> Iterator[M
     if case.recorded or not any(turn.images for turn in case.turns):
         return
     for target in targets:
-        if not target.sees:
+        if not target.takes_images:
             what = f"the conversation has images, but the target `{target.name}` does not accept images"
             yield Mistake(what, case.origin, "use a target that accepts images, or leave them out")
 
@@ -113,7 +113,7 @@ def _grader_mistakes(case: Case, bound: Bound, model: Provider) -> Iterator[Mist
     name = f"`{bound.asserted.type}`"
     origin = bound.asserted.origin
     sends_images = bound.rubric.images or (bound.grader.requires.images and has_images(case))
-    if sends_images and not model.sees:
+    if sends_images and not model.takes_images:
         what = f"{name} shows images to `{model.name}`, which does not accept images"
         yield Mistake(what, origin, "use a grader that accepts images")
 
@@ -124,7 +124,7 @@ def _grader_mistakes(case: Case, bound: Bound, model: Provider) -> Iterator[Mist
         try:
             if not isinstance(model, ChatModel):
                 raise ProviderError("it accepts only texts and images")
-            model.check([replace(message, images=()) for message in messages])
+            model.check_messages([replace(message, images=()) for message in messages])
         except (ProviderError, ValueError) as e:
             what = f"the `rubricPrompt` of {name} cannot be sent to `{model.name}`: {e}"
             yield Mistake(what, origin, "write what it takes, or name another grader")

@@ -18,9 +18,9 @@ from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
 from gradegate.errors import Mistake, Origin
 from gradegate.providers.api.provider import Provider
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.security.environment import Environment
-from gradegate.security.secrets import is_runners
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import FrozenStruct, JsonObject, Struct
 from gradegate.templating.template import (
     TemplateError,
@@ -152,7 +152,7 @@ class VariableCheck(Struct):
             return
         for variable in sorted(filter(self._is_closed, variables)):
             cure = f"allow it: <--allowed-env {variable}>"
-            if is_runners(variable):
+            if belongs_to_runner(variable):
                 cure = "remove it: it is the runner's own"
             elif is_vendors_key(variable):
                 cure = (
@@ -179,7 +179,7 @@ class VariableCheck(Struct):
                 else "which no test defines"
             )
             what = f"{template.name} asks for the variable `{name}`, {lack}"
-            similar = near(name, {*self.defined, *template.extra_variables} - {name})
+            similar = near_miss(name, {*self.defined, *template.extra_variables} - {name})
             if name == "value" and "rubric" in template.extra_variables:
                 cure = _CURE_FOR_RUBRIC
             elif similar in self.option_variables:

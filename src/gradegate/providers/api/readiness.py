@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from gradegate.core.options import parse_amount
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
 from gradegate.http.client import Client
-from gradegate.security.hosts import host_at, refused, unreachable
+from gradegate.security.hosts import explain_unreachable, host_at, is_metadata_service
 from gradegate.structs import FrozenStruct, NamedTexts
 
 SECONDS, MOST = 60.0, 3600.0  # to wait where nothing is said, and at most
@@ -15,21 +15,21 @@ NO_SUCH_METHOD = 501  # whoever says so is there
 PAUSE, ONE_TRY = 0.25, 10.0  # seconds between two tries, and that one may take
 
 
-class Ready(FrozenStruct):
+class ReadyTarget(FrozenStruct):
     """An address that must answer within so many seconds."""
 
     url: str
     seconds: float = SECONDS
 
 
-def read(lines: Iterable[str], environ: NamedTexts) -> tuple[Ready, ...]:
+def parse_targets(lines: Iterable[str], environ: NamedTexts) -> tuple[ReadyTarget, ...]:
     """The lines of ``ready``, each ``URL`` or ``URL SECONDS``. Raises ConfigError with every mistake."""
     awaited = []
     mistakes = []
     for line in lines:
         url, _, rest = line.strip().partition(" ")
         seconds = parse_amount(rest.strip()) if rest.strip() else SECONDS
-        nowhere = unreachable(url, environ)
+        nowhere = explain_unreachable(url, environ)
         host = host_at(url)
         if host is None or seconds is None or seconds > MOST:
             cure = f"write an address and seconds up to {MOST:.0f}, such as http://127.0.0.1:8000/health 60"
@@ -38,7 +38,7 @@ def read(lines: Iterable[str], environ: NamedTexts) -> tuple[Ready, ...]:
             mistakes.append(
                 Mistake(f"`{shown}` in `ready` is not an address with seconds", None, cure)
             )
-        elif refused(host.name):
+        elif is_metadata_service(host.name):
             mistakes.append(
                 Mistake(
                     f"`{host.name}` in `ready` is never called",
@@ -49,13 +49,13 @@ def read(lines: Iterable[str], environ: NamedTexts) -> tuple[Ready, ...]:
         elif nowhere:
             mistakes.append(Mistake(f"`ready`: {nowhere[0]}", None, nowhere[1]))
         else:
-            awaited.append(Ready(url, seconds))
+            awaited.append(ReadyTarget(url, seconds))
     if mistakes:
         raise ConfigError(*mistakes)
     return tuple(awaited)
 
 
-def wait(awaited: Sequence[Ready], environ: NamedTexts) -> str:
+def wait_until_ready(awaited: Sequence[ReadyTarget], environ: NamedTexts) -> str:
     """Wait for each in order: for any answer below 500, or 501. Gives why one is not there in time, or an empty string."""
     client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
     for ready in awaited:

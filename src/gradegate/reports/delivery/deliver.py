@@ -13,7 +13,7 @@ from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
 from gradegate.results.baseline import RESULTS
 from gradegate.results.run_result import Decision
 from gradegate.security.environment import Environment
-from gradegate.security.redaction import Hide
+from gradegate.security.redaction import Redact
 from gradegate.structs import replace
 
 _ELSEWHERE = "name a file inside the workspace"
@@ -62,7 +62,7 @@ def links_to_written(written: Iterable[str], links: Links) -> Links:
 # --- writing ------------------------------------------------------------------------------------------------------------
 
 
-def render_report(name: str, decision: Decision, links: Links, hide: Hide) -> Document:
+def render_report(name: str, decision: Decision, links: Links, hide: Redact) -> Document:
     """Render the report of that name without secrets."""
     report = REPORTS.find(name)
     assert report is not None, name
@@ -74,7 +74,7 @@ def write_reports(
     places: Mapping[str, Place],
     decision: Decision,
     links: Links,
-    hide: Hide,
+    hide: Redact,
 ) -> dict[str, str]:
     """Write the reports. Returns for each path that failed the reason, which never changes the verdict."""
     documents = {path: partial(report.render, decision, links) for path, report in reports.items()}
@@ -82,7 +82,7 @@ def write_reports(
 
 
 def write_documents(
-    documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Hide
+    documents: Mapping[str, Callable[[], Document]], places: Mapping[str, Place], hide: Redact
 ) -> dict[str, str]:
     """Render and write one document after the other. Returns for each path that failed the reason."""
     failures = {}
@@ -95,7 +95,7 @@ def write_documents(
     return failures
 
 
-def _hide_secrets(document: Document, hide: Hide) -> Document:
+def _hide_secrets(document: Document, hide: Redact) -> Document:
     return replace(document, parts=map(hide, document.parts))
 
 

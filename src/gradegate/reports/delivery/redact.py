@@ -13,8 +13,8 @@ from gradegate.results.gate_changes import GateChange, GateChanges
 from gradegate.results.grades import Grade, GradedAssertion, Vote
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
-from gradegate.security.redaction import Hide, unchanged
-from gradegate.structs import names, replace
+from gradegate.security.redaction import Redact, unchanged
+from gradegate.structs import field_names, replace
 
 T = TypeVar("T")
 # Values with text from models, providers, the config or the environment.
@@ -36,15 +36,15 @@ _STRUCTS = (*_OF_RUN, Policy, Rule, Mistake, Origin, GateChange, GateChanges)
 _SEEN_BY_GRADERS = frozenset({"prompt", "output", "turns", "metadata"})  # of a row
 
 
-def redact_values(value: T, hide: Hide) -> T:
-    """Hide secrets in all texts of a value, before escaping or cutting makes them unrecognizable.
+def redact_values(value: T, hide: Redact) -> T:
+    """Redact secrets in all texts of a value, before escaping or cutting makes them unrecognizable.
 
     A value without secrets is returned as it is, so that a large run is not copied.
     """
     return value if hide is unchanged else _change_texts(value, hide)
 
 
-def redact_mistakes(error: ConfigError, hide: Hide) -> ConfigError:
+def redact_mistakes(error: ConfigError, hide: Redact) -> ConfigError:
     """The same mistakes without secrets."""
     return ConfigError(*(redact_values(mistake, hide) for mistake in error.mistakes))
 
@@ -54,7 +54,7 @@ def with_option_names(value: T, inputs: bool) -> T:
     return _change_texts(value, partial(resolve_option_names, inputs=inputs))  # type: ignore[arg-type, no-any-return]
 
 
-def _change_texts(value: Any, change: Hide) -> Any:
+def _change_texts(value: Any, change: Redact) -> Any:
     """Apply a function to all texts in a value. The result is the same object if no text changes."""
     if isinstance(value, str):
         text = change(value)
@@ -75,9 +75,9 @@ def _change_texts(value: Any, change: Hide) -> Any:
     return value
 
 
-def _change_fields(value: Any, change: Hide) -> Any:
+def _change_fields(value: Any, change: Redact) -> Any:
     changes: dict[str, Any] = {}
-    for name in names(value):
+    for name in field_names(value):
         before = getattr(value, name)
         if before:
             after = _change_texts(before, change)

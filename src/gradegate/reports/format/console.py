@@ -23,7 +23,7 @@ from gradegate.reports.view.findings import (
 )
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
-from gradegate.security.redaction import Hide
+from gradegate.security.redaction import Redact
 from gradegate.structs import FrozenStruct, replace
 
 _TEXT = 500  # characters of a text
@@ -72,7 +72,7 @@ def fit_terminal(view: View, stream: TextIO) -> View:
     return replace(view, columns=max(_LEAST_COLUMNS, shutil.get_terminal_size().columns))
 
 
-def write_line(line: Line, hide: Hide, stream: TextIO | None = None) -> None:
+def write_line(line: Line, hide: Redact, stream: TextIO | None = None) -> None:
     """Write a line without secrets. What is not our own word is harmless, and has no colour of its own."""
     stream = stream or sys.stdout
     head = hide(line.head)

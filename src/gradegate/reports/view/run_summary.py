@@ -26,7 +26,7 @@ from gradegate.results.gate_changes import GUARD, describe_changes, guard_reason
 from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, Power, RuleResult, RunResult
-from gradegate.security.redaction import Hide
+from gradegate.security.redaction import Redact
 from gradegate.structs import FrozenStruct
 
 HOUR, DAY = 3600, 86_400
@@ -194,7 +194,7 @@ def provider_and_prompt(source: DerivedMetric | Row) -> str:
 # --- what a rule cannot notice ------------------------------------------------------------------------------------------
 
 
-def power_lines(policies: Sequence[Policy], powers: Sequence[Power], hide: Hide) -> list[str]:
+def power_lines(policies: Sequence[Policy], powers: Sequence[Power], hide: Redact) -> list[str]:
     """A line for each rule of which the power is known, without secrets."""
     rules = [rule for policy in policies for rule in policy.rules]
     lines: list[str] = []

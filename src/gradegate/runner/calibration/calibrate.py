@@ -60,7 +60,7 @@ _MOST = 1000  # outputs of one kind in a log
 _RATES = (0.8, 0.9, 0.95)
 
 
-def as_json(calibration: Calibration) -> Document:
+def json_report(calibration: Calibration) -> Document:
     """Everything, for programs: strings, finite numbers, lists and objects; docs/calibrate.md says what the keys mean."""
     run, usage = calibration.run, asdict(calibration.run.grader_usage)
     content = {
@@ -91,7 +91,7 @@ def as_json(calibration: Calibration) -> Document:
     return data_file([json.dumps(to_plain_data(content), ensure_ascii=False, indent=1), "\n"])
 
 
-def console(calibration: Calibration) -> Console:
+def console_report(calibration: Calibration) -> Console:
     """The text for people on standard output, line by line harmless to a runner."""
     return Console(harmless(text + "\n") for text in _texts(calibration))
 
@@ -254,7 +254,7 @@ def _judged(judged: JudgedOutput) -> dict[str, Any]:
     }
 
 
-class Calibrated(FrozenStruct):
+class CalibrationDelivery(FrozenStruct):
     """A calibration; its text for people, in parts; why a report file could not be written, by its path."""
 
     calibration: Calibration
@@ -262,7 +262,9 @@ class Calibrated(FrozenStruct):
     failures: NamedTexts
 
 
-def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Calibrated:
+def calibrate_graders(
+    context: Context, path: str, asks: int, progress: Progress
+) -> CalibrationDelivery:
     """Have labelled outputs graded, each ``asks`` times, and write the reports. Raises ConfigError."""
     settings = context.settings
     if wrong_outputs := [path for path in settings.outputs if not path.endswith(".json")]:
@@ -275,11 +277,11 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
         raise ConfigError.at(
             f"`--asks` is more than {MAX_REPEATS:,}", None, "ask less often; 3 to 10 show the noise"
         )
-    selected = list[labels.Selected]()
+    selected = list[labels.SelectedLabel]()
 
     def choose(suites: list[SuiteFile]) -> list[SuiteFile]:
-        found, wrong = labels.read(path, context)
-        selection = labels.select(found, suites, asks)
+        found, wrong = labels.read_labels(path, context)
+        selection = labels.select_cases(found, suites, asks)
         selected.extend(selection.labels)
         first, *others = selection.suites
         mistakes = (*first.suite.mistakes, *wrong, *selection.mistakes)
@@ -314,14 +316,14 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
             JudgedOutput(it.label.passes, origin, run.rows[number :: len(selected)], asked[number])
         )
     found = Calibration(tuple(judged), asks, run)
-    documents = dict.fromkeys(settings.outputs, partial(as_json, found))
+    documents = dict.fromkeys(settings.outputs, partial(json_report, found))
     if kept and found.overall.agreement.count:
         documents[kept] = partial(drift.labels_file, found, selected)
     failures = write_documents(documents, session.where, prepared.seal)
-    return Calibrated(found, map(prepared.seal, console(found).parts), failures)
+    return CalibrationDelivery(found, map(prepared.seal, console_report(found).parts), failures)
 
 
-def exit_code(calibration: Calibration) -> int:
+def calibration_exit_code(calibration: Calibration) -> int:
     """0 where something could be held against a label, else 3, or 2 for a wrong key or model; 130, 143 interrupted."""
     if calibration.run.interrupted:
         return TERMINATED if calibration.run.interrupted == "terminated" else INTERRUPTED
@@ -330,7 +332,7 @@ def exit_code(calibration: Calibration) -> int:
     return MISTAKE if calibration.run.has_setup_error else INCONCLUSIVE
 
 
-def cases(context: Context, output: str) -> Iterator[str]:
+def list_calls(context: Context, output: str) -> Iterator[str]:
     """Every planned call to a target as a JSON line, written to ``output`` or, where that is empty, given.
 
     No key is needed, and nothing is asked. Raises ConfigError.

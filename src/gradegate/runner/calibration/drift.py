@@ -18,7 +18,14 @@ from gradegate.planning.plan import Job, LabelledJobs, Plan
 from gradegate.planning.planner import make_plan
 from gradegate.reports.delivery.report import Document, data_file
 from gradegate.runner.baseline_folder import replaces_baseline
-from gradegate.runner.calibration.labels import Label, Selected, Selection, jobs_of, parse, select
+from gradegate.runner.calibration.labels import (
+    Label,
+    SelectedLabel,
+    Selection,
+    jobs_of,
+    parse_labels,
+    select_cases,
+)
 from gradegate.runner.comparison import Base
 from gradegate.structs import replace
 
@@ -105,11 +112,11 @@ def _by_file(suites: Sequence[SuiteFile]) -> dict[LabelsFile, list[SuiteFile]]:
 
 def _chosen(file: LabelsFile, group: Sequence[SuiteFile]) -> Selection:
     """The labelled outputs of a file, with what is wrong with it."""
-    found, wrong = parse(file.content, file.name)
+    found, wrong = parse_labels(file.content, file.name)
     if found and len(found) < LEAST:
         what = f"`{file.name}` has {format_count(len(found), 'labelled output')}"
         wrong.append(Mistake(what, file.origin, f"label at least {LEAST}"))
-    selection = select(found, group, 1)
+    selection = select_cases(found, group, 1)
     return replace(selection, mistakes=[*wrong, *selection.mistakes])
 
 
@@ -122,7 +129,7 @@ def _line(label: Label) -> dict[str, Any]:
     return label.model_dump(exclude={"origin"}, exclude_unset=True)
 
 
-def labels_file(calibration: Calibration, selected: Sequence[Selected]) -> Document:
+def labels_file(calibration: Calibration, selected: Sequence[SelectedLabel]) -> Document:
     """The agreement that was measured, and the labels of outputs that a model graded."""
     lines = [
         {"agreement": round(calibration.overall.agreement.value or 0.0, 4)},

@@ -57,18 +57,18 @@ class Label(BaseModel):
         return ConfigError.at(what, self.origin, cure)
 
 
-def read(path: str, context: Context) -> tuple[list[Label], list[Mistake]]:
+def read_labels(path: str, context: Context) -> tuple[list[Label], list[Mistake]]:
     """The labels of a file, its path relative to the working directory, and the mistakes in the lines that cannot be read."""
     file = context.cwd / path
     workspace = Workspace.around(file, context.cwd, context.environment)
     name = workspace.name(file)
     try:
-        return parse(workspace.read(file.name, file.parent, Origin(name)), name)
+        return parse_labels(workspace.read(file.name, file.parent, Origin(name)), name)
     except ConfigError as e:  # the mistakes of the config are said beside it
         return [], list(e.mistakes)
 
 
-def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
+def parse_labels(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
     """The labels and mistakes of a file of that name. A first line that says the ``agreement`` alone is no label."""
     rows, found = document.readable_lines(content, name)
     labels = []
@@ -98,7 +98,7 @@ def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
 # --- what of the config a label is about ----------------------------------------------------------------------
 
 
-class Selected(FrozenStruct):
+class SelectedLabel(FrozenStruct):
     """A label with its case, which has the labelled output and the one assertion."""
 
     label: Label
@@ -112,11 +112,11 @@ class Selection(FrozenStruct):
     """Suites with the cases that labels are about; the labels in the order of those cases; labels that fit no case, or several."""
 
     suites: Sequence[SuiteFile]
-    labels: Sequence[Selected]
+    labels: Sequence[SelectedLabel]
     mistakes: Sequence[Mistake]
 
 
-def select(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> Selection:
+def select_cases(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> Selection:
     """Find the cases that labels are about, each to be answered ``asks`` times."""
     named: dict[str | None, list[tuple[int, Case]]] = defaultdict(
         list
@@ -125,7 +125,7 @@ def select(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> S
         for own in located.suite.cases:
             named[own.description].append((number, own))
             named[None].append((number, own))
-    found: dict[int, list[Selected]] = defaultdict(list)
+    found: dict[int, list[SelectedLabel]] = defaultdict(list)
     seen: dict[object, Label] = {}
     outputs: Counter[str] = Counter()
     wrong: list[Mistake] = []
@@ -156,7 +156,7 @@ def select(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> S
             recorded = replace(
                 _recorded(case, assertion, label), options=replace(case.options, repeat=asks)
             )
-            found[number].append(Selected(label, recorded, outputs[label.output]))
+            found[number].append(SelectedLabel(label, recorded, outputs[label.output]))
             outputs[label.output] += 1
         except ConfigError as e:
             wrong += e.mistakes
@@ -173,7 +173,7 @@ def select(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> S
     return Selection(planned, selected, wrong)
 
 
-def jobs_of(plan: Plan, selected: Sequence[Selected], asks: int) -> tuple[Job, ...]:
+def jobs_of(plan: Plan, selected: Sequence[SelectedLabel], asks: int) -> tuple[Job, ...]:
     """The jobs of all asks, the first ask of every output before any second one. Raises ConfigError."""
     of_case: dict[int, list[Job]] = defaultdict(list)
     for job in plan.jobs:

@@ -23,7 +23,7 @@ from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import AnswerId, GradeId, Row
 from gradegate.runner.reasks.eligible import EligibleGrades
 from gradegate.runner.reasks.reask import BASE_ASKS, BallotBox, ReaskTask
-from gradegate.runner.rounds import Answer, by_job
+from gradegate.runner.rounds import Answer, rows_by_case
 from gradegate.structs import Struct, replace
 
 _OUTCOMES = {BallotState.PASSED: PASS, BallotState.UNANSWERABLE: ERROR}  # else the pass is lost
@@ -46,7 +46,7 @@ class BaseRegrade(Struct):
         baseline = plan.baseline
         if plan.base is not None:
             paired: dict[AnswerId, Row | None] = {}
-            for index, runs in by_job(fresh).items():
+            for index, runs in rows_by_case(fresh).items():
                 for row in fold_base_runs(with_verdicts(runs)):
                     paired[AnswerId(index - 1, row.repeat)] = row  # the head's job comes before
             baseline = Baseline(

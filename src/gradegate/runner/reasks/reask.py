@@ -17,8 +17,8 @@ from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Grade
 from gradegate.results.rows import AnswerId, GradeId
 from gradegate.runner import answers as converse
-from gradegate.runner.grading import grade_of, guarded
-from gradegate.runner.transforms import Untransformed
+from gradegate.runner.grading import ask_grade, catch_defects
+from gradegate.runner.transforms import TransformError
 from gradegate.structs import FrozenStruct, replace
 
 Stopped = Callable[[], str]  # says why no more may be asked; empty as long as more may be
@@ -56,7 +56,7 @@ class FreshAnswer(FrozenStruct):
     def text(self) -> str:
         """The answer as reports show it."""
         content = self.content
-        if isinstance(content, Untransformed):
+        if isinstance(content, TransformError):
             content = content.transcript
         return content.output if isinstance(content, Transcript) else f"(no answer: {content})"
 
@@ -125,13 +125,13 @@ def ask_until_decided(task: ReaskTask, box: BallotBox, stopped: Stopped) -> None
 
 def _ask_target(job: Job) -> FreshAnswer:
     memory = converse.Memory()
-    content = guarded(lambda: converse.transcript(job, memory), lambda error: error)
+    content = catch_defects(lambda: converse.ask_target(job, memory), lambda error: error)
     return FreshAnswer(content, memory.spent)
 
 
 def _grade(bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
-    if isinstance(answer, Untransformed):
+    if isinstance(answer, TransformError):
         return error(bound, answer, NO_USAGE)
     if isinstance(answer, Exception):
         return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
-    return grade_of(bound, answer, number)
+    return ask_grade(bound, answer, number)

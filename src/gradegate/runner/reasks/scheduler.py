@@ -24,7 +24,7 @@ from gradegate.runner.reasks.eligible import EligibleGrades, mode_of
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.ledger import AnswerLedger, change_grades
 from gradegate.runner.reasks.reask import BallotBox, ReaskTask, ask_until_decided
-from gradegate.runner.rounds import Answer, Rounds, by_job
+from gradegate.runner.rounds import Answer, Rounds, rows_by_case
 from gradegate.structs import Struct, replace
 
 HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
@@ -157,7 +157,7 @@ def _add_missing_runs(reasks: Reasks) -> None:
     """Make the runs that cases need whose k of n runs an overturned failure left undecided."""
     while True:
         answers = reasks.ledger.answers
-        rows = by_job(answer for answer in answers.values() if answer.job.needs)
+        rows = rows_by_case(answer for answer in answers.values() if answer.job.needs)
         # What is asked together with them may have been before.
         missing = [answer_id for answer_id in reasks.rounds.next(rows) if answer_id not in answers]
         if not missing:
@@ -184,7 +184,7 @@ def final_rows(reasks: Reasks, why: str) -> list[Row]:
             change_grades(answer, {position: grade})
             base.update_statuses([answer])
 
-    rows = by_job(
+    rows = rows_by_case(
         replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
     )
     return [row for case in rows.values() for row in with_verdicts(case)]
@@ -242,7 +242,7 @@ def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
 def reask_notes(reasks: Reasks, report: ReaskReport, rows: Sequence[Row]) -> Iterator[str]:
     """What the votes say against `noise`, against asking the same grader again, and against a quarantine."""
     eligible = reasks.eligible
-    is_bounded = all(eligible.lead(suite).held for suite in eligible.policies)
+    is_bounded = all(eligible.lead(suite).is_bounded for suite in eligible.policies)
     yield from reask_remarks(report, _reasked_grades(rows), is_bounded)
     for row in rows:
         for grade in row.grades:

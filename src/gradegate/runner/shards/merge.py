@@ -17,13 +17,13 @@ from gradegate.planning.plan import Plan
 from gradegate.reports.format.escape import one_line
 from gradegate.results.rows import AnswerId
 from gradegate.results.run_result import RunResult
-from gradegate.runner.conclusion import Account
+from gradegate.runner.conclusion import RunRecord
 from gradegate.runner.first_answers import Watch
-from gradegate.runner.prepare import Prepared
-from gradegate.runner.rounds import Answer, Rounds, by_job
+from gradegate.runner.prepare import Preparation
+from gradegate.runner.rounds import Answer, Rounds, rows_by_case
 from gradegate.runner.rows import missing_row
 from gradegate.runner.run import EarlierJobs, run_plan
-from gradegate.runner.shards.part_file import Damaged, Header, Part, name_in, parts_in
+from gradegate.runner.shards.part_file import DamagedPartError, Header, Part, find_parts, part_name
 from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
 from gradegate.structs import Struct, replace
 
@@ -33,7 +33,7 @@ _CURE = "give the merge the parts of this run, and run a shard again if its part
 _MOST_SPENT = 10**12  # calls, dollars or seconds of one shard
 
 
-def merge_parts(prepared: Prepared, context: Context, watch: Watch) -> RunResult:
+def merge_parts(prepared: Preparation, context: Context, watch: Watch) -> RunResult:
     """The run of the whole plan that begins with the parts of all shards. Raises ConfigError.
 
     What no part has is an ERROR that names its shard.
@@ -81,7 +81,7 @@ class ShardParts(Struct):
     def from_folder(cls, folder: Path, plan: Plan, own: Header) -> ShardParts:
         """The parts in a folder, or in folders below it, that fit one's own header. Raises ConfigError if none does."""
         problems: list[str] = []
-        parts = parts_in(folder, own, problems)
+        parts = find_parts(folder, own, problems)
         problems = [one_line(problem, _LONGEST) for problem in problems]
         if not parts:
             raise ConfigError(*(Mistake(problem, None, _CURE) for problem in problems[:_MOST]))
@@ -99,15 +99,15 @@ class ShardParts(Struct):
         if not latest:
             return self._excuse(shard, f"{name} is missing")
         if len(latest) > 1:
-            names = " and ".join(name_in(self.folder, part) for part in latest)
+            names = " and ".join(part_name(self.folder, part) for part in latest)
             return self._excuse(shard, f"{name} is there twice: {names}")
         part = latest[0]
         if part.header.unasked:
             return self._excuse(shard, f"{name} did not run: {one_line(part.header.unasked, 300)}")
         try:
             answers, record = self._read(part)
-        except Damaged as e:
-            problem = f"{name_in(self.folder, part)}: {e}"
+        except DamagedPartError as e:
+            problem = f"{part_name(self.folder, part)}: {e}"
             return self._excuse(shard, problem, f"{name} has no part that can be used: ")
         self.answers |= answers
         self.accounts.append(record)
@@ -133,13 +133,13 @@ class ShardParts(Struct):
         def add_answer(row: AnswerRow) -> None:
             place = AnswerId(row.place, row.repeat)
             if place in answers:
-                raise Damaged("the answer is there twice")
+                raise DamagedPartError("the answer is there twice")
             if place not in planned:
-                raise Damaged(f"the answer is none of {name}")
+                raise DamagedPartError(f"the answer is none of {name}")
             answers[place] = row.as_planned(jobs[row.place])
 
         record = part.read(AnswerRow, add_answer, AccountRow)
-        rows = by_job(answers.values())
+        rows = rows_by_case(answers.values())
         rounds = Rounds(self.plan, lambda _: {})
         lacking = 0
         for index in own_jobs:
@@ -149,11 +149,11 @@ class ShardParts(Struct):
             )
         if lacking:
             total = len(answers) + lacking
-            raise Damaged(f"it has {len(answers):,} of the {total:,} answers of {name}")
+            raise DamagedPartError(f"it has {len(answers):,} of the {total:,} answers of {name}")
         budget = record.account.budget or BudgetReport()
         for amount in (budget.calls, budget.usd, record.account.seconds):
             if not 0 <= amount <= _MOST_SPENT:
-                raise Damaged(f"no shard can take {amount:.3g} calls, dollars or seconds")
+                raise DamagedPartError(f"no shard can take {amount:.3g} calls, dollars or seconds")
         return answers, record
 
     @property
@@ -171,13 +171,13 @@ class ShardParts(Struct):
         return answers
 
     @property
-    def account(self) -> Account:
+    def account(self) -> RunRecord:
         """The accounts of all shards, which run at the same time, as one."""
         accounts = [record.account for record in self.accounts]
         budgets = [account.budget for account in accounts if account.budget]
         caches = [account.cache for account in accounts if account.cache]
         used_up = next((it.used_up for it in budgets if it.used_up), "")
-        return Account(
+        return RunRecord(
             started=min((it.started for it in accounts), default=""),
             seconds=max((it.seconds for it in accounts), default=0.0),
             lost=sum((it.lost for it in accounts), NO_USAGE),

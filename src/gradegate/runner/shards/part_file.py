@@ -35,7 +35,7 @@ M = TypeVar("M")
 N = TypeVar("N")
 
 
-class Damaged(ValueError):
+class DamagedPartError(ValueError):
     """The file cannot be used; the message says why, and at which line."""
 
 
@@ -105,18 +105,18 @@ class Part(FrozenStruct):
     def read(self, model: type[M], take: Callable[[M], None], last: type[N]) -> N:
         """Have the lines between the first and the last taken one by one, as that model; gives the last of them. Raises Damaged."""
         if self.footer.lines < 2:
-            raise Damaged("it has no lines between the first and the last")
+            raise DamagedPartError("it has no lines between the first and the last")
         with _opened(self.path) as file:
             file.readline(MAX_FILE)
             for number in range(2, self.footer.lines):
                 try:
                     take(_parsed(model, file.readline(MAX_FILE)))
-                except Damaged as e:
-                    raise Damaged(f"line {number}: {e}") from e
+                except DamagedPartError as e:
+                    raise DamagedPartError(f"line {number}: {e}") from e
             return _parsed(last, file.readline(MAX_FILE), f"line {self.footer.lines}: ")
 
 
-def closed(lines: Iterable[str]) -> Iterator[str]:
+def with_footer(lines: Iterable[str]) -> Iterator[str]:
     """These lines, each without its end, as those of a file, and the footer."""
     digest, count = hashlib.sha256(), 0
     for line in lines:
@@ -126,24 +126,24 @@ def closed(lines: Iterable[str]) -> Iterator[str]:
     yield encode(Footer(count, digest.hexdigest())) + "\n"
 
 
-def read(path: Path) -> Part:
+def read_part(path: Path) -> Part:
     """A file, once all in it is what its last line says. Raises Damaged."""
     digest, number, first, last = hashlib.sha256(), 0, b"", b""
     with _opened(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_FILE), b""), 1):
             if number > _MOST:
-                raise Damaged(f"it has more than {_MOST:,} lines")
+                raise DamagedPartError(f"it has more than {_MOST:,} lines")
             if not line.endswith(b"\n"):
-                raise Damaged(f"it is cut: line {number} has no end")
+                raise DamagedPartError(f"it is cut: line {number} has no end")
             digest.update(last)
             first, last = (first or last), line
     footer = _parsed(Footer, last, otherwise="it is cut: the last line is not a footer")
     if footer.lines != number - 1:
-        raise Damaged(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
+        raise DamagedPartError(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
     if footer.sha256 != digest.hexdigest():
-        raise Damaged("it was changed after it was written: its digest is another")
+        raise DamagedPartError("it was changed after it was written: its digest is another")
     if objection := _parsed(Writer, first, "line 1: ").objection:
-        raise Damaged(objection)
+        raise DamagedPartError(objection)
     return Part(path, _parsed(Header, first, "line 1: "), footer)
 
 
@@ -153,7 +153,7 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
         with regular(path, MAX_BASELINE) as file:
             yield file
     except UnusableError as e:
-        raise Damaged(str(e)) from e
+        raise DamagedPartError(str(e)) from e
 
 
 def _parsed(model: type[M], line: bytes, where: str = "", otherwise: str = "") -> M:
@@ -161,13 +161,13 @@ def _parsed(model: type[M], line: bytes, where: str = "", otherwise: str = "") -
     try:
         return decode(line, model)
     except MisfitError as e:
-        raise Damaged(otherwise or f"{where}{e}") from e
+        raise DamagedPartError(otherwise or f"{where}{e}") from e
 
 
 # --- the files of a folder ------------------------------------------------------------------------------------
 
 
-def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
+def find_parts(folder: Path, own: Header, problems: list[str]) -> list[Part]:
     """The parts in a folder, or in folders below it, of one's own run, plan, commit and version.
 
     They have the number of shards that most of them have. The others are named in ``problems``. Raises ConfigError.
@@ -188,8 +188,8 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
     parts = []
     for path in paths:
         try:
-            parts.append(read(path))
-        except Damaged as e:
+            parts.append(read_part(path))
+        except DamagedPartError as e:
             problems.append(f"{path.relative_to(folder).as_posix()}: {e}")
     numbers = Counter(part.header.of for part in parts)
     of = max(numbers, key=lambda number: (numbers[number], number), default=0)
@@ -199,7 +199,7 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
         if wrong := head.unlike(own) or (
             "" if fits else f"it is shard {head.shard}/{head.of}, and the others are of {of}"
         ):
-            problems.append(f"{name_in(folder, part)}: {wrong}")
+            problems.append(f"{part_name(folder, part)}: {wrong}")
         else:
             fitting.append(part)
     if not fitting and not problems:
@@ -216,7 +216,7 @@ def default_grader_key_in(folder: Path) -> str:
         try:
             with _opened(path) as file:
                 return _parsed(Header, file.readline(MAX_FILE)).default_grader_key
-        except Damaged:  # said when the part is read
+        except DamagedPartError:  # said when the part is read
             continue
     return ""
 
@@ -230,6 +230,6 @@ def _files_in(folder: Path) -> list[Path]:
     return sorted(paths)
 
 
-def name_in(folder: Path, part: Part) -> str:
+def part_name(folder: Path, part: Part) -> str:
     """What a part is called among those of a folder."""
     return part.path.relative_to(folder).as_posix()

@@ -16,11 +16,11 @@ from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade
 from gradegate.results.rows import AnswerId, Row
-from gradegate.runner.conclusion import Account
-from gradegate.runner.prepare import Prepared
+from gradegate.runner.conclusion import RunRecord
+from gradegate.runner.prepare import Preparation
 from gradegate.runner.rounds import Answer
-from gradegate.runner.shards.part_file import Damaged, Header
-from gradegate.security.redaction import Hide
+from gradegate.runner.shards.part_file import DamagedPartError, Header
+from gradegate.security.redaction import Redact
 from gradegate.structs import Count, FrozenStruct, replace
 
 
@@ -58,7 +58,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
     known: Mapping[str, str] | None = None
 
     @classmethod
-    def from_answer(cls, answer: Answer, planned: Job, hide: Hide) -> Self:
+    def from_answer(cls, answer: Answer, planned: Job, hide: Redact) -> Self:
         """The answer without secrets; what its graders saw is in it where somebody may have to grade it again."""
         row, transcript = redact_values(answer.row, hide), answer.transcript
         texts = None
@@ -79,7 +79,9 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
             try:
                 job = planned.recall.fill(dict(self.known))
             except GradegateError as e:
-                raise Damaged(f"the stored answers that it used do not fit the plan: {e}") from e
+                raise DamagedPartError(
+                    f"the stored answers that it used do not fit the plan: {e}"
+                ) from e
         row = self._row(planned, job)
         transcript = None
         if shown is not None:
@@ -104,10 +106,12 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
             planned.definition,
             self.repeat,
         ):
-            raise Damaged("the answer belongs to a different question than in the plan")
+            raise DamagedPartError("the answer belongs to a different question than in the plan")
         own = [grade for binding in job.assertions for grade in unjudged(binding, "")]
         if len(answer.grades) != len(own):
-            raise Damaged(f"the answer has {len(answer.grades)} grades, and {len(own)} are planned")
+            raise DamagedPartError(
+                f"the answer has {len(answer.grades)} grades, and {len(own)} are planned"
+            )
         grades = tuple(map(_as_planned, answer.grades, own))
         row = replace(
             answer,
@@ -129,7 +133,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
         else:
             is_sound = conclude_case(grades, row.threshold).outcome is row.outcome
         if not is_sound:
-            raise Damaged(
+            raise DamagedPartError(
                 "the answer contradicts itself: its outcome does not follow from its grades"
             )
         return row
@@ -139,7 +143,7 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
     """The grade, about what the plan asserts; what it shows of that is the shard's. Raises Damaged for another grade."""
     said, asserted = grade.assertion, own.assertion
     if (said.key, said.definition) != (asserted.key, asserted.definition):
-        raise Damaged("a grade belongs to a different assertion than in the plan")
+        raise DamagedPartError("a grade belongs to a different assertion than in the plan")
     shown = replace(asserted, value=said.value, config=said.config)
     return replace(
         grade,
@@ -158,13 +162,13 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
 class AccountRow(FrozenStruct, forbid_unknown_fields=True):
     """The line before the last: how a shard's run went, and what it took beside its answers."""
 
-    account: Account
+    account: RunRecord
     models: tuple[AskedModel, ...]
     keys: tuple[KeyUse, ...]
     hidden: tuple[str, ...]
 
     @classmethod
-    def from_account(cls, account: Account, prepared: Prepared) -> Self:
+    def from_account(cls, account: RunRecord, prepared: Preparation) -> Self:
         """The account without secrets."""
         plan = prepared.shown_plan
         problems, live_models = redact_values(

@@ -13,7 +13,7 @@ from gradegate.reports.delivery.report import data_file
 from gradegate.results.encoding import encode
 from gradegate.runner.run import Run
 from gradegate.runner.session import RunHooks, Session
-from gradegate.runner.shards.part_file import FOLDER, closed
+from gradegate.runner.shards.part_file import FOLDER, with_footer
 from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
 from gradegate.security.redaction import unchanged
 from gradegate.structs import FrozenStruct, replace
@@ -71,6 +71,6 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
 
 def _write(session: Session, path: str, lines: Iterable[str]) -> str:
     """Write the part with its footer; gives why that failed."""
-    sealed = closed(map(session.prepared.seal, lines))
+    sealed = with_footer(map(session.prepared.seal, lines))
     problems = write_documents({path: lambda: data_file(sealed)}, session.where, unchanged)
     return "".join(problems.values())
