@@ -141,9 +141,10 @@ def grade_terms(binding: Binding) -> Terms:
     if isinstance(binding, BoundSet):
         return Terms(*common, binding.threshold, asserted.weight, asserted.config)
 
-    evaluator: Any = binding.grader
+    evaluator = binding.grader
+    kind: Any = type(evaluator)
     options = {}
-    for name, default in _option_defaults(type(evaluator)):
+    for name, default in _option_defaults(kind):
         value = getattr(evaluator, name)
         if value != default:
             options[name] = value
