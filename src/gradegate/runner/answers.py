@@ -22,9 +22,9 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.planning.plan import Job
-from gradegate.providers.api.chat_api import WHOLE, ended
-from gradegate.providers.api.content import CALLS, UNTOLD, written
-from gradegate.providers.cache.call import Question
+from gradegate.providers.api.chat_api import COMPLETE, normalize_finish
+from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text
+from gradegate.providers.cache.call import ProviderCall
 from gradegate.recordings.parsing.fields import (
     calls_in_turns,
     turns_before_question,
@@ -40,7 +40,7 @@ _OWN = (
     "finish_reason",
     "refused",
     CALLS,
-    UNTOLD,
+    CALLS_UNKNOWN,
     RAW,
 )  # names with a meaning here, which no answer gives a value
 EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
@@ -67,7 +67,10 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
         {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
     )
     others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
-    end, spoken = ended(answer.finish_reason), [turn for turn in turns if turn.role == "assistant"]
+    end, spoken = (
+        normalize_finish(answer.finish_reason),
+        [turn for turn in turns if turn.role == "assistant"],
+    )
     # The calls of the whole answer, and why these may not be all of them.
     called, silent = (
         [*calls_in_turns(spoken)],
@@ -80,7 +83,7 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
         or (ENDED if end == "tool_calls" and not called else "")
     )
     own_calls = {
-        **({UNTOLD: untold} if untold else {}),
+        **({CALLS_UNKNOWN: untold} if untold else {}),
         **({CALLS: called} if called or not silent else {}),
     }
     reply = Reply(
@@ -118,7 +121,7 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: RecordedAnswer) 
     # An answer that is calls alone has them as its text, as one that is asked for now.
     alone = to_json(last.metadata[CALLS]) if last.metadata.get(CALLS) else ""
     text = last.content or alone if answer.output is None else answer.output
-    if own is None and not ends and (consists := written(text)):
+    if own is None and not ends and (consists := calls_in_text(text)):
         last = replace(last, metadata={**last.metadata, CALLS: consists})
     yield replace(
         last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context
@@ -257,12 +260,12 @@ def _is_data(job: Job, text: str) -> bool:
 
 def _answer(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
     """The reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one without an answer."""
-    with Question(job.target) as asked:
+    with ProviderCall(job.target) as asked:
         reply = job.target.complete(request)
-    spent = asked.booked(reply.usage)
+    spent = asked.book(reply.usage)
     memory.spent += spent
     transforms.check_reply(reply, job.target.host or job.target.name)
-    if reply.finish_reason in WHOLE and not reply.refused:
+    if reply.finish_reason in COMPLETE and not reply.refused:
         asked.keep()
     return reply, spent
 

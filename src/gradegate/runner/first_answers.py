@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from gradegate.errors import Trouble
 from gradegate.planning.plan import Plan, grading_models
-from gradegate.providers.cache.call import at
+from gradegate.providers.cache.call import within_scope
 from gradegate.results.rows import AnswerId, Row
 from gradegate.runner import answers as converse
 from gradegate.runner import rows
@@ -100,7 +100,7 @@ class FirstAnswers:
         job = catch_defects(lambda: memory.recalled(planned), lambda error: error)
         if isinstance(job, Exception):
             return Answer(answer_id, planned, rows.failed_row(planned, repeat, job))
-        with at(self._occasions.of_answer(index, repeat)):
+        with within_scope(self._occasions.of_answer(index, repeat)):
             answer = catch_defects(
                 lambda: converse.ask_target(job, memory, repeat), lambda error: error
             )
@@ -121,7 +121,7 @@ class FirstAnswers:
 
     def _compare(self, group: Sequence[AnswerId]) -> None:
         answers = [self._answers[answer_id] for answer_id in group]
-        with at(self._occasions.of_comparison(*group[0])):
+        with within_scope(self._occasions.of_comparison(*group[0])):
             compared_rows = compare_answers(answers)
         for answer, row in zip(answers, compared_rows, strict=True):
             self._answers[answer.id] = replace(answer, row=row)

@@ -14,7 +14,7 @@ from gradegate.http.crew import gather_results
 from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request_digest
 from gradegate.planning.plan import Job
-from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasion
+from gradegate.providers.cache.call import GRADER, TARGET, CacheScope, current_scope, within_scope
 from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.runner.rounds import Answer
@@ -45,19 +45,19 @@ class Occasions:
         self._replies = replies
         self._names = _numbered(request_digest(job).hex() for job in jobs) if replies else []
 
-    def of_answer(self, index: int, repeat: int) -> Occasion | None:
+    def of_answer(self, index: int, repeat: int) -> CacheScope | None:
         """Where a job's target is asked; the base's answers, which a run asks for beside its own, are always fresh."""
         if self._replies is None or self._jobs[index].of_base:
             return None
         bounds = self._jobs[index].bounds
         numbered = _numbered(repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
         names = {id(bound): name for bound, name in zip(bounds, numbered, strict=True)}
-        return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)
+        return CacheScope(self._replies, TARGET, (*self._names[index], repeat), names)
 
-    def of_comparison(self, index: int, repeat: int) -> Occasion | None:
+    def of_comparison(self, index: int, repeat: int) -> CacheScope | None:
         """Where the answers are compared of which a job's is the first."""
         return (
-            Occasion(self._replies, GRADER, (*self._names[index], repeat, "compared"))
+            CacheScope(self._replies, GRADER, (*self._names[index], repeat, "compared"))
             if self._replies
             else None
         )
@@ -119,8 +119,8 @@ def ask_grade(bound: Bound, transcript: Transcript, ask: int) -> Grade:
     account = Account()
 
     def grade() -> Grade:
-        here = occasion()  # this thread's answer
-        with at(
+        here = current_scope()  # this thread's answer
+        with within_scope(
             here.below(*here.names[id(bound)], role=GRADER)
             if here and id(bound) in here.names
             else None

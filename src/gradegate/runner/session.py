@@ -20,7 +20,7 @@ from gradegate.files.plain_files import Place
 from gradegate.gate.decision import decide, decision_without_run, may_be_baseline
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.providers.api import readiness
-from gradegate.providers.cache.access import remembered
+from gradegate.providers.cache.access import open_cache
 from gradegate.reports.delivery.deliver import (
     check_against_inputs,
     find_places,
@@ -92,12 +92,12 @@ class Session(FrozenStruct):
 
     def wait(self) -> str:
         """Wait for the application that is asked; gives why it is not there in time."""
-        return readiness.wait(self.context.awaited, self.context.environ)
+        return readiness.wait_until_ready(self.context.awaited, self.context.environ)
 
     def evaluate(self, ask: Callable[[], T]) -> T:
         """Ask. What code of the repository started is over before anything is written."""
         context = self.context
-        replies = remembered(
+        replies = open_cache(
             context.settings,
             context.environment,
             # Later runs believe what this one keeps: it is the default branch's own, or on somebody's own machine.
@@ -249,7 +249,7 @@ def _deliver(
     where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Redact
 ) -> Delivery:
     reports, links = find_reports(where), links_to_written(where, hooks.links)
-    signals.finish()
+    signals.finish_requests()
     failures = write_reports(reports, where, decision, links, seal)
     links = links_to_written([path for path in where if path not in failures], links)
     documents = tuple(render_report(name, decision, links, seal) for name in hooks.reports)

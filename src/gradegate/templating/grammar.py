@@ -13,7 +13,7 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 from jinja2.parser import Parser
 
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.security.redaction import excerpt
 from gradegate.templating.filters import FILTERS, TESTS
 
@@ -196,7 +196,7 @@ def _is_loop_target(node: nodes.Node) -> bool:
 
 
 def _suggest_name(name: str, names: Iterable[str]) -> str:
-    close = _INSTEAD.get(name) or near(name, names)
+    close = _INSTEAD.get(name) or near_miss(name, names)
     return f"did you mean `{close}`?" if close else "there are " + ", ".join(sorted(names))
 
 

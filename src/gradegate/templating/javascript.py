@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gradegate.files.documents import table
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.structs import JsonObject
 
 _SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
@@ -186,7 +186,7 @@ def find_unknown_name(code: str, known: Collection[str]) -> Refusal | None:
     declared = {token.text for token in program if token.text.isidentifier()}
     candidates = (declared - unknown.keys() - _KEYWORDS).union(known)
     cure = f"declare it, or, if it is part of Node: {ELSEWHERE}"
-    if close := near(name, sorted(candidates)):
+    if close := near_miss(name, sorted(candidates)):
         cure = f"did you mean `{close}`?"
     what = f"`{name}` is not declared, and the engine does not have it"
     return _refusal_at(code, program[unknown[name]], what, cure)
@@ -339,7 +339,7 @@ def _cure_function(name: str, math_names: Collection[str]) -> str:
         return f"write {cure}"
     if name in math_names:
         return f"write `Math.{name}(...)`"
-    if close := near(name, sorted(math_names)):
+    if close := near_miss(name, sorted(math_names)):
         return f"did you mean `Math.{close}`?"
     return f"`Math` has {_MATH_SHOWN}; for anything else write a function, `({SCORES}) => ...`"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.sandbox.evaluate import LimitExceeded, TaskRefused, evaluate
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
@@ -148,7 +148,7 @@ def _cure_key(key: str, validator: Any, keywords: frozenset[str]) -> str:
     is_top_level = key in validator.schema
     if is_top_level and isinstance(validator.schema.get("schema"), Mapping):
         return "write what is in `schema` alone"
-    if close := near(key, keywords):
+    if close := near_miss(key, keywords):
         return f'did you mean "{close}"?'
     if key in _keywords(latest):
         return f"name its draft, `$schema: {latest['$id']}`"
