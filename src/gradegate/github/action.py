@@ -105,7 +105,7 @@ def _run(step: Step) -> int:
         context = replace(context, keyless=bool(step.event.outsider))
         delivered = run_gate(context, _hooks(step, context))
     decision = delivered.decision
-    code = delivered.code(neutral=step.settings.on_missing_secrets == "neutral")
+    code = delivered.exit_code(neutral=step.settings.on_missing_secrets == "neutral")
     if decision.run.interrupted or signals.received():  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
     console, *documents = delivered.documents

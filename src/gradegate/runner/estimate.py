@@ -22,7 +22,7 @@ ANSWER, VERDICT, PROMPT = 300, 150, 400
 NAMED = 5  # models, before the rest is only counted
 
 
-class Calls(Struct):
+class CallCount(Struct):
     """Requests; ``fewest`` if the runs of all cases are settled as early as can be."""
 
     planned: int = 0
@@ -46,8 +46,8 @@ class Cost(FrozenStruct):
 class Estimate(FrozenStruct):
     """What a run takes: first asks in requests, and the re-asks that may follow."""
 
-    target: Calls
-    grader: Calls
+    target: CallCount
+    grader: CallCount
     grades: int  # that may be re-asked
     expected: float  # re-asks
     most: int
@@ -90,12 +90,12 @@ class _Prices(Struct):
         return _Grading(calls, usd)
 
 
-def estimate(plan: Plan) -> Estimate:
+def estimate_run(plan: Plan) -> Estimate:
     """Makes no call. A grader whose number of questions depends on the answer is taken for one that asks each once."""
     histories = Histories(plan)
     eligible = histories.eligible
     prices = _Prices()
-    target, grader = Calls(), Calls()
+    target, grader = CallCount(), CallCount()
     grades, with_history = Counter[str](), Counter[str]()  # that may be re-asked, by suite
     first_usd = reask_usd = 0.0
     for index, job in enumerate(plan.jobs):

@@ -288,7 +288,7 @@ def calibrate_graders(
         suite = replace(first.suite, mistakes=mistakes)
         return [replace(first, suite=suite), *others]
 
-    session = Session.begin(
+    session = Session.from_context(
         context,
         [*settings.outputs, kept] if kept else settings.outputs,
         choose,
@@ -296,8 +296,8 @@ def calibrate_graders(
     )
     # Without a rule nothing is asked again: each ask is to be held against its label.
     plan = replace(
-        session.prepared.plan,
-        jobs=labels.jobs_of(session.prepared.plan, selected, asks),
+        session.preparation.plan,
+        jobs=labels.jobs_of(session.preparation.plan, selected, asks),
         policies=(),
     )
     asked = [
@@ -307,7 +307,7 @@ def calibrate_graders(
     if kept and sum(asked) < drift.LEAST:
         what = f"a model grades {format_count(sum(asked), 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
         raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
-    prepared = replace(session.prepared, plan=plan)
+    prepared = replace(session.preparation, plan=plan)
     run = session.run(prepared, progress)
     judged = []
     for number, it in enumerate(selected):
@@ -319,7 +319,7 @@ def calibrate_graders(
     documents = dict.fromkeys(settings.outputs, partial(json_report, found))
     if kept and found.overall.agreement.count:
         documents[kept] = partial(drift.labels_file, found, selected)
-    failures = write_documents(documents, session.where, prepared.seal)
+    failures = write_documents(documents, session.places, prepared.seal)
     return CalibrationDelivery(found, map(prepared.seal, console_report(found).parts), failures)
 
 
@@ -339,18 +339,18 @@ def list_calls(context: Context, output: str) -> Iterator[str]:
     """
     settings = replace(context.settings, is_listing=True, base_checkout="")
     context = replace(context, settings=settings, keyless=True)
-    session = Session.begin(context, [output] if output else [])
-    hide = session.prepared.hide
+    session = Session.from_context(context, [output] if output else [])
+    hide = session.preparation.hide
     texts = (
         json.dumps({"id": call.id, **redact_values(to_plain_data(describe_call(call)), hide)})
-        for call in planned_calls(session.prepared.plan.jobs)
+        for call in planned_calls(session.preparation.plan.jobs)
     )
     # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
     lines = (OLD_COMMAND.sub(r"#\\u0023", text) + "\n" for text in texts)
     if not output:
         return lines
     for failure in write_documents(
-        {output: lambda: data_file(lines)}, session.where, unchanged
+        {output: lambda: data_file(lines)}, session.places, unchanged
     ).values():
         raise ConfigError.at(failure, None, "name another file")
     return iter(())

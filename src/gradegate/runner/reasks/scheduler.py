@@ -67,7 +67,9 @@ class Reasks(Struct):
         for task in tasks:
             asker.require_keys(task.providers)
         if tasks:
-            asker.in_threads(lambda it: ask_until_decided(it, box, asker.reason_to_stop), tasks)
+            asker.work_in_threads(
+                lambda it: ask_until_decided(it, box, asker.reason_to_stop), tasks
+            )
 
     @property
     def eligible(self) -> EligibleGrades:
@@ -121,7 +123,7 @@ def _passes_by_runs(reasks: Reasks, answer: Answer) -> bool:
     if not answer.job.needs:
         return False
     rows = [run.row for run in reasks.ledger.runs_of(answer)]
-    return reasks.rounds.passes(answer.id.case, rows)
+    return reasks.rounds.passes_all_rules(answer.id.case, rows)
 
 
 def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
@@ -159,10 +161,12 @@ def _add_missing_runs(reasks: Reasks) -> None:
         answers = reasks.ledger.answers
         rows = rows_by_case(answer for answer in answers.values() if answer.job.needs)
         # What is asked together with them may have been before.
-        missing = [answer_id for answer_id in reasks.rounds.next(rows) if answer_id not in answers]
+        missing = [
+            answer_id for answer_id in reasks.rounds.next_answers(rows) if answer_id not in answers
+        ]
         if not missing:
             return
-        reasks.add(reasks.rounds.take(missing).values())
+        reasks.add(reasks.rounds.get_answers(missing).values())
 
 
 # --- what came of it ------------------------------------------------------------------------------------------

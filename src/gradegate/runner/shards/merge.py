@@ -145,7 +145,9 @@ class ShardParts(Struct):
         for index in own_jobs:
             made = rows.get(index, ())
             lacking += (
-                rounds.more(index, made) if jobs[index].needs else jobs[index].repeats - len(made)
+                rounds.count_missing(index, made)
+                if jobs[index].needs
+                else jobs[index].repeats - len(made)
             )
         if lacking:
             total = len(answers) + lacking

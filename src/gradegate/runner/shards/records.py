@@ -67,8 +67,8 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
             conversation = None if is_planned else transcript.vars.get(CONVERSATION)
             texts = transcript.turns, transcript.before, conversation
 
-        public, known = redact_values((texts, answer.known), hide)
-        is_hidden = row.hidden or public is not texts or known is not answer.known
+        public, known = redact_values((texts, answer.stored_answers), hide)
+        is_hidden = row.hidden or public is not texts or known is not answer.stored_answers
         shown = Shown(*public) if public else None
         return cls(*answer.id, replace(row, hidden=is_hidden), shown, known)
 

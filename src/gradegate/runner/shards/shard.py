@@ -36,20 +36,20 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
     name = f"shard {number}/{of}"
     attempt = parse_whole_number(context.environment.run[1], 1) or 1
     path = f"{FOLDER}/part-{number}-of-{of}-attempt-{attempt}.jsonl"
-    session = Session.begin(context, [path])
-    prepared, jobs = session.prepared, session.prepared.plan.jobs
-    if reason := hooks.spare(prepared):
+    session = Session.from_context(context, [path])
+    prepared, jobs = session.preparation, session.preparation.plan.jobs
+    if reason := hooks.reason_not_to_ask(prepared):
         return ShardReport(f"{name}: nothing to check: {reason}")
     header = header_of(context, prepared.plan, number, of, attempt)
-    if unasked := session.wait():
+    if unasked := session.wait_until_ready():
         # A part all the same: without it, the merge could not tell this shard from one without keys.
         problem = _write(session, path, [encode(replace(header, unasked=unasked))])
         return ShardReport(f"{name}: {unasked}", INCONCLUSIVE, problem)
 
     own_jobs = [index for index, owner in assign_shards(jobs, of).items() if owner == number]
     with hooks.progress(sum(jobs[index].repeats for index in own_jobs)) as watch:
-        answers, account = session.evaluate(
-            lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
+        answers, account = session.ask(
+            lambda: Run(prepared.plan, prepared.client, watch).ask_share(own_jobs)
         )
     rows = (
         encode(AnswerRow.from_answer(answer, jobs[answer.id.case], prepared.hide))
@@ -71,6 +71,6 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
 
 def _write(session: Session, path: str, lines: Iterable[str]) -> str:
     """Write the part with its footer; gives why that failed."""
-    sealed = with_footer(map(session.prepared.seal, lines))
-    problems = write_documents({path: lambda: data_file(sealed)}, session.where, unchanged)
+    sealed = with_footer(map(session.preparation.seal, lines))
+    problems = write_documents({path: lambda: data_file(sealed)}, session.places, unchanged)
     return "".join(problems.values())
