@@ -341,14 +341,14 @@ def test_the_thread_that_watches_deadlines_ends_with_the_calls_and_comes_back(ll
     client = Client(timeout=0.3, retries=0)
     watching = threading.Event()
     ended = threading.Event()
-    cut_late_calls = budget.Deadlines._cut_late_calls
+    cut_late_calls = budget.Deadlines.cut_late_calls
 
     def watched(deadlines):
         watching.set()
         cut_late_calls(deadlines)
         ended.set()
 
-    monkeypatch.setattr(budget.Deadlines, "_cut_late_calls", watched)
+    monkeypatch.setattr(budget.Deadlines, "cut_late_calls", watched)
     client.send("POST", f"{llm.base}/x", headers={}, body={})
     assert watching.wait(5)
     assert ended.wait(5)
@@ -361,7 +361,7 @@ def test_a_client_that_nobody_has_keeps_no_connection(llm: FakeLlm):
     """A pool of urllib3 stays as long as anything that its connections know."""
     tool = client()
     assert send(llm.base, tool).status == 200
-    connections = weakref.ref(tool._connections)
+    connections = weakref.ref(tool.connections)
     del tool
     gc.collect()
     assert connections() is None

@@ -98,12 +98,12 @@ def simulate(
     numbers = itertools.count()
     events: list[tuple[float, int, str, float, float | None]] = []
     while done < calls:
-        while left and pace.has_room and pace.opens <= now:
+        while left and pace.has_room and pace.opens_at <= now:
             pace.depart(now)
             left, sent = left - 1, sent + 1
             heapq.heappush(events, (now + chance.uniform(0, 0.003), next(numbers), "arrival", now, None))
         if left and pace.has_room and not any(event[2] == "opening" for event in events):
-            heapq.heappush(events, (pace.opens, next(numbers), "opening", 0.0, None))
+            heapq.heappush(events, (pace.opens_at, next(numbers), "opening", 0.0, None))
         now, _, kind, departure, pause = heapq.heappop(events)
         if kind == "arrival":
             pause = host.ask(now)

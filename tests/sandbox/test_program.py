@@ -69,7 +69,7 @@ def test_a_module_outside_the_workspace_is_not_followed(tmp_path: Path):
 
 
 def test_too_many_modules_are_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(program, "MOST_FILES", 3)
+    monkeypatch.setattr(program, "MAX_FILES", 3)
     with pytest.raises(ConfigError, match="imports more than 3 files"):
         digest(tmp_path, FILES)
 

@@ -7,7 +7,7 @@ import pytest
 import record_snippets
 
 from gradegate.sandbox.evaluate import LimitExceeded, TaskRefused, evaluate, reset_accounts
-from gradegate.sandbox.sandbox_worker import answer
+from gradegate.sandbox.sandbox_worker import answer_request
 from support.each import each, table
 
 NUNJUCKS = Path(__file__).parent.parent / "templating" / "nunjucks"
@@ -27,7 +27,7 @@ PATTERNS = ["a+", r"(?i)^é", "[", "(?<year>\\d{4})", "(a)|b", "\\"]
 
 
 def here(task, *arguments):
-    said = json.loads(answer(json.dumps([task, arguments]).encode()))
+    said = json.loads(answer_request(json.dumps([task, arguments]).encode()))
     assert said.pop("seconds") >= 0
     return said
 
@@ -44,7 +44,7 @@ def there(task, *arguments):
 
 @each("source", TEMPLATES)
 def test_templates(source):
-    for task, arguments in (("fill", (source, VARIABLES, [])), ("asked", (source,))):
+    for task, arguments in (("fill_template", (source, VARIABLES, [])), ("template_names", (source,))):
         asked = (f"gradegate.templating.nunjucks:{task}", *arguments)
         assert here(*asked) == there(*asked)
 

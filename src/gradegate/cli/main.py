@@ -86,7 +86,6 @@ def _main(argv: Sequence[str]) -> int:
     finally:
         # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
         if repository_code := sys.modules.get("gradegate.sandbox.repository_code"):
-            repository_code.end()
             repository_code.stop_code()
 
 
