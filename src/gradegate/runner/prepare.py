@@ -21,7 +21,7 @@ from gradegate.runner.baseline_folder import folder_to_read
 from gradegate.runner.calibration.drift import label_mistakes, with_labels
 from gradegate.runner.comparison import plan_of_base, prepare_comparison
 from gradegate.runner.power import with_powers
-from gradegate.runner.shards.part_file import default_grader_key_in
+from gradegate.runner.shards.part_file import find_default_grader_key
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security.environment import STAND_IN
@@ -74,7 +74,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Preparatio
         cure = "run the shard in one job, and merge in another"
         raise ConfigError.at("both `shard` and `merge` are given", None, cure)
     if settings.merge:  # needs keys only to re-ask failures
-        key = default_grader_key_in(settings.cwd / settings.merge)
+        key = find_default_grader_key(settings.cwd / settings.merge)
         settings = replace(settings, default_grader_key=key)
         context = replace(context, settings=settings, keyless=True)
     programs.start_code(context.exec_policy)
