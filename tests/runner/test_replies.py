@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gradegate.core.conversation import Reply
 from gradegate.errors import ProviderError
 from gradegate.files.limits import MAX_BODY, READ
-from gradegate.providers.api.chat_api import ended
+from gradegate.providers.api.chat_api import normalize_finish
 from gradegate.runner import transforms
 from gradegate.runner.transforms import is_blank
 from support.each import each, table
@@ -27,7 +27,7 @@ def test_known_words_end_an_answer_however_they_are_spelled(word):
 
 @each(("word", "meant"), table(__file__, "words_have_one_meaning"))
 def test_words_have_one_meaning(word, meant):
-    assert ended(word) == meant
+    assert normalize_finish(word) == meant
 
 
 @each("word", ENDS["filtered"].split())

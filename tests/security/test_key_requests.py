@@ -14,7 +14,7 @@ from gradegate.http.client import Client
 from gradegate.http.credentials import FixedKey
 from gradegate.http.guard import Guard
 from gradegate.http.tokens import MintedToken, Token
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.egress import EgressPolicy
 from gradegate.security.environment import Environment
 from gradegate.security.vendors import Vendor
@@ -235,7 +235,7 @@ def test_no_option_changes_the_path_outside_the_place_of_the_model(kind, config,
     prefix, build = kind
     config = {**config, "apiKey": "k", "accessKeyId": "a", "secretAccessKey": "s", "knowledgeBaseId": "kb"}
     spec = ProviderSpec(f"{prefix}:{model}", config=config, origin=Origin("c.yaml"))
-    setting = Setting(spec, model, Client(), Environment(IN_ENVIRONMENT), lambda *_: b"", folder=Path())
+    setting = ProviderSetup(spec, model, Client(), Environment(IN_ENVIRONMENT), lambda *_: b"", folder=Path())
     try:
         provider = build(setting)
     except (ConfigError, ProviderError):

@@ -34,7 +34,7 @@ class Context(FrozenStruct):
     event: Event = Event()
     commit: str = ""  # what is checked out, where it is known
     on_default_branch: bool = False  # whether the default branch is what is run, and not a proposal
-    awaited: tuple[readiness.Ready, ...] = ()  # what has to answer before the run begins
+    awaited: tuple[readiness.ReadyTarget, ...] = ()  # what has to answer before the run begins
     egress: EgressPolicy = EgressPolicy()
     exec_policy: ExecPolicy = NO_EXEC
     keyless: bool = False  # a key that is missing is data of the plan, which nobody asks without it
@@ -131,7 +131,7 @@ def build_context(
     # The workflow opens no vendor's key to texts of a config.
     opened = frozenset(name for name in settings.allowed_env if not is_vendors_key(name))
     environment = Environment(environ, opened)
-    awaited = readiness.read(settings.ready, environ)
+    awaited = readiness.parse_targets(settings.ready, environ)
     egress = EgressPolicy(
         environ,
         settings.allowed_hosts,

@@ -10,7 +10,7 @@ from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, PromptSpec
 from gradegate.planning.identity import digest
 from gradegate.planning.plan import Job
-from gradegate.providers.api.options import parameters
+from gradegate.providers.api.options import model_parameters
 from gradegate.providers.api.provider import Provider
 from gradegate.results.rows import AnswerId, Row
 from gradegate.security.redaction import excerpt
@@ -68,7 +68,7 @@ def parties_of(suite: str, target: Provider, prompt: PromptSpec) -> tuple[Party,
     """The target and the prompt of a job. Options may be secrets, so only the values of model parameters tell two targets apart."""
     spec = target.spec or UNREAD
     config = spec.written or spec.config
-    settings = [spec.id, sorted(config), parameters(config)]
+    settings = [spec.id, sorted(config), model_parameters(config)]
     files = ["" if it.file == suite else it.file for it in (spec.origin, prompt.origin)]
     return (
         Party(target.name, files[0], digest(settings).hex()),

@@ -19,7 +19,7 @@ from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.suite import Case
 from gradegate.planning.plan import Job, Plan
-from gradegate.structs import FrozenStruct, JsonObject, names, replace
+from gradegate.structs import FrozenStruct, JsonObject, field_names, replace
 
 _NAMED = 32  # characters of a description in an id; with the digest an id has at most 53, and batch APIs take 64
 UNNAMED = "case"  # how ids of cases without a description begin
@@ -278,7 +278,7 @@ def _spelled(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if not isinstance(value, type) and (fields := names(value)):
+    if not isinstance(value, type) and (fields := field_names(value)):
         return {name: getattr(value, name) for name in fields}
     if isinstance(value, Mapping):
         return dict(value)

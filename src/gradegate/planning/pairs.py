@@ -7,12 +7,12 @@ from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Complaints, ConfigError, Mistake
 from gradegate.planning.binding.models import ModelBinder
-from gradegate.providers.api.options import parameters
-from gradegate.providers.api.provider import Provider, Recorded
+from gradegate.providers.api.options import model_parameters
+from gradegate.providers.api.provider import Provider, RecordedTarget
 from gradegate.structs import FrozenStruct
 
 MOST = 12  # names that a message lists
-_RECORDED = Recorded()
+_RECORDED = RecordedTarget()
 Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
 
 
@@ -67,7 +67,7 @@ class Pairs(FrozenStruct, Complaints):
         elif case.providers:
             names = _Labels(case.providers)
             targets = [target for target in targets if any(map(names.allow, target[0].names))]
-        own = parameters(case.options.settings)
+        own = model_parameters(case.options.settings)
         found = []
         for _, provider, prompts in targets:
             for prompt in prompts:

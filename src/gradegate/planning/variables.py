@@ -217,7 +217,7 @@ class Prompts(FrozenStruct, Complaints):
         messages = chat.parse_chat(text) if not case.recorded else None
         try:
             if messages:
-                provider.check(messages)
+                provider.check_messages(messages)
         except (ProviderError, ValueError) as e:
             cure = "write what it takes, or ask another provider"
             self.say(f"the prompt cannot be sent to `{provider.name}`: {e}", prompt.origin, cure)

@@ -15,7 +15,7 @@ from msgspec import DecodeError, json
 from gradegate.core.conversation import Image
 from gradegate.files.documents import encodable
 from gradegate.security.redaction import excerpt
-from gradegate.structs import names
+from gradegate.structs import field_names
 
 T = TypeVar("T")
 # Longer integers are not numbers to most readers, and Python refuses to print very long ones.
@@ -133,7 +133,7 @@ def _rebuild(value: Any, leaf: Callable[[Any], Any], depth: int) -> Any:
     """Lists and mappings with texts as keys, at most so deep, of all that has items or fields; ``leaf`` makes anything else."""
     if isinstance(value, str | int | float | bytes):
         return leaf(value)
-    if fields := names(value):
+    if fields := field_names(value):
         value = {name: getattr(value, name) for name in fields}
     if not isinstance(value, Iterable):
         return leaf(value)

@@ -22,9 +22,9 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.planning.plan import Job
-from gradegate.providers.api.chat_api import WHOLE, ended
-from gradegate.providers.api.content import CALLS, UNTOLD, written
-from gradegate.providers.cache.call import Question
+from gradegate.providers.api.chat_api import COMPLETE, normalize_finish
+from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text
+from gradegate.providers.cache.call import ProviderCall
 from gradegate.recordings.parsing.fields import (
     calls_in_turns,
     turns_before_question,
@@ -36,7 +36,13 @@ from gradegate.runner import transforms
 from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 from gradegate.templating import chat_prompt as chat
 
-_RESERVED = {"finish_reason", "refused", CALLS, UNTOLD, RAW}  # no recorded answer may set these
+_RESERVED = {
+    "finish_reason",
+    "refused",
+    CALLS,
+    CALLS_UNKNOWN,
+    RAW,
+}  # no recorded answer may set these
 EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
 
 Exchanges = list[JsonObject]  # what `_conversation` contains in a prompt, oldest first
@@ -173,12 +179,12 @@ def _is_data(job: Job, text: str) -> bool:
 
 def _ask(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
     """The reply, and what it took now: nothing if it came from the cache. Raises ProviderError, also for an empty reply."""
-    with Question(job.target) as question:
+    with ProviderCall(job.target) as question:
         reply = job.target.complete(request)
-    spent = question.booked(reply.usage)
+    spent = question.book(reply.usage)
     memory.spent += spent
     transforms.check_reply(reply, job.target.host or job.target.name)
-    if reply.finish_reason in WHOLE and not reply.refused:
+    if reply.finish_reason in COMPLETE and not reply.refused:
         question.keep()
     return reply, spent
 
@@ -206,7 +212,7 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
     spoken.append(last)
 
     # The tool calls of all turns, and why some of them may be unknown.
-    finish_reason = ended(answer.finish_reason)
+    finish_reason = normalize_finish(answer.finish_reason)
     tool_calls = list(calls_in_turns(spoken))
     is_silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken)
     if answer.untold:
@@ -225,7 +231,7 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
         metadata["retrieval_context"] = list(answer.retrieval_context)
     metadata |= {name: value for name, value in answer.metadata.items() if name not in _RESERVED}
     if untold:
-        metadata[UNTOLD] = untold
+        metadata[CALLS_UNKNOWN] = untold
     if tool_calls or not is_silent:
         metadata[CALLS] = tool_calls
     reply = Reply(last.content, answer.usage, finish_reason, metadata=metadata)
@@ -264,7 +270,7 @@ def _recorded_turns(
         text = to_json(last.metadata[CALLS])  # as the text of a live answer that only calls tools
     else:
         text = last.content
-    if answer.tool_calls is None and not is_answered and (text_calls := written(text)):
+    if answer.tool_calls is None and not is_answered and (text_calls := calls_in_text(text)):
         last = replace(last, metadata={**last.metadata, CALLS: text_calls})
     context = answer.retrieval_context or last.retrieval_context
     yield replace(last, content=text, retrieval_context=context)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 
 from gradegate.errors import Trouble
 from gradegate.planning.plan import Plan, grading_models
-from gradegate.providers.cache.call import at
+from gradegate.providers.cache.call import within_scope
 from gradegate.results.rows import AnswerId, Row
 from gradegate.runner import rows
 from gradegate.runner.answers import Memory, ask_target, group_by_conversation
 from gradegate.runner.asker import Asker
 from gradegate.runner.estimate import answer_calls
-from gradegate.runner.grading import Occasions, catch_defects, compare_answers, grade_answer
+from gradegate.runner.grading import CacheScopes, catch_defects, compare_answers, grade_answer
 from gradegate.runner.rounds import Answer
 from gradegate.structs import replace
 
@@ -28,7 +28,7 @@ class FirstAnswers:
         self._asker = asker
         self._watch = watch
         self._answers = answers
-        self._occasions = Occasions(plan.jobs, asker.client.replies)
+        self._scopes = CacheScopes(plan.jobs, asker.client.replies)
         groups = defaultdict(list)
         for index, job in enumerate(plan.jobs):
             if any(binding.compares for binding in job.assertions):
@@ -108,7 +108,7 @@ class FirstAnswers:
         if isinstance(job, Exception):
             return Answer(answer_id, planned, rows.failed_row(planned, repeat, job))
 
-        with at(self._occasions.of_answer(index, repeat)):
+        with within_scope(self._scopes.of_answer(index, repeat)):
             transcript = catch_defects(lambda: ask_target(job, memory, repeat))
             if isinstance(transcript, Exception):
                 return Answer(answer_id, planned, rows.failed_row(job, repeat, transcript))
@@ -130,7 +130,7 @@ class FirstAnswers:
 
     def _compare(self, group: Sequence[AnswerId]) -> None:
         answers = [self._answers[answer_id] for answer_id in group]
-        with at(self._occasions.of_comparison(*group[0])):
+        with within_scope(self._scopes.of_comparison(*group[0])):
             compared_rows = compare_answers(answers)
         for answer, row in zip(answers, compared_rows, strict=True):
             self._answers[answer.id] = replace(answer, row=row)

@@ -14,7 +14,7 @@ from gradegate.http.crew import gather_results
 from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request_digest
 from gradegate.planning.plan import Job
-from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasion
+from gradegate.providers.cache.call import GRADER, TARGET, CacheScope, current_scope, within_scope
 from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.runner.rounds import Answer
@@ -33,7 +33,7 @@ def catch_defects(action: Callable[[], T]) -> T | Exception:
         return e
 
 
-class Occasions:
+class CacheScopes:
     """Where in a run its questions are asked, for the cache. There is no place without a cache.
 
     The request names a place, and no number does: if a case is added, removed or renamed, all others keep their places.
@@ -44,7 +44,7 @@ class Occasions:
         self._replies = replies
         self._names = _number_equals(request_digest(job).hex() for job in jobs) if replies else []
 
-    def of_answer(self, index: int, repeat: int) -> Occasion | None:
+    def of_answer(self, index: int, repeat: int) -> CacheScope | None:
         """Where the target of a job is asked. Answers of the base in the same run are always fresh."""
         job = self._jobs[index]
         if self._replies is None or job.of_base:
@@ -52,13 +52,13 @@ class Occasions:
         bounds = job.bounds
         assertions = (repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
         names = dict(zip(map(id, bounds), _number_equals(assertions), strict=True))
-        return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)
+        return CacheScope(self._replies, TARGET, (*self._names[index], repeat), names)
 
-    def of_comparison(self, index: int, repeat: int) -> Occasion | None:
+    def of_comparison(self, index: int, repeat: int) -> CacheScope | None:
         """Where answers are compared; the first of them is an answer to this job."""
         if self._replies is None:
             return None
-        return Occasion(self._replies, GRADER, (*self._names[index], repeat, "compared"))
+        return CacheScope(self._replies, GRADER, (*self._names[index], repeat, "compared"))
 
 
 def _number_equals(texts: Iterable[str]) -> list[tuple[str, int]]:
@@ -113,11 +113,11 @@ def ask_grade(bound: Bound, transcript: Transcript, ask: int) -> Grade:
     account = Account()
 
     def grade_transcript() -> Grade:
-        place = occasion()  # where this thread asks
-        if place:
-            name = place.names.get(id(bound))
-            place = place.below(*name, role=GRADER) if name else None
-        with at(place):
+        scope = current_scope()  # where this thread asks
+        if scope:
+            name = scope.names.get(id(bound))
+            scope = scope.below(*name, role=GRADER) if name else None
+        with within_scope(scope):
             transformed = transform_for_assertion(bound.transform, transcript)
             judge = _judge(bound, transformed, account, transformed.output, ask)
             verdict = bound.grader.grade(transformed, judge)

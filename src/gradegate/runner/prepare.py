@@ -12,7 +12,7 @@ from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import plan_with_answers
 from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.reports.delivery.redact import redact_mistakes, redact_values, with_option_names
 from gradegate.reports.view.run_summary import power_lines
 from gradegate.results.baseline import HISTORY, RESULTS
@@ -152,7 +152,7 @@ def _collect_inputs(
 def _with_near_variable(mistake: Mistake, variables: NamedTexts) -> Mistake:
     """Name the variable that was set in place of the missing one, if the names are nearly the same."""
     secret_names = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
-    name = near(mistake.missing, secret_names) if mistake.missing else ""
+    name = near_miss(mistake.missing, secret_names) if mistake.missing else ""
     if not name or name == mistake.missing:
         return mistake
     return replace(mistake, cure=f"rename {name}, which is set; or {mistake.cure}")

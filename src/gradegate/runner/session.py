@@ -20,7 +20,7 @@ from gradegate.files.plain_files import Place
 from gradegate.gate.decision import decide, decision_without_run, may_be_baseline
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.providers.api import readiness
-from gradegate.providers.cache.access import remembered
+from gradegate.providers.cache.access import open_cache
 from gradegate.reports.delivery.deliver import (
     check_against_inputs,
     find_places,
@@ -92,12 +92,12 @@ class Session(FrozenStruct):
 
     def wait_until_ready(self) -> str:
         """Wait for the application under test. Gives why it is not ready in time."""
-        return readiness.wait(self.context.awaited, self.context.environ)
+        return readiness.wait_until_ready(self.context.awaited, self.context.environ)
 
     def ask(self, work: Callable[[], T]) -> T:
         """Do the asking, with the cache open. Code of the repository has ended before anything is written."""
         context = self.context
-        replies = remembered(
+        replies = open_cache(
             context.settings,
             context.environment,
             # Later runs trust these replies: they belong to the default branch or to a person's own machine.
@@ -251,7 +251,7 @@ def _deliver(
 ) -> Delivery:
     reports = find_reports(places)
     links = links_to_written(places, hooks.links)
-    signals.finish()
+    signals.finish_requests()
     failures = write_reports(reports, places, decision, links, seal)
     links = links_to_written([path for path in places if path not in failures], links)
     documents = tuple(render_report(name, decision, links, seal) for name in hooks.reports)

@@ -11,7 +11,7 @@ from gradegate.core.provider_spec import Code
 from gradegate.errors import NoVerdict, ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY, MIB, READ, TooMuch
 from gradegate.planning.plan import Job
-from gradegate.providers.api.chat_api import WORDS, ended
+from gradegate.providers.api.chat_api import FINISH_WORDS, normalize_finish
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
 from gradegate.templating.printing import dump_json
@@ -36,12 +36,12 @@ def check_reply(reply: Reply, who: str) -> None:
 
     A refusal in words is an answer. So is a text that was cut at its token limit.
     """
-    end = ended(reply.finish_reason)
+    end = normalize_finish(reply.finish_reason)
     if end == "content_filter":
         words = reply.text.strip()
         what = f"{who}: a content filter stopped the answer" + (f": {words}" if words else "")
         raise ProviderError(what, Trouble.REFUSED)
-    if end and end not in WORDS:
+    if end and end not in FINISH_WORDS:
         raise ProviderError(f"{who} did not finish its answer (finish reason {excerpt(end, 60)})")
     check_text(reply, who)
 
@@ -49,7 +49,7 @@ def check_reply(reply: Reply, who: str) -> None:
 def check_text(reply: Reply, who: str) -> None:
     """Raise ProviderError if the text is no answer: nothing of it is visible, it is only reasoning, or it is too long."""
     if emptiness := describe_emptiness(reply.text, reply.metadata):
-        limit = " at its token limit" if ended(reply.finish_reason) == "length" else ""
+        limit = " at its token limit" if normalize_finish(reply.finish_reason) == "length" else ""
         raise ProviderError(f"{who} answered with {emptiness}{limit}")
     if len(reply.text) > MAX_BODY:
         raise ProviderError(f"{who} answered more than {MAX_BODY // MIB} Mi characters")

@@ -266,7 +266,7 @@ def _run_command(request: dict[str, Any]) -> str:
     code = process.wait()
     reader.join(1.0)  # a program that it left behind may keep the pipe open
     text = _without_colours(output)
-    error = _without_colours(errors)
+    error = _without_colours(bytes(errors))
     if code or (error and not text):
         message = f"`{argv[0]}` ended with {code}"
         if error:

@@ -12,7 +12,7 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 from jinja2.parser import Parser
 
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.security.redaction import excerpt
 from gradegate.templating.filters import FILTERS, TESTS
 
@@ -197,7 +197,7 @@ def _check(node: nodes.Node) -> None:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    close = _INSTEAD.get(name) or near(name, known)
+    close = _INSTEAD.get(name) or near_miss(name, known)
     return f"did you mean `{close}`?" if close else "there are " + ", ".join(sorted(known))
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gradegate.files.documents import table
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.structs import JsonObject
 
 _SKIPPED = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?\*/|.*))++")
@@ -149,7 +149,7 @@ def find_unknown_name(code: str, known: Collection[str]) -> Refusal | None:
     if not name:
         return None
     names = {token.text for token in found if token.text.isidentifier()} - free.keys() - _WORDS
-    meant = near(name, sorted(names.union(known)))
+    meant = near_miss(name, sorted(names.union(known)))
     cure = (
         f"did you mean `{meant}`?"
         if meant
@@ -211,7 +211,7 @@ def _math_function(name: str, math_names: Collection[str]) -> str:
         return f"write {cure}"
     if name in math_names:
         return f"write `Math.{name}(...)`"
-    if meant := near(name, sorted(math_names)):
+    if meant := near_miss(name, sorted(math_names)):
         return f"did you mean `Math.{meant}`?"
     return f"`Math` has {_MATH_SHOWN}; for anything else write a function, `({SCORES}) => ...`"
 

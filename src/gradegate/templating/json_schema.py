@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.sandbox.evaluate import LimitExceeded, TaskRefused, evaluate
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
@@ -108,7 +108,7 @@ def _checks_nothing(validator: Any, resource: Any, schema: str) -> str:
             cure = "keys of your own start with x-"
             if key in validator.schema and isinstance(validator.schema.get("schema"), Mapping):
                 cure = "write what is in `schema` alone"
-            elif close := near(key, keywords):
+            elif close := near_miss(key, keywords):
                 cure = f'did you mean "{close}"?'
             elif key in _keywords(Draft202012Validator.META_SCHEMA):
                 cure = f"name its draft, `$schema: {Draft202012Validator.META_SCHEMA['$id']}`"

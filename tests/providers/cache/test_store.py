@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.providers.cache import store
-from gradegate.providers.cache.seals import Stored
+from gradegate.providers.cache.seals import StoredReply
 from gradegate.providers.cache.store import Store
 
 
@@ -17,7 +17,7 @@ def key(number):
 
 
 def reply(number, size=20):
-    return Stored(1000.0 + number, "m", "{}", "chat", 0.5, str(number).encode() * size)
+    return StoredReply(1000.0 + number, "m", "{}", "chat", 0.5, str(number).encode() * size)
 
 
 def filled(folder, count, size=20):

@@ -221,7 +221,7 @@ def _model(question: str, default: str, ask: Ask, live: bool) -> str:
             continue
         if split_id(typed) and not wrong and not is_address(typed):
             return typed
-        cure = wrong[1] if wrong else options.nearest(typed)
+        cure = wrong[1] if wrong else options.suggest_id(typed)
         question = f"No provider has that id ({cure}). VENDOR:MODEL [{default}] "
 
 

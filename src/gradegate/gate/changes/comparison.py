@@ -24,7 +24,7 @@ from gradegate.planning.counterparts import Keys, match_by_keys
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
-from gradegate.structs import NamedTexts, names, replace
+from gradegate.structs import NamedTexts, field_names, replace
 
 _NAMED = 3  # tests that a finding names
 _SAME_TARGET: Keys[ModelTerms] = (
@@ -167,7 +167,7 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
         strictest_budget(policy.budget for suite in it for policy in suite.policies)
         for it in (base, head)
     )
-    for name in names(Limits):
+    for name in field_names(Limits):
         most, less = getattr(before, name), getattr(now, name)
         if less is not None and (most is None or less < most):
             file = next(

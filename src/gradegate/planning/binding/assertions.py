@@ -30,14 +30,14 @@ from gradegate.providers.api.provider import split_id
 from gradegate.registry import suggest
 from gradegate.results.grades import GradedAssertion
 from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, check_allowed
-from gradegate.structs import FrozenStruct, JsonObject, names, replace
+from gradegate.structs import FrozenStruct, JsonObject, field_names, replace
 from gradegate.templating.script import ScriptError, may_mention, show_code, transform_script
 from gradegate.templating.template import TemplateError, is_template, render, render_values
 
 BROUGHT = frozenset({"context", "retrieval_context"})
 # Fields of graders that an assertion sets alone.
 _NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transform"})
-_options_of = cache(names)
+_options_of = cache(field_names)
 
 
 def option_names(kind: type[Evaluator]) -> tuple[str, ...]:

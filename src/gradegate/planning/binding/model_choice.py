@@ -46,7 +46,7 @@ def maker(spec: ProviderSpec) -> tuple[Callable[..., Provider], str]:
         return build, parts[1]
     if runs_code(spec.id):
         raise ConfigError.at(f"`{spec.id}` is code of the repository", spec.origin, _AS_CODE)
-    raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, options.nearest(spec.id))
+    raise ConfigError.at(f"no such provider `{spec.id}`", spec.origin, options.suggest_id(spec.id))
 
 
 def self_contained(provider: Provider) -> Provider:

@@ -33,9 +33,15 @@ from gradegate.planning.binding.model_choice import (
 from gradegate.planning.checks import credentials, scripts
 from gradegate.planning.identity import digest
 from gradegate.providers.api import options as provider_options
-from gradegate.providers.api.content import DECLARING, declared
+from gradegate.providers.api.content import DECLARING, function_schemas
 from gradegate.providers.api.options import PLACEHOLDER
-from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
+from gradegate.providers.api.provider import (
+    NamedTarget,
+    Provider,
+    ProviderSetup,
+    with_id,
+    with_model,
+)
 from gradegate.security.egress import EgressPolicy
 from gradegate.security.environment import STAND_IN, VariableUse
 from gradegate.structs import FrozenStruct, JsonObject, replace
@@ -106,7 +112,7 @@ class ModelBinder(FrozenStruct):
         scripts.check(
             transform_script, spec.transform, f"`transform` of `{spec.name}`", spec.origin
         )
-        provider_options.check(spec, build)
+        provider_options.check_options(spec, build)
         opened: list[bytes] = []
         uses: set[VariableUse] = set()
 
@@ -118,7 +124,9 @@ class ModelBinder(FrozenStruct):
         provider = None
         while provider is None:
             opened.clear()
-            setting = Setting(spec, name, self.client, env, read, uses, self.workspace, self.folder)
+            setting = ProviderSetup(
+                spec, name, self.client, env, read, uses, self.workspace, self.folder
+            )
             try:
                 provider = build(setting)
             except ConfigError as e:
@@ -127,10 +135,10 @@ class ModelBinder(FrozenStruct):
                 missing += e.mistakes
                 env = replace(env, missing=env.missing | e.missing)
         provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
-        provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-        provider.notes = provider_options.notes(spec, build)
+        provider.files_digest = sha256(b"\0".join(opened)).hexdigest() if opened else ""
+        provider.notes = provider_options.unused_option_notes(spec, build)
         provider.budget = self.client.budget
-        provider.tools = declared(spec.config)
+        provider.tools = function_schemas(spec.config)
         provider.uses = spec.reads | uses if provider.url else frozenset()
         provider.missing = tuple(missing)
         stand_ins = {mistake.missing: STAND_IN for mistake in missing}
@@ -154,8 +162,10 @@ class ModelBinder(FrozenStruct):
             lacking = e.mistakes
         key = digest(["label", spec.id, spec.label, spec.config])
         if key not in self.pool:
-            label = Label(spec)
-            label.tools, label.lacking = (None, lacking) if lacking else (declared(spec.config), ())
+            label = NamedTarget(spec)
+            label.tools, label.tool_mistakes = (
+                (None, lacking) if lacking else (function_schemas(spec.config), ())
+            )
             self.pool[key] = label
         return self.pool[key]
 
@@ -182,13 +192,13 @@ class ModelBinder(FrozenStruct):
         if (
             text and spec.model_slug
         ):  # an assertion that names a model gets that model of the command line's provider
-            given = {**given, "text": serving(text, spec.model_slug)}
+            given = {**given, "text": with_model(text, spec.model_slug)}
         near, far = (spec.graders, options.graders), (given, self.suite.graders)
         models = {}
         for need in kind.requires.models:
             served = "embedding" if need == "similarity" else need
             model = self._model(served, spec, near, far)
-            model.judges = True
+            model.is_grader = True
             if need == "embedding" and not model.vectors:
                 what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
                 raise ConfigError.at(what, spec.origin, "name an embedding model")
@@ -262,11 +272,11 @@ class ModelBinder(FrozenStruct):
         model = re.sub(
             r"\{(\w+)\}",
             lambda it: env.get(it[1]),
-            getattr(maker(behind(grader))[0], "siblings", {}).get(need, ""),
+            getattr(maker(behind(grader))[0], "default_graders", {}).get(need, ""),
         )
         if not model or model.endswith(":"):
             return None
-        provider = self.provider(replace(beside(grader, model), reads=grader.reads | uses))
+        provider = self.provider(replace(with_id(grader, model), reads=grader.reads | uses))
         provider.chosen = f"{'embeddings' if need == 'embedding' else need}: {model}, chosen since no other is named"
         return self_contained(provider)
 

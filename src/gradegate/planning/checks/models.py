@@ -14,7 +14,7 @@ from gradegate.planning.binding.model_choice import behind
 from gradegate.planning.plan import Job, grading_models
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_model import ChatModel
-from gradegate.providers.api.content import declared
+from gradegate.providers.api.content import function_schemas
 from gradegate.providers.api.provider import PROVIDERS, Provider, split_id
 from gradegate.structs import replace
 from gradegate.templating import json_schema as schemas
@@ -29,7 +29,7 @@ def graders(suite: Suite) -> Iterator[Mistake]:
         parts = split_id(behind(spec).id)
         kinds = getattr(PROVIDERS.find(parts[0]), "kinds", ()) if parts else ()
         if parts is None and not runs_code(spec.id):
-            yield Mistake(f"no such provider `{spec.id}`", spec.origin, options.nearest(spec.id))
+            yield Mistake(f"no such provider `{spec.id}`", spec.origin, options.suggest_id(spec.id))
         elif kinds and kind not in kinds:
             what = (
                 f"`{spec.id}` is set for the kind {kind}, but is of the kind {' or '.join(kinds)}"
@@ -44,7 +44,7 @@ def prices(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
     if limits.usd is None:
         return
     for model in dict.fromkeys(model for job in jobs for model in _asked(job)):
-        if not (model.priced or model.missing):
+        if not (model.is_priced or model.missing):
             what = f"the price of `{model.name}` is not known, so a budget of {format_dollars(limits.usd)} cannot be kept"
             cure = "give `inputCost` and `outputCost`, in US dollars per token, in its `config`, or limit `calls`"
             web = "limit `calls` instead: an application does not report its cost"
@@ -66,9 +66,9 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
     for target in targets if judging else ():
         for bound in judging:
             own = bound.grader.tools  # type: ignore[attr-defined]  # as was just seen
-            known = target.tools if own is None else declared({"tools": own})
-            if not known and own is None and target.lacking:
-                yield from target.lacking
+            known = target.tools if own is None else function_schemas({"tools": own})
+            if not known and own is None and target.tool_mistakes:
+                yield from target.tool_mistakes
             elif not known:
                 what = f"`{bound.asserted.type}` checks calls against the `tools` of `{target.name}`, which has none"
                 cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
@@ -88,7 +88,7 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
 def blind_targets(case: Case, targets: Iterable[Provider]) -> Iterator[Mistake]:
     """The mistake of holding a conversation with images with a target that takes none."""
     shows = any(turn.images for turn in case.turns) and not case.recorded
-    for target in (target for target in targets if shows and not target.sees):
+    for target in (target for target in targets if shows and not target.takes_images):
         what = f"the conversation has images, but the target `{target.name}` does not accept images"
         yield Mistake(what, case.origin, "use a target that accepts images, or leave them out")
 
@@ -100,7 +100,7 @@ def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
         if model is None:
             continue
         shown = bound.rubric.images or (bound.grader.requires.images and has_images(case))
-        if shown and not model.sees:
+        if shown and not model.takes_images:
             what = f"`{bound.asserted.type}` shows images to `{model.name}`, which does not accept images"
             yield Mistake(what, bound.asserted.origin, "use a grader that accepts images")
         for template in bound.rubric.steps.values():
@@ -109,7 +109,7 @@ def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
             try:
                 if not isinstance(model, ChatModel):
                     raise ProviderError("it accepts only texts and images")
-                model.check([replace(said, images=()) for said in template])
+                model.check_messages([replace(said, images=()) for said in template])
             except (ProviderError, ValueError) as e:
                 what = f"the `rubricPrompt` of `{bound.asserted.type}` cannot be sent to `{model.name}`: {e}"
                 yield Mistake(

@@ -19,7 +19,7 @@ from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
 from gradegate.errors import Mistake, Origin
 from gradegate.providers.api.provider import Provider
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.security.environment import Environment
 from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import FrozenStruct, JsonObject, Struct
@@ -157,7 +157,7 @@ class Names(Struct):
             if name not in self.defined:
                 lacks = "which no test defines"
             what = f"{template.what} asks for the variable `{name}`, {lacks}"
-            likely = near(name, {*self.defined, *template.added} - {name})
+            likely = near_miss(name, {*self.defined, *template.added} - {name})
             cure = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
             if name == "value" and "rubric" in template.added:
                 cure = _RUBRIC

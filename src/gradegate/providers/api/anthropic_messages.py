@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from gradegate.core.conversation import Image, Request
 from gradegate.providers.api.chat_api import (
     TOOL,
+    ChatApi,
     Form,
     ModelOutput,
-    Shape,
-    blocks,
-    data_of,
-    members,
-    picked,
-    text_of,
-    thinks,
+    as_object,
+    content_blocks,
+    is_thinking,
+    parse_data_uri,
+    pick_options,
+    require_text_or_calls,
 )
-from gradegate.providers.api.content import Part, Parts, Taken, ToolCall, ToolResult
+from gradegate.providers.api.content import MessageForm, Part, Parts, ToolCall, ToolResult
 from gradegate.structs import JsonObject
 
 SAMPLING = ("temperature", "top_p", "top_k")
@@ -33,7 +33,7 @@ SENT = (
 OPTIONS = (*SENT, "effort", "output_format", "extra_body", "passthrough")
 MAX_TOKENS = 8192  # the API wants a limit; thinking counts towards it
 _SAMPLED = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4(-[0-6])?($|-\d{8}|-latest|@))")
-TAKEN = Taken(
+TAKEN = MessageForm(
     "Claude",
     (
         *"text image document search_result thinking redacted_thinking tool_use tool_result server_tool_use".split(),
@@ -45,7 +45,7 @@ TAKEN = Taken(
 _HOSTED = ("server_tool_use", "mcp_tool_use")  # blocks of calls that the vendor answered itself
 
 
-class Messages(Shape):
+class Messages(ChatApi):
     """Questions to Claude, and its answers; ``model`` tells whether it takes a temperature."""
 
     finished = ("end_turn", "stop_sequence")
@@ -59,10 +59,10 @@ class Messages(Shape):
     required_limit = MAX_TOKENS
 
     def __init__(self, model: str, config: JsonObject) -> None:
-        heats = bool(_SAMPLED.search(model)) and not thinks(config)
+        heats = bool(_SAMPLED.search(model)) and not is_thinking(config)
         super().__init__(config, heats=heats, insists=True)
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """A format, else a tool that the model is made to call, whose input has the shape."""
         tool = {"name": TOOL, "description": "Give the verdict.", "input_schema": schema}
         called = {"tools": [tool], "tool_choice": {"type": "tool", "name": TOOL}}
@@ -71,14 +71,14 @@ class Messages(Shape):
             "schema",
         ), (called, "tool")
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """Without the model, which Bedrock and Vertex name in the URL."""
         config = self.config
-        system, rest = TAKEN.split(request.messages)
-        output = {**picked(config, ("effort",)), **members(config.get("output_config"))}
+        system, rest = TAKEN.split_system(request.messages)
+        output = {**pick_options(config, ("effort",)), **as_object(config.get("output_config"))}
         if config.get("output_format"):  # its name before it became `output_config.format`
             output["format"] = config["output_format"]
-        options = picked(config, SENT)
+        options = pick_options(config, SENT)
         options.pop("temperature", None)  # sent where the model takes any
         return {
             "messages": [
@@ -93,20 +93,20 @@ class Messages(Shape):
                 if name in SENT and name not in SAMPLING
             },
             **({"output_config": output} if output else {}),
-            **members(config.get("extra_body")),
+            **as_object(config.get("extra_body")),
             **self.passthrough,
         }
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """Text blocks, else tool calls; blocks of thinking are not an answer. Raises NoOutput."""
-        content = blocks(response.get("content"))
+        content = content_blocks(response.get("content"))
         texts = [str(block.get("text", "")) for block in content if block.get("type") == "text"]
         calls = [block for block in content if block.get("type") == "tool_use"]
-        finish = self.ended(response.get("stop_reason"), calls)
-        text = text_of(texts, calls, finish)
+        finish = self.finish_reason(response.get("stop_reason"), calls)
+        text = require_text_or_calls(texts, calls, finish)
         refused = finish == "content_filter"
         if refused:
-            text = text or str(members(response.get("stop_details")).get("explanation") or "")
+            text = text or str(as_object(response.get("stop_details")).get("explanation") or "")
         own_ids = set(map(id, calls))
         tool_calls = [
             block for block in content if block.get("type") in _HOSTED or id(block) in own_ids
@@ -124,7 +124,7 @@ def _content(parts: Parts) -> str | list[JsonObject]:
 def _block(part: Part) -> JsonObject:
     match part:
         case Image():
-            encoded = data_of(part)
+            encoded = parse_data_uri(part)
             data = (
                 {"type": "base64", "media_type": encoded[0], "data": encoded[1]}
                 if encoded

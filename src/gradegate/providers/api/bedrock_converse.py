@@ -12,18 +12,18 @@ from gradegate.core.conversation import Image, Request
 from gradegate.errors import ProviderError, Trouble
 from gradegate.providers.api.chat_api import (
     TOOL,
+    ChatApi,
     Form,
     ModelOutput,
-    Shape,
-    blocks,
-    data_of,
-    members,
-    objects,
-    picked,
-    text_of,
-    thinks,
+    as_object,
+    content_blocks,
+    is_thinking,
+    objects_in,
+    parse_data_uri,
+    pick_options,
+    require_text_or_calls,
 )
-from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
+from gradegate.providers.api.content import MessageForm, Part, ToolCall, ToolResult
 from gradegate.structs import JsonObject
 from gradegate.templating import chat_prompt
 
@@ -53,10 +53,12 @@ OPTIONS = (
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
 _OWN = "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
-_TAKEN = Taken("Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False)
+_TAKEN = MessageForm(
+    "Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False
+)
 
 
-class Converse(Shape):
+class Converse(ChatApi):
     """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
 
     finished = ("end_turn", "stop_sequence")
@@ -72,17 +74,17 @@ class Converse(Shape):
         self._model = model
         flat = _flat(config)
         # Nova takes no temperature then
-        reasons = members(config.get("reasoningConfig")).get("type") == "enabled"
-        insists = thinks(config)
+        reasons = as_object(config.get("reasoningConfig")).get("type") == "enabled"
+        insists = is_thinking(config)
         super().__init__(flat, heats=not reasons and not insists, insists=insists)
         self._nova_reasons = reasons
-        effort = members(flat.get("reasoningConfig")).get("maxReasoningEffort")
+        effort = as_object(flat.get("reasoningConfig")).get("maxReasoningEffort")
         # Nova takes no limit with its highest effort.
         self.limit_places = (
             () if reasons and effort == "high" else (("inferenceConfig", "maxTokens"),)
         )
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """A format, else a tool that the model is made to call, whose input has the shape."""
         structure = {"jsonSchema": {"name": "verdict", "schema": json.dumps(schema)}}
         spec = {"name": TOOL, "description": "Give the verdict.", "inputSchema": {"json": schema}}
@@ -95,28 +97,31 @@ class Converse(Shape):
             ({"toolConfig": called}, "tool"),
         )
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """Without the temperature. Raises ProviderError for an image that is only named."""
-        system, rest = _TAKEN.split(request.messages)
+        system, rest = _TAKEN.split_system(request.messages)
         options = {**self.config, **_flat(request.options)}
-        inference = picked(options, INFERENCE)
+        inference = pick_options(options, INFERENCE)
         inference.pop("temperature", None)  # sent where the model takes any
         if isinstance(inference.get("stopSequences"), str):
             inference["stopSequences"] = [inference["stopSequences"]]
         if self._nova_reasons:
-            high = members(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
+            high = as_object(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
             inference = {
                 name: inference[name]
                 for name in inference
                 if name != "topP" and not (high and name == "maxTokens")
             }
         # What goes to the model as it is, whatever Converse knows of it.
-        more = {**picked(options, _MODELS), **members(options.get("additionalModelRequestFields"))}
+        more = {
+            **pick_options(options, _MODELS),
+            **as_object(options.get("additionalModelRequestFields")),
+        }
         if options.get("top_k") is not None and "amazon.nova" in self._model:
             # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
             more["inferenceConfig"] = {
                 "topK": options["top_k"],
-                **members(more.get("inferenceConfig")),
+                **as_object(more.get("inferenceConfig")),
             }
         elif options.get("top_k") is not None:
             more = {"top_k": options["top_k"], **more}
@@ -125,7 +130,7 @@ class Converse(Shape):
         guardrail = {
             "guardrailIdentifier": str(named),
             "guardrailVersion": str(version),
-            **picked(options, ("trace",)),
+            **pick_options(options, ("trace",)),
         }
         return {
             "messages": [
@@ -140,25 +145,29 @@ class Converse(Shape):
             **({"additionalModelRequestFields": more} if more else {}),
             **dict(_tools(options)),
             **({"guardrailConfig": guardrail} if named else {}),
-            **picked(options, BESIDE),
+            **pick_options(options, BESIDE),
             **self.passthrough,
         }
 
-    def heated(self, heat: JsonObject) -> JsonObject:
+    def temperature_fields(self, heat: JsonObject) -> JsonObject:
         """Below ``inferenceConfig``."""
         return {"inferenceConfig": heat} if heat else {}
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """Text blocks, else tool calls; blocks of reasoning are not an answer. Raises NoOutput."""
-        content = blocks(members(members(response.get("output")).get("message")).get("content"))
+        content = content_blocks(
+            as_object(as_object(response.get("output")).get("message")).get("content")
+        )
         texts = [block["text"] for block in content if isinstance(block.get("text"), str)]
         used = [block["toolUse"] for block in content if isinstance(block.get("toolUse"), Mapping)]
         calls = [
             {"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")}
             for use in used
         ]
-        finish = self.ended(response.get("stopReason"), calls)
-        return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls)
+        finish = self.finish_reason(response.get("stopReason"), calls)
+        return ModelOutput(
+            require_text_or_calls(texts, calls, finish), finish, finish == "content_filter", calls
+        )
 
 
 def _flat(config: JsonObject) -> JsonObject:
@@ -175,13 +184,13 @@ def _flat(config: JsonObject) -> JsonObject:
 
 
 def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
-    tools = objects(options.get("tools"))
+    tools = objects_in(options.get("tools"))
     choice = options.get("toolChoice") or options.get("tool_choice")
     # Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it.
     word = str(choice or "")
     name = ""
     if isinstance(choice, Mapping):
-        inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
+        inside = [as_object(choice.get(key)).get("name") for key in ("tool", "function")]
         name = str(next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), ""))
         word = str(
             choice.get("type")
@@ -207,7 +216,7 @@ def _spec(tool: JsonObject) -> JsonObject:
     """A tool as Converse, OpenAI or Anthropic write it."""
     if any(name in tool for name in ("toolSpec", "systemTool", "cachePoint")):
         return tool
-    function = members(tool.get("function")) or tool
+    function = as_object(tool.get("function")) or tool
     schema = (
         function.get("parameters")
         or function.get("input_schema")
@@ -215,7 +224,7 @@ def _spec(tool: JsonObject) -> JsonObject:
     )
     return {
         "toolSpec": {
-            **picked(function, ("name", "description", "strict")),
+            **pick_options(function, ("name", "description", "strict")),
             "inputSchema": {"json": schema},
         }
     }
@@ -236,7 +245,7 @@ def _block(part: Part) -> JsonObject:
 
 
 def _image(image: str) -> JsonObject:
-    encoded = data_of(image)
+    encoded = parse_data_uri(image)
     address = image.strip()
     if not encoded and not address.startswith("s3://"):
         raise ProviderError(

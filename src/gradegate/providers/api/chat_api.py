@@ -11,7 +11,7 @@ from gradegate.structs import FrozenStruct, JsonObject
 
 # What vendors and conventions call the end of an answer, in OpenAI's words; neither case matters, nor whether a hyphen, a
 # blank or a capital joins words.
-WORDS = {
+FINISH_WORDS = {
     "stop": "stop end_turn stop_sequence completed complete finished finish stop_criteria_met end eos eos_token end_of_text",
     "length": "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded token_limit",
     "tool_calls": "tool_calls tool_call tool_use function_call",
@@ -19,7 +19,7 @@ WORDS = {
     "image_safety image_prohibited_content image_recitation model_armor escalation guardrail_intervened",
 }
 # Of answers that came to their end, and of those of which nobody says
-WHOLE = ("", "stop", "tool_calls")
+COMPLETE = ("", "stop", "tool_calls")
 # What may stand for the underscore between two words
 _JOINED = re.compile(r"[- ]|(?<=[a-z])(?=[A-Z])")
 
@@ -28,15 +28,15 @@ def _plain(word: str) -> str:
     return _JOINED.sub("_", word.strip()).lower()
 
 
-_MEANT = {_plain(word): meant for meant, words in WORDS.items() for word in words.split()}
+_MEANT = {_plain(word): meant for meant, words in FINISH_WORDS.items() for word in words.split()}
 
 
-def ended(word: str) -> str:
+def normalize_finish(word: str) -> str:
     """Why an answer ended, in OpenAI's words; a word that nobody knows stays as it is, in lower case."""
     return _MEANT.get(word) or _MEANT.get(_plain(word), word.strip().lower())
 
 
-MOST = 10**15
+MAX_COUNT = 10**15
 TOOL = "give_verdict"  # our own tool, which a model is made to call where it takes no schema in another way
 _DATA_URI = re.compile(r"data:(image/[a-z0-9.+-]+);base64,(.*)", re.IGNORECASE | re.DOTALL)
 
@@ -49,7 +49,7 @@ _BOUNDS = ("minimum", "maximum", "minItems", "maxItems")
 _ALTERNATIVES = ("anyOf", "prefixItems")
 
 
-def portable(schema: Any, takes_bounds: bool) -> Any:
+def vendor_schema(schema: Any, takes_bounds: bool) -> Any:
     """A JSON Schema of ours as vendors take it; without ranges of numbers and lengths of lists where an API takes none."""
     left_out = _ALTERNATIVES if takes_bounds else (*_ALTERNATIVES, *_BOUNDS)
 
@@ -88,7 +88,7 @@ Form = tuple[JsonObject, str]
 Send = Callable[[JsonObject, str], Reply]
 _PLAIN: Form = ({}, "")
 _SOME: Any = "any schema"  # in place of one: what a request asks for beside it is what counts
-REFUSALS = (400, 422)  # the statuses of a request that the endpoint does not understand
+BAD_REQUEST = (400, 422)  # the statuses of a request that the endpoint does not understand
 # The most tokens of a grader's first reply where the config sets no limit: of a model that answers at once, and of one that reasons first.
 REPLY_TOKENS = 1024
 REASONING_TOKENS = 8192
@@ -99,7 +99,7 @@ class NoOutput(ValueError):
     """A response without an answer; the message goes on from "the host answered"."""
 
 
-class Shape:
+class ChatApi:
     """The form of one chat API; ``config`` is the provider's. A shape knows no host, no key and no header.
 
     ``finished`` are the vendor's words for an answer that has come to its end, in its own spelling: at its ``own`` hosts
@@ -130,52 +130,52 @@ class Shape:
         insists: bool = False,
     ) -> None:
         self.config = config
-        self.passthrough = members(config.get("passthrough"))  # joins every body as it is
+        self.passthrough = as_object(config.get("passthrough"))  # joins every body as it is
         self._heats = heats
         self._insists = insists
         self.reasons = not heats  # before it answers
-        self._forms_left = MOST  # counted from the last one; those before were refused
+        self._forms_left = MAX_COUNT  # counted from the last one; those before were refused
         self._refused_limits = 0  # the places before this one were refused
 
     @property
     def reply_tokens(self) -> int | None:
         """The limit that the config sets, else a default for graders; None where the config says that there is none."""
-        place, limit = self._written_limit(self.body(Request(())))
+        place, limit = self._written_limit(self.build_body(Request(())))
         if place:
             return limit if is_count(limit) and limit else None
         if not self.limit_places[self._refused_limits :]:
             return None
         return REASONING_TOKENS if self.reasons else REPLY_TOKENS
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """What may join a body to ask for JSON of a schema, best first."""
         return ()
 
-    def ask(self, request: Request, send: Send) -> Reply:
+    def complete(self, request: Request, send: Send) -> Reply:
         """Send the question in the best form that the endpoint takes. Raises what ``send`` raises.
 
         A form counts as refused only when the same question without it is answered.
         """
-        body = self.body(request)
+        body = self.build_body(request)
         # The config itself says in which form
-        is_set = any(_collide(form, body) for form, _ in self.forms(_SOME))
+        is_set = any(_collide(form, body) for form, _ in self.json_forms(_SOME))
         forms: list[Form] = []
         if request.schema is not None and not is_set:
             exact = _exact(request.schema)
-            schema = portable(request.schema, self.takes_bounds)
+            schema = vendor_schema(request.schema, self.takes_bounds)
             if exact != schema and not self.own:
-                forms += self.forms(exact)[:1]
-            forms += self.forms(schema)
+                forms += self.json_forms(exact)[:1]
+            forms += self.json_forms(schema)
         first = max(len(forms) - self._forms_left, 0)
         for number in range(first, len(forms) + 1):
             form, holds = (*forms, _PLAIN)[number]
             try:
                 reply = self._ask(
-                    request, joined(body, form), holds, send, is_first=number == first
+                    request, merge_bodies(body, form), holds, send, is_first=number == first
                 )
                 break
             except ProviderError as e:
-                if e.status not in REFUSALS or number == len(forms):
+                if e.status not in BAD_REQUEST or number == len(forms):
                     raise
         if number > first:
             self._forms_left = len(forms) - number
@@ -196,14 +196,14 @@ class Shape:
         limit = request.max_tokens or (None if written else self.required_limit)
         places = [written] if written else [*self.limit_places[self._refused_limits :]]
         while True:
-            heated = self.heated(
+            heated = self.temperature_fields(
                 {"temperature": heat} if heats or (self._insists and heat is not None) else {}
             )
             limited = _nested(places[0], limit) if places and limit else {}
             try:
-                reply = send(joined(heated, body, limited), holds)
+                reply = send(merge_bodies(heated, body, limited), holds)
             except ProviderError as e:
-                if e.status not in REFUSALS:
+                if e.status not in BAD_REQUEST:
                     raise
                 if heats and heat != own and "temperature" in str(e):
                     heats = False
@@ -225,48 +225,50 @@ class Shape:
         for place in self.limit_places:
             value: Any = body
             for key in place:
-                value = members(value).get(key)
+                value = as_object(value).get(key)
             if value is not None:
                 return place, value
         return (), None
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """The body of a request, without what names the model where the URL does."""
         raise NotImplementedError
 
-    def heated(self, heat: JsonObject) -> JsonObject:
+    def temperature_fields(self, heat: JsonObject) -> JsonObject:
         """Where in a body the temperature goes; ``heat`` has it, or is empty."""
         return heat
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """The answer in a response. Raises NoOutput."""
         raise NotImplementedError
 
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+    def count_tokens(self, response: JsonObject) -> tuple[Any, Any]:
         """The tokens of prompt and answer as a response counts them; None where it does not."""
-        usage = members(response.get("usage"))
-        return total(usage, *self.prompt_counts), usage.get(self.answer_count)
+        usage = as_object(response.get("usage"))
+        return sum_counts(usage, *self.prompt_counts), usage.get(self.answer_count)
 
-    def ended(self, word: Any, calls: Any = ()) -> str:
+    def finish_reason(self, word: Any, calls: Any = ()) -> str:
         """Why an answer ended, by the vendor's ``word``; one that calls tools of the caller's has not come to its end."""
-        end = ended("" if word is None else word if isinstance(word, str) else repr(word))
+        end = normalize_finish(
+            "" if word is None else word if isinstance(word, str) else repr(word)
+        )
         if self.own and end in ("", "stop") and word not in self.finished:
             return f"unknown ({word})" if end else "absent"
-        return "tool_calls" if calls and end in WHOLE else end
+        return "tool_calls" if calls and end in COMPLETE else end
 
 
-def picked(config: JsonObject, names: Sequence[str]) -> dict[str, Any]:
+def pick_options(config: JsonObject, names: Sequence[str]) -> dict[str, Any]:
     """The options of a config that go into the request as they are; null means that none is set."""
     return {name: config[name] for name in names if config.get(name) is not None}
 
 
-def data_of(image: str) -> tuple[str, str] | None:
+def parse_data_uri(image: str) -> tuple[str, str] | None:
     """Media type and base64 text of a data URI; None for a URL."""
     match = _DATA_URI.fullmatch(image.strip())
     return (match[1].lower(), "".join(match[2].split())) if match else None
 
 
-def joined(*parts: JsonObject) -> JsonObject:
+def merge_bodies(*parts: JsonObject) -> JsonObject:
     """The parts in one; later ones win, and objects under the same key are joined in turn."""
     whole: dict[str, Any] = {}
     for part in parts:
@@ -293,27 +295,27 @@ def _collide(form: JsonObject, body: JsonObject) -> bool:
     )
 
 
-def members(value: Any) -> JsonObject:
+def as_object(value: Any) -> JsonObject:
     """A value of a response that should be an object; anything else is an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
-def objects(value: Any) -> list[JsonObject]:
+def objects_in(value: Any) -> list[JsonObject]:
     """The objects of a list of a response; other items are left out."""
     if isinstance(value, list):
         return [item for item in value if isinstance(item, dict | Mapping)]
     return []
 
 
-def blocks(content: Any) -> list[JsonObject]:
+def content_blocks(content: Any) -> list[JsonObject]:
     """The blocks of a message. Raises NoOutput for anything that is not a list of objects."""
-    found = objects(content)
+    found = objects_in(content)
     if not isinstance(content, list) or len(found) != len(content):
         raise NoOutput("without content")
     return found
 
 
-def text_of(texts: Sequence[str], calls: Sequence[JsonObject], finish: str) -> str:
+def require_text_or_calls(texts: Sequence[str], calls: Sequence[JsonObject], finish: str) -> str:
     """The texts in one, else the tool calls as JSON. Raises NoOutput where an answer came to its end without either."""
     if not texts and not calls and finish in ("stop", ""):
         raise NoOutput("without a text")
@@ -322,15 +324,15 @@ def text_of(texts: Sequence[str], calls: Sequence[JsonObject], finish: str) -> s
 
 def text_or_calls(texts: Sequence[str], calls: Any) -> str:
     """The texts in one, else the tool calls as JSON; empty for neither."""
-    return "".join(texts) or (as_text(calls) if calls else "")
+    return "".join(texts) or (json_text(calls) if calls else "")
 
 
-def thinks(config: JsonObject) -> bool:
+def is_thinking(config: JsonObject) -> bool:
     """Whether an option makes Claude think before it answers."""
-    return members(config.get("thinking")).get("type") in ("enabled", "adaptive")
+    return as_object(config.get("thinking")).get("type") in ("enabled", "adaptive")
 
 
-def total(usage: JsonObject, *names: str) -> int | None:
+def sum_counts(usage: JsonObject, *names: str) -> int | None:
     """The sum of the counts that there are; None for none, and where one is no count."""
     counts = [usage[name] for name in names if usage.get(name) is not None]
     return sum(counts) if counts and all(map(is_count, counts)) else None
@@ -338,9 +340,9 @@ def total(usage: JsonObject, *names: str) -> int | None:
 
 def is_count(tokens: Any) -> bool:
     """Whether a value is a number of tokens: a whole one from 0, as no answer takes more."""
-    return type(tokens) is int and 0 <= tokens < MOST
+    return type(tokens) is int and 0 <= tokens < MAX_COUNT
 
 
-def as_text(calls: Any) -> str:
+def json_text(calls: Any) -> str:
     """Tool calls as JSON text."""
     return json.dumps(calls, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""A chat model behind HTTP: a shape says what is asked and answered, the provider where, who asks and what it costs."""
+"""A chat model behind HTTP: a api says what is asked and answered, the provider where, who asks and what it costs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,25 +10,32 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import NO_FIELDS, Credential
 from gradegate.providers.api import options
-from gradegate.providers.api.chat_api import TOOL, NoOutput, Shape, members, objects, picked
-from gradegate.providers.api.content import CALLS, UNTOLD, uniform
+from gradegate.providers.api.chat_api import (
+    TOOL,
+    ChatApi,
+    NoOutput,
+    as_object,
+    objects_in,
+    pick_options,
+)
+from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, uniform_call
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (
     ACCESS,
     PART,
-    Model,
+    HttpModel,
     base_url,
-    must_be,
+    check_part,
+    expect_rows,
     need_model,
+    parse_vector,
     read_key,
-    rows,
     token_usage,
-    vector,
 )
 from gradegate.providers.api.openai_chat import SENT, Completions
 from gradegate.providers.api.prices import PRICES, is_number
-from gradegate.providers.api.provider import Provider, Setting, Vectors, kind_of
-from gradegate.providers.cache.call import named_model, paid
+from gradegate.providers.api.provider import Provider, ProviderSetup, Vectors, kind_of
+from gradegate.providers.cache.call import model_in_response, pay_reply
 from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
@@ -55,57 +62,57 @@ CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
 EMBEDDING = ("embedding", "embeddings")  # kinds of models in ids
 
 
-class ChatModel(Model):
-    """Asked at ``url``. ``beside`` joins every body, such as a model that the shape does not name."""
+class ChatModel(HttpModel):
+    """Asked at ``url``. ``beside`` joins every body, such as a model that the api does not name."""
 
-    sees = True
+    takes_images = True
 
     def __init__(
         self,
-        setting: Setting,
-        shape: Shape,
+        setup: ProviderSetup,
+        api: ChatApi,
         url: str,
         credential: Credential,
         model: str,
         headers: NamedTexts = NO_FIELDS,
         beside: JsonObject | None = None,
     ) -> None:
-        super().__init__(setting, url, credential, model, headers)
-        self._shape = shape
+        super().__init__(setup, url, credential, model, headers)
+        self._api = api
         self._beside = beside or {}
-        shape.own = OWN.owns(url)
+        api.own = OWN.owns(url)
         # What the endpoint does with a schema: the option, else what its host is known for. Anthropic ignores one in the form of OpenAI's
         # API: https://platform.claude.com/docs/en/api/openai-sdk
         ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
-        written = setting.config.get("structured")
+        written = setup.config.get("structured")
         self.structured = (
-            (ENFORCED if shape.own and not ignored else REQUESTED)
+            (ENFORCED if api.own and not ignored else REQUESTED)
             if written is None
             else str(written)
         )
         if written is not None and written not in (ENFORCED, REQUESTED, NONE):
-            raise setting.mistake(
-                f"`structured` of `{setting.spec.id}` is `{written}`",
+            raise setup.mistake(
+                f"`structured` of `{setup.spec.id}` is `{written}`",
                 "write enforced, requested or none",
             )
 
     @property
     def reply_tokens(self) -> int | None:  # type: ignore[override]
         """As the config says, else a default for graders."""
-        return self._shape.reply_tokens
+        return self._api.reply_tokens
 
     def expect_reasoning(self) -> None:
         """As ``Provider.expect_reasoning``."""
-        self._shape.reasons = True
+        self._api.reasons = True
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         asked = replace(request, schema=None) if self.structured == NONE else request
-        return self._shape.ask(asked, self._send)
+        return self._api.complete(asked, self._send)
 
-    def check(self, messages: Sequence[Message]) -> None:
+    def check_messages(self, messages: Sequence[Message]) -> None:
         """Raises ProviderError for messages that its API does not take."""
-        self._shape.body(Request(tuple(messages)))
+        self._api.build_body(Request(tuple(messages)))
 
     def _send(self, body: JsonObject, holds: str) -> Reply:
         try:
@@ -117,13 +124,13 @@ class ChatModel(Model):
             raise
         usage = self._usage(response, seconds)
         try:
-            answer = self._shape.read(response)
+            answer = self._api.parse_response(response)
         except NoOutput as e:
-            paid(usage)
+            pay_reply(usage)
             raise ProviderError(f"{self.host} answered {e}") from e
         text = answer.text
         finish = answer.finish_reason
-        calls = [uniform(call) for call in answer.tool_calls]
+        calls = [uniform_call(call) for call in answer.tool_calls]
         metadata: dict[str, Any] = {CALLS: calls} if calls else {}
         constrained = holds == "schema" and self.structured == ENFORCED
         called = [(call["type"], call["function"]["name"]) for call in calls]
@@ -138,21 +145,21 @@ class ChatModel(Model):
             finish = "stop" if finish == "tool_calls" else finish
             metadata = {}
             constrained = self._config.get("structured") != REQUESTED
-        elif finish == "tool_calls" and not calls and not self._shape.own:
+        elif finish == "tool_calls" and not calls and not self._api.own:
             # Gateways make the form by a tool of their own, and keep its word for the end.
             finish = "stop"
-            metadata = {UNTOLD: "the answer ended to call a tool, but contains no call"}
+            metadata = {CALLS_UNKNOWN: "the answer ended to call a tool, but contains no call"}
         return Reply(
-            text, usage, finish, answer.refused, metadata, constrained, named_model(response)
+            text, usage, finish, answer.refused, metadata, constrained, model_in_response(response)
         )
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         return token_usage(
-            self._config, self._priced_as(response), *self._shape.tokens(response), seconds
+            self._config, self._priced_as(response), *self._api.count_tokens(response), seconds
         )
 
 
-class Embeddings(Model):
+class EmbeddingModel(HttpModel):
     """An embedding model that is asked at ``url``; one request for all texts."""
 
     kinds = ("embedding",)
@@ -168,24 +175,24 @@ class Embeddings(Model):
             batch = texts[start : start + self.most]
             response, seconds = self._post(self._body(batch))
             vectors, tokens = self._read(response, len(batch))
-            found += [vector(numbers, self.host) for numbers in vectors]
-            paid(spent := self._usage(tokens, response, seconds))
+            found += [parse_vector(numbers, self.host) for numbers in vectors]
+            pay_reply(spent := self._usage(tokens, response, seconds))
             usage = usage + spent
         return found, usage
 
     def _body(self, texts: Sequence[str]) -> JsonObject:
-        options = {**picked(self._config, self.sent), **self._passthrough}
+        options = {**pick_options(self._config, self.sent), **self._passthrough}
         return {"model": self._model, "input": list(texts), **options}
 
     def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
         """The vectors in the order of the texts, and the tokens of these. Raises ProviderError."""
-        data = rows(objects(response.get("data")), self.host, texts)
+        data = expect_rows(objects_in(response.get("data")), self.host, texts)
         places = [row.get("index") for row in data]
         if sorted(places, key=str) == sorted(range(texts), key=str):
             data = sorted(data, key=lambda row: row["index"])
         elif any(place is not None for place in places):
             raise ProviderError(f"{self.host} numbered its vectors {places}")
-        return [row.get("embedding") for row in data], members(response.get("usage")).get(
+        return [row.get("embedding") for row in data], as_object(response.get("usage")).get(
             "prompt_tokens"
         )
 
@@ -193,8 +200,8 @@ class Embeddings(Model):
         return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)
 
 
-class Service(FrozenStruct):
-    """One service; called with a setting, it builds the provider that its id names."""
+class CompatibleService(FrozenStruct):
+    """One service; called with a setup, it builds the provider that its id names."""
 
     name: str
     base: str  # its address up to `/chat/completions`, with `parts` in braces; empty: only its users know it
@@ -213,19 +220,19 @@ class Service(FrozenStruct):
     tells_cost: bool = False
     federation: Federation | None = None  # takes GitHub's identity for a key
 
-    def __call__(self, setting: Setting) -> Provider:
+    def __call__(self, setup: ProviderSetup) -> Provider:
         """Raises ConfigError."""
-        kind, _, model = setting.model.partition(":")
+        kind, _, model = setup.model.partition(":")
         if kind == "chat" and self.chats:
-            setting = replace(setting, model=model)
+            setup = replace(setup, model=model)
         elif kind in EMBEDDING and self.embeds:
-            return CompatibleEmbeddings(replace(setting, model=model), self)
+            return CompatibleEmbeddings(replace(setup, model=model), self)
         elif kind in EMBEDDING:
-            raise setting.mistake(
+            raise setup.mistake(
                 f"{self.name} serves no embeddings",
                 "name another vendor's, such as openai:embedding:MODEL",
             )
-        return CompatibleChat(setting, self) if self.chats else CompatibleEmbeddings(setting, self)
+        return CompatibleChat(setup, self) if self.chats else CompatibleEmbeddings(setup, self)
 
     @property
     def summary(self) -> str:
@@ -269,37 +276,35 @@ class Service(FrozenStruct):
             requests=tuple(f"POST {request}" for request in requests),
         )
 
-    def url(self, setting: Setting) -> str:
+    def url(self, setup: ProviderSetup) -> str:
         """``apiHost`` or ``apiBaseUrl``, else the address of the environment, else its own. Raises ConfigError."""
-        config = self.config(setting.config)
+        config = self.config(setup.config)
         if config.get("apiHost"):
-            return base_url(setting, f"https://{config['apiHost']}/v1")
-        variable_address = setting.env.address(*self.addresses).rstrip("/")
+            return base_url(setup, f"https://{config['apiHost']}/v1")
+        variable_address = setup.env.address(*self.addresses).rstrip("/")
         address = config.get("apiBaseUrl") or (
             variable_address and variable_address.removesuffix(self.below) + self.below
         )
         if not address and not self.base:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
-            raise setting.mistake(f"no address for `{setting.spec.id}`", cure, self.addresses[0])
-        url = str(address or self.base.replace("{model}", quote(setting.model, safe="/")))
+            raise setup.mistake(f"no address for `{setup.spec.id}`", cure, self.addresses[0])
+        url = str(address or self.base.replace("{model}", quote(setup.model, safe="/")))
         for option, variable in () if address else self.parts.items():
-            value = str(setting.config.get(option) or setting.env.get(variable))
+            value = str(setup.config.get(option) or setup.env.get(variable))
             if not value:
-                what = f"`{setting.spec.id}` does not say which `{option}` to ask"
-                raise setting.mistake(
-                    what, f"set {variable}, or `{option}` in its config", variable
-                )
+                what = f"`{setup.spec.id}` does not say which `{option}` to ask"
+                raise setup.mistake(what, f"set {variable}, or `{option}` in its config", variable)
             if not url.startswith(f"{{{option}}}"):  # else it is the address
-                must_be(option, value, PART, setting, f"correct `{option}`")
+                check_part(option, value, PART, setup, f"correct `{option}`")
             url = url.replace(f"{{{option}}}", value.rstrip("/"))
-        return base_url(setting, url).removesuffix("/chat/completions")
+        return base_url(setup, url).removesuffix("/chat/completions")
 
-    def credential(self, setting: Setting, url: str) -> Credential:
+    def credential(self, setup: ProviderSetup, url: str) -> Credential:
         """Raises ConfigError where a key is missing."""
-        needed = not self.keyless and setting.config.get("apiKeyRequired") is not False
+        needed = not self.keyless and setup.config.get("apiKeyRequired") is not False
         if self.federation:
-            return self.federation.credential(setting, url, self.keys, needed=needed)
-        return read_key(setting, *self.keys, needed=needed)
+            return self.federation.credential(setup, url, self.keys, needed=needed)
+        return read_key(setup, *self.keys, needed=needed)
 
     def config(self, written: JsonObject) -> JsonObject:
         """The options as OpenAI's API names them."""
@@ -311,27 +316,27 @@ class CompatibleChat(ChatModel):
 
     takes_keys_of_hosts = True
 
-    def __init__(self, setting: Setting, service: Service) -> None:
-        model = need_model(setting, f"{kind_of(setting.spec.id)}:MODEL")
-        url = service.url(setting)
-        config = service.config(setting.config)
-        more = options.free(config, service.options) if service.open else ()
-        shape = Completions(model, config, (*SENT, *service.extra, *more))
+    def __init__(self, setup: ProviderSetup, service: CompatibleService) -> None:
+        model = need_model(setup, f"{kind_of(setup.spec.id)}:MODEL")
+        url = service.url(setup)
+        config = service.config(setup.config)
+        more = options.unknown_options(config, service.options) if service.open else ()
+        api = Completions(model, config, (*SENT, *service.extra, *more))
         super().__init__(
-            setting, shape, f"{url}/chat/completions", service.credential(setting, url), model
+            setup, api, f"{url}/chat/completions", service.credential(setup, url), model
         )
         self._tells_cost = service.tells_cost
 
     @property
-    def priced(self) -> bool:
+    def is_priced(self) -> bool:
         """A service that tells what a call cost needs no table."""
-        return self._tells_cost or super().priced
+        return self._tells_cost or super().is_priced
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         usage = super()._usage(response, seconds)
         # US dollars that a response says it cost: a number, or one among its parts; nothing for what cannot be a cost.
         cost: Any = (
-            members(response.get("usage")).get("cost")
+            as_object(response.get("usage")).get("cost")
             if self._tells_cost and "cost" not in self._config
             else None
         )
@@ -341,14 +346,14 @@ class CompatibleChat(ChatModel):
         return usage
 
 
-class CompatibleEmbeddings(Embeddings):
+class CompatibleEmbeddings(EmbeddingModel):
     """An embedding model at ``{base}/embeddings``."""
 
     takes_keys_of_hosts = True
     sent = ("dimensions", "encoding_format", "user")
 
-    def __init__(self, setting: Setting, service: Service) -> None:
-        prefix = kind_of(setting.spec.id) + (":embedding" if service.chats else "")
-        model = need_model(setting, f"{prefix}:MODEL")
-        url = service.url(setting)
-        super().__init__(setting, f"{url}/embeddings", service.credential(setting, url), model)
+    def __init__(self, setup: ProviderSetup, service: CompatibleService) -> None:
+        prefix = kind_of(setup.spec.id) + (":embedding" if service.chats else "")
+        model = need_model(setup, f"{prefix}:MODEL")
+        url = service.url(setup)
+        super().__init__(setup, f"{url}/embeddings", service.credential(setup, url), model)

@@ -18,7 +18,9 @@ from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 from gradegate.templating import chat_prompt
 
 CALLS = "tool_calls"  # where the metadata of a turn has them
-UNTOLD = "tool_calls_untold"  # where that of an answer says why it is not known which there were
+CALLS_UNKNOWN = (
+    "tool_calls_untold"  # where that of an answer says why it is not known which there were
+)
 # Kinds that name a function of the caller's.
 _FUNCTIONS = (None, "function", "function_call", "tool_use", "tool_call", "tool-call")
 _INSIDE = ("function", "functionCall", "custom")  # what may hold the name and the arguments
@@ -29,7 +31,7 @@ DECLARING = ("tools", "functions")  # keys of a provider's config that name what
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
 
 
-def uniform(call: JsonObject) -> JsonObject:
+def uniform_call(call: JsonObject) -> JsonObject:
     """``{"id", "type": "function", "function": {"name", "arguments"}}``, where the arguments are JSON text.
 
     A call that the vendor's own side answers, such as a web search, keeps its ``type`` and has that for a name. What has
@@ -37,16 +39,16 @@ def uniform(call: JsonObject) -> JsonObject:
     """
     kind = call.get("type")
     inner = _inside(call)
-    names_in_call = [*names(call)]
+    function_names = [*names_in_call(call)]
     arguments: Any = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {})
     return {
         "id": str(next((call[key] for key in _IDS if call.get(key)), inner.get("id")) or ""),
         "type": "function" if kind in _FUNCTIONS else str(kind),
         "function": {
-            "name": names_in_call[0]
-            if len(names_in_call) == 1
+            "name": function_names[0]
+            if len(function_names) == 1
             else ""
-            if names_in_call or kind in _FUNCTIONS
+            if function_names or kind in _FUNCTIONS
             else str(kind).removesuffix("_call"),
             "arguments": arguments
             if isinstance(arguments, str)
@@ -59,7 +61,7 @@ def _inside(call: JsonObject) -> JsonObject:
     return next((call[key] for key in _INSIDE if isinstance(call.get(key), Mapping)), call)
 
 
-def names(call: Any) -> set[str]:
+def names_in_call(call: Any) -> set[str]:
     """What a call says that it calls: one name, or it is no call that anybody could follow."""
     places = (call, _inside(call)) if isinstance(call, Mapping) else ()
     return {
@@ -70,22 +72,22 @@ def names(call: Any) -> set[str]:
     }
 
 
-def written(text: str) -> list[JsonObject] | None:
+def calls_in_text(text: str) -> list[JsonObject] | None:
     """The calls that an answer consists of where its whole text is their JSON; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return told(json.loads(text))
+        return parse_calls(json.loads(text))
     except (ValueError, RecursionError):
         return None
 
 
-def listed(fields: Iterable[Any]) -> list[Any]:
+def flatten_calls(fields: Iterable[Any]) -> list[Any]:
     """The calls in fields that have a list of them, or one."""
     return [call for field in fields for call in (field if isinstance(field, list) else [field])]
 
 
-def told(value: Any) -> list[JsonObject] | None:
+def parse_calls(value: Any) -> list[JsonObject] | None:
     """The calls of a JSON value: a list of them, one, or a message that holds them; None for anything else."""
     if isinstance(value, Mapping):
         vendors = (
@@ -94,9 +96,9 @@ def told(value: Any) -> list[JsonObject] | None:
             else None
         )
         fields = filter(None, (value.get(CALLS), value.get("function_call"), vendors))
-        value = listed(fields) or value
+        value = flatten_calls(fields) or value
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    return [uniform(item) for item in items] if items and all(map(_is_call, items)) else None
+    return [uniform_call(item) for item in items] if items and all(map(_is_call, items)) else None
 
 
 def _is_call(value: Any) -> bool:
@@ -112,15 +114,15 @@ def _is_call(value: Any) -> bool:
 # --- the tools that may be called -------------------------------------------------------------------------------
 
 
-def declared(config: JsonObject) -> JsonObject | None:
+def function_schemas(config: JsonObject) -> JsonObject | None:
     """The functions that ``tools`` and ``functions`` name, with the JSON Schemas of their parameters; None where neither is written."""
     # Where Bedrock's Converse has them, and Gemini which of them may be called
     inside = config.get("toolConfig")
     beside = [inside["tools"]] if isinstance(inside, Mapping) and inside.get("tools") else []
-    written = [*(config[key] for key in DECLARING if config.get(key)), *beside]
-    if not written:
+    values = [*(config[key] for key in DECLARING if config.get(key)), *beside]
+    if not values:
         return None
-    return {name: schema for value in written for name, schema in _functions(value)}
+    return {name: schema for value in values for name, schema in _functions(value)}
 
 
 def _functions(value: Any) -> Iterator[tuple[str, Any]]:
@@ -185,7 +187,7 @@ Part = str | ToolCall | ToolResult | JsonObject
 Parts = list[Part]
 
 
-class Taken(FrozenStruct):
+class MessageForm(FrozenStruct):
     """What a vendor's API takes beside texts, images, calls and results: parts of its ``own``, which are sent as they are.
 
     Its parts are told by their type or, where they are not ``typed``, by a key. ``system`` are those that system messages may have.
@@ -200,12 +202,12 @@ class Taken(FrozenStruct):
     by_name: bool = False  # results name their function, in place of the id of the call
     detailed: str = ""  # the type of its images, where these may have OpenAI's ``detail``
 
-    def split(self, messages: Sequence[Message]) -> tuple[Parts, list[tuple[str, Parts]]]:
+    def split_system(self, messages: Sequence[Message]) -> tuple[Parts, list[tuple[str, Parts]]]:
         """The system's parts, and role and parts of each other message. Raises ProviderError.
 
         For APIs that answer nothing but a user: where there is no other message, the system's is the user's.
         """
-        read = self.read(messages)
+        read = self.read_messages(messages)
         ours = [parts for role, parts in read if role in ("system", "developer")]
         rest = [(role, parts) for role, parts in read if role not in ("system", "developer")]
         flat = [part for parts in ours for part in parts]
@@ -215,7 +217,7 @@ class Taken(FrozenStruct):
             flat = ["\n\n".join("\n".join(map(str, parts)) for parts in ours)] if any(flat) else []
         return (flat, rest) if rest else ([], [("user", flat or [""])])
 
-    def read(self, messages: Sequence[Message]) -> list[tuple[str, Parts]]:
+    def read_messages(self, messages: Sequence[Message]) -> list[tuple[str, Parts]]:
         """Role and parts of each message, where results that follow one another are of one message. Raises ProviderError."""
         read: list[tuple[str, Parts]] = []
         names: dict[str, str] = {}  # of functions, by the id of the call
@@ -273,8 +275,8 @@ class Taken(FrozenStruct):
     def _is_one(self, part: Any, own: Sequence[str]) -> bool:
         if not isinstance(part, Mapping):
             return False
-        told = [part.get("type")] if self.typed else part if "type" not in part else ()
-        return any(kind in own for kind in told)
+        kinds = [part.get("type")] if self.typed else part if "type" not in part else ()
+        return any(kind in own for kind in kinds)
 
     def _part(self, part: JsonObject) -> Part:
         if self._is_one(part, self.own):

@@ -10,19 +10,19 @@ from typing import Any
 
 from gradegate.core.conversation import Image, Request
 from gradegate.providers.api.chat_api import (
+    ChatApi,
     Form,
     ModelOutput,
     NoOutput,
-    Shape,
-    data_of,
-    joined,
-    members,
-    objects,
-    picked,
+    as_object,
+    merge_bodies,
+    objects_in,
+    parse_data_uri,
+    pick_options,
+    sum_counts,
     text_or_calls,
-    total,
 )
-from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
+from gradegate.providers.api.content import MessageForm, Part, ToolCall, ToolResult
 from gradegate.structs import JsonObject
 
 # Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
@@ -33,11 +33,11 @@ GENERATION = tuple(
 _ALIASES = {"top_p": "topP", "top_k": "topK", "max_tokens": "maxOutputTokens"}
 BESIDE = ("safetySettings", "tools", "toolConfig", "systemInstruction", "cachedContent", "labels")
 _OWN = "text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse".split()
-_TAKEN = Taken("Gemini", (*_OWN,), ("text",), typed=False, images_first=False, by_name=True)
+_TAKEN = MessageForm("Gemini", (*_OWN,), ("text",), typed=False, images_first=False, by_name=True)
 OPTIONS = (*GENERATION, *_ALIASES, *BESIDE, "generationConfig", "service_tier", "passthrough")
 
 
-class Gemini(Shape):
+class Gemini(ChatApi):
     """Questions to Gemini, and its answers; the URL names the model."""
 
     finished = ("STOP",)
@@ -47,7 +47,7 @@ class Gemini(Shape):
         # Every model takes a temperature, and `body` sets it: there is nothing to try.
         super().__init__(config, heats=False)
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """With a schema, else any JSON."""
         json_alone = {"responseMimeType": "application/json"}
         return ({"generationConfig": {**json_alone, "responseJsonSchema": schema}}, "schema"), (
@@ -55,10 +55,10 @@ class Gemini(Shape):
             "",
         )
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """The whole body."""
-        system, rest = _TAKEN.split(request.messages)
-        beside = picked(self.config, BESIDE)
+        system, rest = _TAKEN.split_system(request.messages)
+        beside = pick_options(self.config, BESIDE)
         if isinstance(beside.get("systemInstruction"), str):
             beside["systemInstruction"] = {"parts": [{"text": beside["systemInstruction"]}]}
         named = {
@@ -67,12 +67,12 @@ class Gemini(Shape):
         }
         pieces = (
             (name.split("_"), value)
-            for name, value in members(self.config.get("generationConfig")).items()
+            for name, value in as_object(self.config.get("generationConfig")).items()
         )
         written = {
             first + "".join(map(str.capitalize, rest)): value for (first, *rest), value in pieces
         }
-        generation = {"temperature": 0, **written, **picked(named, GENERATION)}
+        generation = {"temperature": 0, **written, **pick_options(named, GENERATION)}
         if isinstance(generation.get("responseSchema"), str):
             generation["responseSchema"] = json.loads(generation["responseSchema"])
         if "responseSchema" in generation or "responseJsonSchema" in generation:
@@ -91,11 +91,11 @@ class Gemini(Shape):
             ),
             "generationConfig": generation,
         }
-        return joined(own, self.passthrough)
+        return merge_bodies(own, self.passthrough)
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
-        feedback = members(response.get("promptFeedback"))
+        feedback = as_object(response.get("promptFeedback"))
         if feedback.get("blockReason"):
             words = (
                 feedback.get("blockReasonMessage")
@@ -111,10 +111,10 @@ class Gemini(Shape):
             raise NoOutput("without a candidate")
         candidate = candidates[0]
         word = candidate.get("finishReason")
-        parts = objects(members(candidate.get("content")).get("parts"))
+        parts = objects_in(as_object(candidate.get("content")).get("parts"))
         texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
-        calls = objects([part.get("functionCall") for part in parts])
-        finish = self.ended(word, calls)
+        calls = objects_in([part.get("functionCall") for part in parts])
+        finish = self.finish_reason(word, calls)
         text = text_or_calls(texts, calls)
         if finish == "content_filter":
             words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
@@ -123,10 +123,10 @@ class Gemini(Shape):
             raise NoOutput(f"without a text (finishReason {word or 'absent'})")
         return ModelOutput(text, finish, False, calls)
 
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+    def count_tokens(self, response: JsonObject) -> tuple[Any, Any]:
         """As the vendor counts them, who leaves out what is 0."""
-        usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
-        return usage.get("promptTokenCount"), total(
+        usage = {"candidatesTokenCount": 0, **as_object(response.get("usageMetadata"))}
+        return usage.get("promptTokenCount"), sum_counts(
             usage, "candidatesTokenCount", "thoughtsTokenCount"
         )
 
@@ -134,7 +134,7 @@ class Gemini(Shape):
 def _part(part: Part) -> JsonObject:
     match part:
         case Image():
-            encoded = data_of(part)
+            encoded = parse_data_uri(part)
             if encoded:
                 return {"inlineData": {"mimeType": encoded[0], "data": encoded[1]}}
             return {"fileData": {"fileUri": part.strip()}}

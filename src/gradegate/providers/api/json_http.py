@@ -13,9 +13,9 @@ from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import RETRIED_STATUSES, Client, PendingUrl
 from gradegate.http.credentials import NO_CREDENTIAL, NO_FIELDS, Credential, FixedKey
 from gradegate.http.exchange import Response
-from gradegate.providers.api.chat_api import as_text, is_count, members, objects
-from gradegate.providers.api.prices import is_number, rates
-from gradegate.providers.api.provider import Provider, Setting, secret
+from gradegate.providers.api.chat_api import as_object, is_count, json_text, objects_in
+from gradegate.providers.api.prices import is_number, token_rates
+from gradegate.providers.api.provider import Provider, ProviderSetup, find_key
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, NamedTexts
 from gradegate.templating import chat_prompt
@@ -39,7 +39,7 @@ _LEADS_ELSEWHERE = re.compile(r"[?#\\]|/(?:\.|%2e)+(?:/|$)", re.IGNORECASE)
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiHost", "apiBaseUrl", "headers", "passthrough")
 
 
-def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
+def base_url(setup: ProviderSetup, written: Any, *, whole: bool = False) -> str:
     """An address of a config or of the environment, without the slash at its end. Raises ConfigError for anything else.
 
     Unless it is the ``whole`` address of an application, the provider adds the end of the path: with a query, a fragment or dots
@@ -57,20 +57,22 @@ def base_url(setting: Setting, written: Any, *, whole: bool = False) -> str:
         fine = False
     if not fine:
         cure = "write the whole address, such as https://host/v1, without a query"
-        raise setting.mistake(f"`{url}` is not an address for `{setting.spec.id}`", cure)
+        raise setup.mistake(f"`{url}` is not an address for `{setup.spec.id}`", cure)
     return url
 
 
-def place(setting: Setting, host_variable: str, variables: Sequence[str], own: str) -> str:
+def service_url(
+    setup: ProviderSetup, host_variable: str, variables: Sequence[str], own: str
+) -> str:
     """``apiHost`` or ``apiBaseUrl``, else the same by the variables of the environment, else the vendor's own. Raises ConfigError."""
-    config = setting.config
-    env = setting.env
+    config = setup.config
+    env = setup.env
     host = config.get("apiHost")
     base = config.get("apiBaseUrl")
     if not host and not base:
         host = env.get(host_variable)
         base = env.address(*variables)
-    return base_url(setting, f"https://{host}/v1" if host else base or own)
+    return base_url(setup, f"https://{host}/v1" if host else base or own)
 
 
 def host_of(url: str) -> str:
@@ -82,41 +84,41 @@ def host_of(url: str) -> str:
 PART = r"[\w-]+(?:\.[\w-]+)*"
 
 
-def must_be(kind: str, text: str, pattern: str, setting: Setting, cure: str) -> None:
+def check_part(kind: str, text: str, pattern: str, setup: ProviderSetup, cure: str) -> None:
     """Raises ConfigError for a part of an address that is not of its form."""
     if not re.fullmatch(pattern, text, re.ASCII):
-        raise setting.mistake(f"`{text}` is no {kind} for `{setting.spec.id}`", cure)
+        raise setup.mistake(f"`{text}` is no {kind} for `{setup.spec.id}`", cure)
 
 
 def read_key(
-    setting: Setting, *names: str, header: str = "Authorization", needed: bool = True
+    setup: ProviderSetup, *names: str, header: str = "Authorization", needed: bool = True
 ) -> FixedKey:
     """The provider's key, which goes into a header. Raises ConfigError when there is none and one is ``needed``."""
-    key = secret(setting, *names)
+    key = find_key(setup, *names)
     if needed and not key:
-        variable = str(setting.config.get("apiKeyEnvar") or names[0])
-        raise setting.keyless(
+        variable = str(setup.config.get("apiKeyEnvar") or names[0])
+        raise setup.keyless(
             "", f"set {variable}, or `apiKey` or `apiKeyEnvar` in its config", variable
         )
     return FixedKey(key, header)
 
 
-def need_model(setting: Setting, example: str, kinds: Sequence[str] = ()) -> str:
+def need_model(setup: ProviderSetup, example: str, kinds: Sequence[str] = ()) -> str:
     """The model of the id, or of ``model`` in the config. Raises ConfigError when neither names one, or the id only one of these kinds."""
-    model = setting.model or str(setting.config.get("model") or "")
+    model = setup.model or str(setup.config.get("model") or "")
     if not model or model.partition(":")[0] in kinds:
         cure = "write it after the colon" if model else f"write {example}"
-        raise setting.mistake(f"`{setting.spec.id}` names no model", cure)
+        raise setup.mistake(f"`{setup.spec.id}` names no model", cure)
     return model
 
 
-def one_text(request: Request) -> str:
+def request_text(request: Request) -> str:
     """A question for an API that takes no messages: the prompt as it is written, else all messages as JSON."""
-    prompt = own_prompt(request)
-    return as_text(plain_messages(request)) if prompt is None else prompt
+    prompt = prompt_text(request)
+    return json_text(plain_messages(request)) if prompt is None else prompt
 
 
-def own_prompt(request: Request) -> str | None:
+def prompt_text(request: Request) -> str | None:
     """The prompt as it is written, or the one message; None where only all messages together are the question."""
     is_alone = len(request.messages) == 1
     if request.prompt and (is_alone or chat_prompt.parse_chat(request.prompt)):
@@ -136,7 +138,7 @@ def need_text(text: Any, host: str) -> str:
     return text
 
 
-def post(
+def post_json(
     client: Client,
     url: str,
     body: Any,
@@ -150,23 +152,23 @@ def post(
         "POST", url, headers=headers, body=body, credential=credential, pending_url=pending_url
     )
     if not answer.is_success:
-        raise refusal(answer)
+        raise response_error(answer)
     content = answer.json()
     # Some gateways answer 200 with an error inside
     if isinstance(content, dict) and content.get("error"):
-        raise ProviderError(f"{answer.host}: {words(content)}", status=answer.status)
+        raise ProviderError(f"{answer.host}: {error_text(content)}", status=answer.status)
     return content, answer.seconds
 
 
-def refusal(answer: Response) -> ProviderError:
+def response_error(answer: Response) -> ProviderError:
     """The error that an answer with an error status means, in the vendor's words."""
     try:
         body = json.loads(answer.body)
     except (ValueError, RecursionError):
         body = excerpt(answer.body[:1200].decode("utf-8", "replace").strip(), 300)
     # The codes in an error body: `error.code` of OpenAI and Azure, `error.details[].reason` of Google.
-    error = members(members(body[0] if isinstance(body, list) and body else body).get("error"))
-    reasons = [item.get("reason") for item in objects(error.get("details"))]
+    error = as_object(as_object(body[0] if isinstance(body, list) and body else body).get("error"))
+    reasons = [item.get("reason") for item in objects_in(error.get("details"))]
     codes = {code for code in (error.get("code"), *reasons) if isinstance(code, str)}
     setup = answer.status in SETUP_STATUSES or codes & SETUP_CODES
     what = {
@@ -179,7 +181,7 @@ def refusal(answer: Response) -> ProviderError:
         to = host_of(answer.headers.get("location", "")) or "another place"
         what = f"it redirects to {to}; gradegate does not follow redirects, so the key stays with its host"
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
-    message = words(body)
+    message = error_text(body)
     # This very request is not taken: others may be
     retry_trouble = Trouble.STATUS if answer.status in RETRIED_STATUSES else Trouble.MALFORMED
     trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else retry_trouble
@@ -188,7 +190,7 @@ def refusal(answer: Response) -> ProviderError:
     )
 
 
-def words(body: Any) -> str:
+def error_text(body: Any) -> str:
     """The message of ``{"error": {"message"}}``, ``{"error": "..."}``, ``{"message"}`` or FastAPI's ``{"detail"}``, or the text itself."""
     if isinstance(body, list) and body:
         body = body[0]
@@ -203,7 +205,7 @@ def words(body: Any) -> str:
     return excerpt(" ".join(str(body).split()), 500)
 
 
-def id_of(answer: JsonObject, host: str) -> str:
+def response_id(answer: JsonObject, host: str) -> str:
     """The id of a response that goes into an address. Raises ProviderError for one that would lead elsewhere."""
     identity = str(answer.get("id") or "")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", identity):
@@ -211,7 +213,7 @@ def id_of(answer: JsonObject, host: str) -> str:
     return identity
 
 
-def rows(listed: Any, host: str, texts: int) -> list[Any]:
+def expect_rows(listed: Any, host: str, texts: int) -> list[Any]:
     """What is listed for so many texts. Raises ProviderError where it is not one for each."""
     if not isinstance(listed, list) or len(listed) != texts:
         count = len(listed) if isinstance(listed, list) else 0
@@ -221,14 +223,14 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
     return listed
 
 
-def vector(numbers: Any, host: str) -> list[float]:
+def parse_vector(numbers: Any, host: str) -> list[float]:
     """A list of finite numbers. Raises ProviderError."""
     if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
         raise ProviderError(f"{host} returned an embedding that is not a list of numbers")
     return [float(part) for part in numbers]
 
 
-def labels(rows: Any, host: str) -> dict[str, float]:
+def parse_labels(rows: Any, host: str) -> dict[str, float]:
     """Labels with scores, ``[{"label", "score"}]`` or ``{label: score}``. Raises ProviderError, also for one with two scores."""
     pairs = list(rows.items()) if isinstance(rows, dict) else None
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
@@ -248,39 +250,39 @@ def token_usage(
     config: JsonObject, model: str, prompt: Any, completion: Any, seconds: float
 ) -> Usage:
     """The usage of one call; its price is unknown where the model's is, and where the response does not count the tokens."""
-    read = count(prompt)
-    wrote = count(completion)
-    prices = rates(config, model)
+    read = token_count(prompt)
+    wrote = token_count(completion)
+    prices = token_rates(config, model)
     if prices is None or not is_count(prompt) or not is_count(completion):
         return Usage(1, read, wrote, 0.0, 1, seconds)
     return Usage(1, read, wrote, read * prices[0] + wrote * prices[1], 0, seconds)
 
 
-class Model(Provider):
+class HttpModel(Provider):
     """A model that is asked at ``url``, with the headers of its API, over which those of the config win."""
 
     def __init__(
         self,
-        setting: Setting,
+        setup: ProviderSetup,
         url: str,
         credential: Credential,
         model: str,
         headers: NamedTexts = NO_FIELDS,
     ) -> None:
-        self.name = setting.spec.name
-        self._client = setting.client
-        self._config = setting.config
-        self._passthrough = members(setting.config.get("passthrough"))
+        self.name = setup.spec.name
+        self._client = setup.client
+        self._config = setup.config
+        self._passthrough = as_object(setup.config.get("passthrough"))
         self.url = url
         self._credential = credential
-        own = members(setting.config.get("headers"))
+        own = as_object(setup.config.get("headers"))
         self._headers = {**headers, **{str(name): str(value) for name, value in own.items()}}
         self._model = model
 
     @property
     def rates(self) -> tuple[float, float] | None:
         """From the config or the table; a deployment's name may say nothing."""
-        return rates(self._config, self._priced_as({}))
+        return token_rates(self._config, self._priced_as({}))
 
     def _pending_url(self, response: Response) -> str:
         """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
@@ -301,7 +303,7 @@ class Model(Provider):
         """As ``_post``, for an API that answers with any JSON."""
         headers = self._headers_for(body)
         try:
-            return post(
+            return post_json(
                 self._client,
                 self.url,
                 body,
@@ -318,6 +320,6 @@ class Model(Provider):
         return self._model
 
 
-def count(tokens: Any) -> int:
+def token_count(tokens: Any) -> int:
     """A number of tokens as a response gives it; 0 for anything that is not one."""
     return tokens if is_count(tokens) else 0

@@ -11,26 +11,26 @@ from typing import Any
 
 from gradegate.core.conversation import Image, Message, Request
 from gradegate.providers.api.chat_api import (
-    WHOLE,
+    COMPLETE,
+    ChatApi,
     Form,
     ModelOutput,
     NoOutput,
-    Shape,
-    as_text,
-    ended,
-    members,
-    objects,
-    picked,
+    as_object,
+    json_text,
+    normalize_finish,
+    objects_in,
+    pick_options,
     text_or_calls,
 )
 from gradegate.providers.api.content import (
+    MessageForm,
     Part,
     Parts,
-    Taken,
     ToolCall,
     ToolResult,
+    flatten_calls,
     is_text,
-    listed,
 )
 from gradegate.structs import JsonObject
 
@@ -47,12 +47,12 @@ _REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
 _TEXTS = ("text", "output_text", None)
 
 
-def reasons(model: str) -> bool:
+def is_reasoning_model(model: str) -> bool:
     """Whether an OpenAI model reasons before it answers, and so takes no temperature."""
     return bool(_REASONING.search(model))
 
 
-class Completions(Shape):
+class Completions(ChatApi):
     """Questions to a chat model, and its answers. ``sent`` names the options that go into the request as they are."""
 
     def __init__(
@@ -64,8 +64,8 @@ class Completions(Shape):
         reasoning: bool | None = None,
     ) -> None:
         self._model = model
-        self._is_reasoning_model = reasons(model) if reasoning is None else reasoning
-        self._options = picked(config, sent)
+        self._is_reasoning_model = is_reasoning_model(model) if reasoning is None else reasoning
+        self._options = pick_options(config, sent)
         self.takes_bounds = not model.startswith("ft:")  # OpenAI takes none for fine-tuned models
         of_reasoning = (("max_completion_tokens",),)
         self.limit_places = (
@@ -73,13 +73,13 @@ class Completions(Shape):
         )
         super().__init__(config, heats=not self._is_reasoning_model)
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """As OpenAI and Mistral have them."""
         named = {"name": "verdict", "strict": True, "schema": schema}
         whole = {"response_format": {"type": "json_schema", "json_schema": named}}
         return (whole, "schema"), ({"response_format": {"type": "json_object"}}, "")
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         options = {**self._options, **request.options}
         options.pop("temperature", None)  # sent where the model takes any
@@ -92,23 +92,23 @@ class Completions(Shape):
             **options,
         }
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """The first choice. Raises NoOutput."""
-        choices = objects(response.get("choices"))
+        choices = objects_in(response.get("choices"))
         message = choices[0].get("message") if choices else None
         if not isinstance(message, dict):
             raise NoOutput("without a message")
         # The tool calls of a message, and its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
         fields = [message[key] for key in ("tool_calls", "function_call") if message.get(key)]
-        written = listed(fields)
-        calls = objects(written)
+        written = flatten_calls(fields)
+        calls = objects_in(written)
         if len(calls) < len(written):
             raise NoOutput("with a tool call that is not an object")
         finish = self._finish(choices[0], calls)
         # What the model says in order to decline, in a field or in a part of its own; empty where it does not.
         parts = [
             part.get("refusal")
-            for part in objects(message.get("content"))
+            for part in objects_in(message.get("content"))
             if part.get("type") == "refusal"
         ]
         refusal = str(message.get("refusal") or "") or "".join(
@@ -122,21 +122,23 @@ class Completions(Shape):
         text = None if content is None else str(content)
         if isinstance(content, list):
             text = "".join(
-                str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS
+                str(part.get("text", ""))
+                for part in objects_in(content)
+                if part.get("type") in _TEXTS
             )
         if any(calls) and not text:
-            text = as_text(fields[0] if len(fields) == 1 else written)
+            text = json_text(fields[0] if len(fields) == 1 else written)
         if text is None and finish not in ("length", "content_filter"):
             raise NoOutput("without a message")
         return ModelOutput(text or "", finish, finish == "content_filter", calls)
 
     def _finish(self, choice: JsonObject, calls: Sequence[JsonObject]) -> str:
         """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was none, and errors of a choice."""
-        finish = self.ended(choice.get("finish_reason"), calls)
-        if finish not in WHOLE:
+        finish = self.finish_reason(choice.get("finish_reason"), calls)
+        if finish not in COMPLETE:
             return finish
-        native = ended(str(choice.get("native_finish_reason") or ""))
-        return "error" if choice.get("error") else finish if native in WHOLE else native
+        native = normalize_finish(str(choice.get("native_finish_reason") or ""))
+        return "error" if choice.get("error") else finish if native in COMPLETE else native
 
 
 def _message(message: Message) -> JsonObject:
@@ -155,7 +157,7 @@ RESPONSES_SENT = tuple(
     "safety_identifier top_logprobs conversation".split()
 )
 _OWN = ("input_text", "input_image", "input_file", "output_text", "refusal")
-_TAKEN = Taken("OpenAI's Responses API", _OWN, images_first=False, detailed="input_image")
+_TAKEN = MessageForm("OpenAI's Responses API", _OWN, images_first=False, detailed="input_image")
 # Calls that the API itself has answered; the model waits for the answer to any other.
 _HOSTED = (
     "web_search_call",
@@ -166,7 +168,7 @@ _HOSTED = (
 )
 
 
-class Responses(Shape):
+class Responses(ChatApi):
     """Questions in the form of the Responses API, and its answers."""
 
     finished = ("completed",)
@@ -176,9 +178,9 @@ class Responses(Shape):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, heats=not reasons(model))
+        super().__init__(config, heats=not is_reasoning_model(model))
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """As in Chat Completions, one level higher."""
         whole = {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}
         return ({"text": {"format": whole}}, "schema"), (
@@ -186,10 +188,10 @@ class Responses(Shape):
             "",
         )
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         config = self.config
-        options = picked(config, RESPONSES_SENT)
+        options = pick_options(config, RESPONSES_SENT)
         options.pop("temperature", None)  # sent where the model takes any
         if config.get("max_tokens") is not None:
             options.setdefault("max_output_tokens", config["max_tokens"])
@@ -198,10 +200,10 @@ class Responses(Shape):
                 "effort": config["reasoning_effort"],
                 **options.get("reasoning", {}),
             }
-        text = {**picked(config, ("verbosity",)), **options.get("text", {})}
+        text = {**pick_options(config, ("verbosity",)), **options.get("text", {})}
         # Of Chat Completions: the schema is one level higher here
         if written := config.get("response_format"):
-            inner = members(written).get("json_schema")
+            inner = as_object(written).get("json_schema")
             text["format"] = (
                 {"type": "json_schema", **inner} if isinstance(inner, Mapping) else written
             )
@@ -215,7 +217,7 @@ class Responses(Shape):
             "model": self._model,
             "input": [
                 item
-                for role, parts in _TAKEN.read(request.messages)
+                for role, parts in _TAKEN.read_messages(request.messages)
                 for item in _items(role, parts)
             ]
             if plain is None
@@ -225,26 +227,28 @@ class Responses(Shape):
             **self.passthrough,
         }
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """The text of all messages, else the tool calls as JSON text. Raises NoOutput."""
-        items = objects(response.get("output"))
+        items = objects_in(response.get("output"))
         # What a model says on its way to an answer is marked as commentary, and is no part of it.
         messages = [
             item
             for item in items
             if item.get("type") == "message" and item.get("phase") != "commentary"
         ]
-        parts = [part for item in messages for part in objects(item.get("content"))]
+        parts = [part for item in messages for part in objects_in(item.get("content"))]
         calls = [item for item in items if str(item.get("type")).endswith("_call")]
         waiting = [item for item in calls if item.get("type") not in _HOSTED]
         # Why an incomplete response ended, else its status: only one of completed messages has come to its end.
-        reason = members(response.get("incomplete_details")).get("reason")
+        reason = as_object(response.get("incomplete_details")).get("reason")
         statuses = [
-            ended(str(item.get("status") or "")) for item in items if item.get("type") == "message"
+            normalize_finish(str(item.get("status") or ""))
+            for item in items
+            if item.get("type") == "message"
         ]
         unfinished = next((status for status in statuses if status not in ("stop", "")), "")
-        finish = self.ended(reason or response.get("status"), waiting)
-        finish = unfinished if unfinished and finish in WHOLE else finish
+        finish = self.finish_reason(reason or response.get("status"), waiting)
+        finish = unfinished if unfinished and finish in COMPLETE else finish
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
             return ModelOutput("".join(refusals), finish, True, calls)

@@ -16,7 +16,7 @@ from gradegate.core.provider_spec import ProviderSpec
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import table
 from gradegate.providers.api.provider import PROVIDERS, Build, split_id
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.structs import NamedTexts
 
 _TABLE = table("providers.api", "options.yaml")
@@ -45,7 +45,7 @@ _WAY = re.compile(
 )
 
 
-def check(spec: ProviderSpec, build: Build) -> None:
+def check_options(spec: ProviderSpec, build: Build) -> None:
     """Raises ConfigError for what is nearly a known option, and for what would lead a question elsewhere."""
     known = getattr(build, "options", None)
     mistakes = (
@@ -56,7 +56,7 @@ def check(spec: ProviderSpec, build: Build) -> None:
         raise ConfigError(*mistakes)
 
 
-def notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
+def unused_option_notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
     """Which options are not sent, though nobody can say that they would change nothing."""
     known = getattr(build, "options", None)
     if known is None or getattr(build, "open", False):
@@ -129,19 +129,19 @@ def _fits(value: object, kind: str, least: float = -math.inf, most: float = math
     )
 
 
-def free(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
+def unknown_options(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
     """The options that neither the provider nor promptfoo has a use for, in the order of the config."""
     return tuple(name for name in config if _is_free(name, known))
 
 
-def parameters(options: Mapping[str, object]) -> Mapping[str, object]:
+def model_parameters(options: Mapping[str, object]) -> Mapping[str, object]:
     """What a test's ``options`` set for the model that answers it: as in promptfoo, they win over its ``config``."""
     if options:
         return {name: value for name, value in options.items() if name in TEST_PARAMETERS}
     return {}
 
 
-def steers(name: str) -> bool:
+def is_option_name(name: str) -> bool:
     """Whether the name is that of an option, or says where a question goes: beside `config`, it stands in the wrong place."""
     return name in PROMPTFOOS or name in PARAMETERS or bool(_WAY.search(name))
 
@@ -179,7 +179,7 @@ def _mistakes(
                 "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)",
             )
         elif _is_free(name, known) and name not in PARAMETERS:
-            likely = near(name, known)
+            likely = near_miss(name, known)
             if (
                 likely
                 and likely in getattr(build, "in_id", ())
@@ -263,7 +263,7 @@ def _slip(provider_id: str) -> tuple[str, str] | None:
     if not colon or served is None or served[0] != vendor or vendor in _WITH_COMMAS:
         return None
     forms = [form.partition(":")[2] for form in _forms(vendor)]
-    meant = near(kind, filter(None, forms)) if kind not in forms else ""
+    meant = near_miss(kind, filter(None, forms)) if kind not in forms else ""
     if meant:
         return f"has no form `{vendor}:{kind}`", f'did you mean "{vendor}:{meant}:{model}"?'
     return None
@@ -294,7 +294,7 @@ def _forms(vendor: str) -> list[str]:
     return [name for name in PROVIDERS.names() if name.partition(":")[0] == vendor]
 
 
-def nearest(provider_id: str) -> str:
+def suggest_id(provider_id: str) -> str:
     """What to write in place of an id that nobody knows."""
     if _ADDRESS.match(provider_id) or _HOST.match(provider_id):
         url = provider_id if provider_id.lower().startswith(("http://", "https://")) else ""
@@ -327,7 +327,7 @@ def nearest(provider_id: str) -> str:
         if (colon or not name) and not tagged
         else ()
     )
-    meant = near(first, vendors)
+    meant = near_miss(first, vendors)
     if meant and rest and split_id(f"{meant}:{rest}") is None:
         return "write one of " + ", ".join(f"{form}:MODEL" for form in _forms(meant))
     if meant or name:

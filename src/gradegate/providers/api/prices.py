@@ -20,7 +20,7 @@ def is_number(part: Any) -> bool:
 
 
 @cache
-def price(model: str) -> tuple[float, float] | None:
+def table_price(model: str) -> tuple[float, float] | None:
     """US dollars per input and output token; None for an unknown model. A dated snapshot has the price of its model."""
     known = table("providers.api", "prices.yaml")
     name = (
@@ -32,9 +32,9 @@ def price(model: str) -> tuple[float, float] | None:
     return (read / 1e6, wrote / 1e6) if name else None
 
 
-def rates(config: JsonObject, model: str) -> tuple[float, float] | None:
+def token_rates(config: JsonObject, model: str) -> tuple[float, float] | None:
     """US dollars per token read and written: ``inputCost`` and ``outputCost``, ``cost`` for both, else the table's."""
     both = config.get("cost")
     read = config.get("inputCost", both)
     wrote = config.get("outputCost", both)
-    return price(model) if read is None or wrote is None else (float(read), float(wrote))
+    return table_price(model) if read is None or wrote is None else (float(read), float(wrote))

@@ -23,7 +23,7 @@ from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
 Vectors = list[list[float]]  # one for each text, in order
-Labels = Mapping[str, float]  # scores from 0 to 1
+LabelScores = Mapping[str, float]  # scores from 0 to 1
 
 
 class Provider:
@@ -32,7 +32,9 @@ class Provider:
     kinds: tuple[str, ...] = ("text",)
     id: str = ""  # as the config writes it, without the label; set by whoever binds it
     spec: ProviderSpec | None = None  # what it was built from; set with the id
-    opened: str = ""  # SHA-256 of the files that it read, empty where it read none; set with the id
+    files_digest: str = (
+        ""  # SHA-256 of the files that it read, empty where it read none; set with the id
+    )
     name: str = ""  # as reports show it: the label, or the id
     url: str = ""  # where questions go, empty when nothing leaves the machine
     # What of the environment questions carry, and as what; set by whoever binds it
@@ -45,10 +47,10 @@ class Provider:
     takes_keys_of_hosts: bool = False
     # For graders: by kind, the id of its vendor's model that promptfoo takes where no model of the kind is named. A name in braces
     # is a variable of the environment that holds the rest of it.
-    siblings: NamedTexts = {}
+    default_graders: NamedTexts = {}
     chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
     vectors: bool = True  # one for embeddings gives them; else it only compares two texts
-    sees: bool = False  # takes images
+    takes_images: bool = False  # takes images
     # The most tokens of a grader's first reply; None: it takes no limit
     reply_tokens: int | None = None
     limit_option: str = "max_tokens"  # the option that sets this limit, whatever its API calls it
@@ -67,15 +69,15 @@ class Provider:
     values: NamedTexts = {}
     bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
     code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
-    judges: bool = False  # an assertion asks it; set by whoever binds it
-    repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
+    is_grader: bool = False  # an assertion asks it; set by whoever binds it
+    is_repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
     # What the user should know of its options; set by whoever binds it
     notes: tuple[Note, ...] = ()
     # The functions that it may call, as `toolcalls.declared`; set with the id
     tools: JsonObject | None = None
     missing: tuple[Mistake, ...] = ()  # the keys that it lacks; set with the id
     # Why a target that is only named has none, where its config names some
-    lacking: tuple[Mistake, ...] = ()
+    tool_mistakes: tuple[Mistake, ...] = ()
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
     @property
@@ -89,7 +91,7 @@ class Provider:
         return None if self.url else (0.0, 0.0)
 
     @property
-    def priced(self) -> bool:
+    def is_priced(self) -> bool:
         """Whether each call's cost will be known."""
         return self.rates is not None
 
@@ -115,7 +117,7 @@ class Provider:
         """A chat answer. Raises ProviderError."""
         raise self._cannot("text")
 
-    def check(self, messages: Sequence[Message]) -> None:
+    def check_messages(self, messages: Sequence[Message]) -> None:
         """Raises ProviderError for messages that it cannot send whole."""
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
@@ -126,7 +128,7 @@ class Provider:
         """How near two texts are, as a cosine, of a model without ``vectors``. Raises ProviderError."""
         raise self._cannot("embedding")
 
-    def classify(self, text: str) -> tuple[Labels, Usage]:
+    def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """Labels with scores from 0 to 1. Raises ProviderError."""
         raise self._cannot("classification")
 
@@ -138,16 +140,16 @@ class Provider:
         return ProviderError(f"{self.name} is not a provider of the kind {kind}", Trouble.SETUP)
 
 
-class Recorded(Provider):
+class RecordedTarget(Provider):
     """Stands in reports for whatever gave a recorded answer; it is never asked."""
 
     name = "recorded"
 
 
-class Label(Provider):
+class NamedTarget(Provider):
     """A target that is only named: its answers are made elsewhere, whatever it is there."""
 
-    sees = True
+    takes_images = True
     names_model = False
     replies_from = "file"
 
@@ -158,7 +160,7 @@ class Label(Provider):
         self.origin = spec.origin
 
 
-class Setting(FrozenStruct):
+class ProviderSetup(FrozenStruct):
     """What a provider is built from. ``env`` has the config's ``env`` laid over it; ``uses`` gathers what is read of it."""
 
     spec: ProviderSpec
@@ -208,7 +210,7 @@ _PLACE = (
     "headers",
 )
 # A provider module registers a function for each id prefix: "openai:chat", "echo". It raises ConfigError.
-Build = Callable[[Setting], Provider]
+Build = Callable[[ProviderSetup], Provider]
 PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
 
 
@@ -229,7 +231,7 @@ def kind_of(provider_id: str) -> str:
     return (split_id(provider_id) or (provider_id, ""))[0]
 
 
-def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
+def with_model(spec: ProviderSpec, model: str) -> ProviderSpec:
     """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``; one whose id names none stays as it is."""
     parts = split_id(spec.id)
     if (
@@ -241,7 +243,7 @@ def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
     return replace(spec, id=f"{parts[0]}:{model}")
 
 
-def beside(spec: ProviderSpec, other: str) -> ProviderSpec:
+def with_id(spec: ProviderSpec, other: str) -> ProviderSpec:
     """Another model of the same vendor, at the same place and with the same key."""
     return replace(
         spec,
@@ -252,18 +254,18 @@ def beside(spec: ProviderSpec, other: str) -> ProviderSpec:
     )
 
 
-def secret(setting: Setting, *names: str) -> str | None:
+def find_key(setup: ProviderSetup, *names: str) -> str | None:
     """``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``. Raises ConfigError for a variable of
     ``apiKeyEnvar`` that is not set or the runner's own.
     """
-    config = setting.config
+    config = setup.config
     if config.get("apiKey"):
         return str(config["apiKey"])
     variable: Any = config.get("apiKeyEnvar")
-    if variable and belongs_to_runner(str(variable)) and variable not in setting.env.literals:
-        what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
-        raise setting.mistake(what, "name a variable with a key of the provider")
-    if variable and not setting.env.key(str(variable)):
+    if variable and belongs_to_runner(str(variable)) and variable not in setup.env.literals:
+        what = f"`apiKeyEnvar` of `{setup.spec.id}` names {variable}, which is the runner's own: no config reads it"
+        raise setup.mistake(what, "name a variable with a key of the provider")
+    if variable and not setup.env.key(str(variable)):
         # Else it may be the key itself, and is not repeated
         named = re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable))
         what = (
@@ -276,7 +278,7 @@ def secret(setting: Setting, *names: str) -> str | None:
             if named
             else "write a name such as OPENAI_API_KEY, never the key itself"
         )
-        raise setting.mistake(
-            f"`apiKeyEnvar` of `{setting.spec.id}` {what}", cure, str(variable) if named else ""
+        raise setup.mistake(
+            f"`apiKeyEnvar` of `{setup.spec.id}` {what}", cure, str(variable) if named else ""
         )
-    return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)
+    return next(filter(None, map(setup.key, (str(variable),) if variable else names)), None)

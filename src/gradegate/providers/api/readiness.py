@@ -15,14 +15,14 @@ NO_SUCH_METHOD = 501  # whoever says so is there
 PAUSE, ONE_TRY = 0.25, 10.0  # seconds between two tries, and that one may take
 
 
-class Ready(FrozenStruct):
+class ReadyTarget(FrozenStruct):
     """An address that must answer within so many seconds."""
 
     url: str
     seconds: float = SECONDS
 
 
-def read(lines: Iterable[str], environ: NamedTexts) -> tuple[Ready, ...]:
+def parse_targets(lines: Iterable[str], environ: NamedTexts) -> tuple[ReadyTarget, ...]:
     """The lines of ``ready``, each ``URL`` or ``URL SECONDS``. Raises ConfigError with every mistake."""
     awaited = []
     mistakes = []
@@ -49,13 +49,13 @@ def read(lines: Iterable[str], environ: NamedTexts) -> tuple[Ready, ...]:
         elif nowhere:
             mistakes.append(Mistake(f"`ready`: {nowhere[0]}", None, nowhere[1]))
         else:
-            awaited.append(Ready(url, seconds))
+            awaited.append(ReadyTarget(url, seconds))
     if mistakes:
         raise ConfigError(*mistakes)
     return tuple(awaited)
 
 
-def wait(awaited: Sequence[Ready], environ: NamedTexts) -> str:
+def wait_until_ready(awaited: Sequence[ReadyTarget], environ: NamedTexts) -> str:
     """Wait for each in order: for any answer below 500, or 501. Gives why one is not there in time, or an empty string."""
     client = Client(timeout=ONE_TRY, retries=0, slots=1, environ=environ)
     for ready in awaited:

@@ -96,7 +96,7 @@ def _shown(output: Any, metadata: JsonObject, host: str) -> tuple[str, JsonObjec
     return json.dumps(output, ensure_ascii=False), {**metadata, IS_DATA: True}
 
 
-def error_in(text: str) -> Any:
+def find_error(text: str) -> Any:
     """The ``error`` or ``errors`` of a JSON object in which no other member holds a text, a list or an object, as of a 200; else None."""
     body = _parsed(text)
     rest = (
@@ -134,7 +134,7 @@ _CLIMBS = re.compile(r"/\.\.?(?:/|$)")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 
-def address(url: str, query: NamedTexts, variables: Variables) -> str:
+def fill_url(url: str, query: NamedTexts, variables: Variables) -> str:
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
     filled = render(url, variables, into="url")
     if _CLIMBS.search(filled.partition("?")[0]) and not _CLIMBS.search(url):
@@ -150,7 +150,7 @@ def address(url: str, query: NamedTexts, variables: Variables) -> str:
     )
 
 
-def body(
+def fill_body(
     template: Any,
     headers: NamedTexts,
     variables: Variables,

@@ -6,7 +6,7 @@ from pathlib import Path
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of
-from gradegate.providers.cache.reply_cache import Replies
+from gradegate.providers.cache.reply_cache import ReplyCache
 from gradegate.providers.cache.seals import SHORTEST_SECRET, VARIABLE, Seals
 from gradegate.security.environment import Environment
 from gradegate.security.secrets import belongs_to_runner, sounds_secret
@@ -14,7 +14,7 @@ from gradegate.security.secrets import belongs_to_runner, sounds_secret
 _LEAST = 8  # characters of a secret; what is shorter stands in texts by chance
 
 
-def remembered(settings: Settings, environment: Environment, is_trusted: bool) -> Replies | None:
+def open_cache(settings: Settings, environment: Environment, is_trusted: bool) -> ReplyCache | None:
     """The cache, opened; None where none is asked for. ``is_trusted``: later runs believe what this one keeps."""
     if not settings.cache:
         return None
@@ -33,7 +33,7 @@ def remembered(settings: Settings, environment: Environment, is_trusted: bool) -
     seals = Seals(
         {name: value for name, value in held.items() if len(value) >= _LEAST}, _secret(environment)
     )
-    return Replies(folder, is_trusted, seals, objection)
+    return ReplyCache(folder, is_trusted, seals, objection)
 
 
 def check_secret(environment: Environment) -> None:

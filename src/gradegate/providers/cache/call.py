@@ -21,7 +21,7 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.http.budget import Budget
 from gradegate.http.exchange import HttpRequest, Response
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
-from gradegate.providers.cache.seals import OPEN, SCHEMA, Stored
+from gradegate.providers.cache.seals import OPEN, SCHEMA, StoredReply
 from gradegate.security.redaction import excerpt
 
 TARGET = "target"
@@ -31,11 +31,11 @@ GRADER = "grader"
 T = TypeVar("T")
 
 
-class Questioned(Protocol):
+class CalledProvider(Protocol):
     """What a question has to know of a provider."""
 
     name: str
-    repeatable: bool
+    is_repeatable: bool
     budget: Budget
 
     @property
@@ -44,7 +44,7 @@ class Questioned(Protocol):
 
 
 @dataclass(eq=False)
-class Occasion:
+class CacheScope:
     """A place in a run from which one question after another is asked; ``names`` are those of the places below it."""
 
     replies: ResponseCache
@@ -53,9 +53,9 @@ class Occasion:
     names: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
     asked: Counter[bytes] = field(default_factory=Counter)
 
-    def below(self, *steps: Any, role: str = "") -> Occasion:
+    def below(self, *steps: Any, role: str = "") -> CacheScope:
         """A part of it whose questions may be asked at the same time as those of other parts."""
-        return Occasion(self.replies, role or self.role, (*self.path, *steps))
+        return CacheScope(self.replies, role or self.role, (*self.path, *steps))
 
     def key(self, ask: HttpRequest) -> tuple[bytes, bytes]:
         """The key of a request, another one each time and the same in a run that asks the same; and that of its replies' HMACs."""
@@ -70,18 +70,18 @@ class Occasion:
         return digest.digest(), under
 
 
-_OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
+_OCCASION: ContextVar[CacheScope | None] = ContextVar("occasion", default=None)
 # Where questions of this thread are asked; None where no reply is looked up or kept
-occasion = _OCCASION.get
+current_scope = _OCCASION.get
 
 
-class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
+class within_scope:  # noqa: N801 - used as a function is, and in half the time that a generator takes
     """What is asked meanwhile is asked there; None: whatever the cache holds."""
 
     __slots__ = ("_before", "_occasion")
 
-    def __init__(self, occasion: Occasion | None) -> None:
-        self._occasion = occasion
+    def __init__(self, scope: CacheScope | None) -> None:
+        self._occasion = scope
 
     def __enter__(self) -> None:
         self._before = _OCCASION.set(self._occasion)
@@ -90,31 +90,31 @@ class at:  # noqa: N801 - used as a function is, and in half the time that a gen
         _OCCASION.reset(self._before)
 
 
-def apart(number: int, task: Callable[[], T]) -> Callable[[], T]:
+def with_own_scope(number: int, task: Callable[[], T]) -> Callable[[], T]:
     """The task with a place of its own below this thread's: tasks that run at once share no count of what was asked."""
-    here = occasion()
+    here = current_scope()
     if here is None:
         return task
     place = here.below(number)
 
     def run() -> T:
-        with at(place):
+        with within_scope(place):
             return task()
 
     return run
 
 
-class Question:
+class ProviderCall:
     """A question, however many requests it takes; what is sent in its ``with`` is sent for it.
 
     One without an occasion is always asked. With ``afresh`` the cache is neither read nor written.
     """
 
-    def __init__(self, provider: Questioned, *, afresh: bool = False) -> None:
+    def __init__(self, provider: CalledProvider, *, afresh: bool = False) -> None:
         self._provider = provider
         self.model = provider.name, provider.rates  # as budgets tell models apart
-        here = None if afresh else occasion()
-        self._occasion = here if provider.repeatable else None
+        here = None if afresh else current_scope()
+        self._occasion = here if provider.is_repeatable else None
         self._found = 0
         self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
         self._key = b"", OPEN
@@ -129,7 +129,7 @@ class Question:
     def __exit__(self, *error: object) -> None:
         CURRENT_CALL.reset(self._before)
         if error[0] is not None:
-            self.paid(Usage(1, unpriced=1))
+            self.pay_reply(Usage(1, unpriced=1))
 
     def find_response(self, ask: HttpRequest) -> Response | None:
         """The response to a request, if the cache has it."""
@@ -154,7 +154,7 @@ class Question:
         if self._heard:
             self._heard[-1] = self._heard[-1][0], response
 
-    def booked(self, usage: Usage) -> Usage:
+    def book(self, usage: Usage) -> Usage:
         """What the reply costs now, of what it costs whoever asks; it is on the account of the run from here on."""
         self._usage = usage
         if self._found and not self._heard and self._occasion is not None:
@@ -165,8 +165,8 @@ class Question:
             self._unpaid = 0
         return usage
 
-    def paid(self, usage: Usage) -> None:
-        """What the last reply costs, where it is not ``booked`` as all that was asked for; nothing where it was known."""
+    def pay_reply(self, usage: Usage) -> None:
+        """What the last reply costs, where it is not passed to ``book`` as all that was asked for; nothing where it was known."""
         if self._unpaid:
             self._unpaid -= 1
             self._paid = True
@@ -179,8 +179,8 @@ class Question:
             kind = response.headers.get("content-type", "")
             model = ""
             with suppress(ValueError, RecursionError):
-                model = named_model(json.loads(response.body))
-            stored = Stored(
+                model = model_in_response(json.loads(response.body))
+            stored = StoredReply(
                 time.time(),
                 model or self._provider.name,
                 usage,
@@ -192,15 +192,15 @@ class Question:
         self._heard = []
 
 
-def named_model(content: Any) -> str:
+def model_in_response(content: Any) -> str:
     """The model that a response names; an empty string where it names none."""
     named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
     # Half a sign is no text
     return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""
 
 
-def paid(usage: Usage) -> None:
+def pay_reply(usage: Usage) -> None:
     """What the last reply to this thread's question costs."""
     call = CURRENT_CALL.get()
-    if isinstance(call, Question):
-        call.paid(usage)
+    if isinstance(call, ProviderCall):
+        call.pay_reply(usage)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gradegate.core.numbers import format_count
 from gradegate.core.usage import CacheReport
 from gradegate.http.exchange import HttpRequest
-from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, Stored
+from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, StoredReply
 
 if TYPE_CHECKING:
     from gradegate.providers.cache.store import Store
@@ -23,7 +23,7 @@ _FILE = "{}.v{}.sqlite"
 
 
 @dataclass(eq=False)
-class Replies:
+class ReplyCache:
     """The cache of replies: who may read and write which of its two files, and what came from it.
 
     ``trusted`` is written by runs of the default branch and by people on their own machines, ``proposed`` by all other runs on
@@ -58,7 +58,7 @@ class Replies:
         """What identifies a request apart from its body, and the key of the HMAC that its replies carry."""
         return self.seals.of(request, role)
 
-    def find(self, key: bytes, under: bytes) -> Stored | None:
+    def find(self, key: bytes, under: bytes) -> StoredReply | None:
         """The reply to a question, from whoever can have written one."""
         now = time.time()
         stored = (
@@ -75,7 +75,7 @@ class Replies:
                 self._oldest = max(self._oldest, now - found.at)
         return found
 
-    def put(self, key: bytes, under: bytes, stored: Stored) -> None:
+    def put(self, key: bytes, under: bytes, stored: StoredReply) -> None:
         """Keep a reply, where a later run would believe it."""
         if under == OPEN and not self.trusted:
             with self._lock:

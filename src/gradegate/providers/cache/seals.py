@@ -20,7 +20,7 @@ OPEN = b""  # the key of what anybody may have written: its HMAC tells damage al
 _PASSING = "_ACCESS_TOKEN"  # a name that ends so holds a token that ends with the job, as Google's
 
 
-class Stored(NamedTuple):
+class StoredReply(NamedTuple):
     """A reply: when it came (seconds since 1970), from which model, what it cost, and as it was sent."""
 
     at: float

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from gradegate.files.limits import MAX_BODY
 from gradegate.files.plain_files import NEW
-from gradegate.providers.cache.seals import SCHEMA, Stored
+from gradegate.providers.cache.seals import SCHEMA, StoredReply
 
 APPLICATION = 0x67726164  # "grad": the file is ours
 PATIENCE = 2.0  # seconds that another process may hold the file
@@ -54,7 +54,7 @@ class Store:
         except (Unusable, OSError, sqlite3.Error) as e:
             self._give_up(e)
 
-    def find(self, key: bytes, under: bytes) -> Stored | None:
+    def find(self, key: bytes, under: bytes) -> StoredReply | None:
         """The reply of a key, if its HMAC was made with the key ``under``; else it is as if it were not there."""
         try:
             # Without the lock, which one step of the interpreter does not need: threads that once queue for it never cease to.
@@ -65,7 +65,7 @@ class Store:
             return None
         if row is None:
             return None
-        stored, mac = Stored(*row[:-1]), row[-1]  # type: ignore[arg-type]
+        stored, mac = StoredReply(*row[:-1]), row[-1]  # type: ignore[arg-type]
         with suppress(TypeError):  # bytes where a text should be, or the other way round
             if isinstance(mac, bytes) and hmac.compare_digest(stored.mac(key, under), mac):
                 return stored
@@ -96,7 +96,7 @@ class Store:
                     break
             return tuple(row)
 
-    def put(self, key: bytes, under: bytes, stored: Stored) -> None:
+    def put(self, key: bytes, under: bytes, stored: StoredReply) -> None:
         """Keep a reply; it is in the file when this returns."""
         with self._lock:
             if self._writer is None:
