@@ -34,9 +34,9 @@ def catch_defects(action: Callable[[], T]) -> T | Exception:
 
 
 class CacheScopes:
-    """Where in a run its questions are asked, for the cache. There is no place without a cache.
+    """The cache scopes of a plan's answers: the places in a run that key kept replies. None without a cache.
 
-    The request names a place, and no number does: if a case is added, removed or renamed, all others keep their places.
+    The request names a scope, and no number does: if a case is added, removed or renamed, all others keep their replies.
     """
 
     def __init__(self, jobs: Sequence[Job], replies: ResponseCache | None) -> None:
