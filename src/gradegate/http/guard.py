@@ -115,7 +115,7 @@ class Guard:
         """Whether a header of a config may contain this variable. The first address is the URL."""
         if not self.egress.fits_request(name, method, addresses[0]):
             return False
-        return all(self.egress.heads(name, address) for address in addresses)
+        return all(self.egress.fits_header(name, address) for address in addresses)
 
     @cached_property
     def _secrets(self) -> dict[str, tuple[str, ...]]:

@@ -40,7 +40,7 @@ def make_plan(suites: Sequence[SuiteFile], context: Context, client: Client) -> 
     egress = with_named_keys(
         context.egress, (spec for located in suites for spec in located.suite.provider_specs())
     )
-    client.guard = Guard(egress.beside(client.guard.egress))  # of base and head
+    client.guard = Guard(egress.with_named_keys(client.guard.egress))  # of base and head
     pool: dict[bytes, Provider] = {}
     size = PlanSize()
     drafts = []

@@ -120,7 +120,7 @@ class ModelBinder(FrozenStruct):
             opened.append(self.workspace.read(reference, self.folder, origin))
             return opened[-1]
 
-        env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
+        env = replace(self.suite.env.with_literals(spec.env, spec.drawn), uses=uses)
         provider = None
         while provider is None:
             opened.clear()
@@ -268,7 +268,7 @@ class ModelBinder(FrozenStruct):
 
     def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
         uses: set[VariableUse] = set()
-        env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
+        env = replace(self.suite.env.with_literals(grader.env, grader.drawn), uses=uses)
         model = re.sub(
             r"\{(\w+)\}",
             lambda it: env.get(it[1]),

@@ -87,7 +87,7 @@ def _mistakes(
     name = use.variable
     sent = FIELD if use.sent == TEXT and use.place in provider.fields else use.sent
     would = f"`{provider.name}` would send {name} in `{use.place}`"
-    signs_as = egress.signs_as(name)
+    signs_as = egress.signing_option(name)
     own = (
         not use.place
         and name in provider.vendor.keys
@@ -98,7 +98,7 @@ def _mistakes(
         what = f"`{provider.name}` would send {name}, which is for signing and must not be sent"
         yield Mistake(what, provider.origin, cure)
         return
-    if sent != FIELD and egress.is_vendors(name):
+    if sent != FIELD and egress.is_vendor_key(name):
         if provider.fields:
             what = "a vendor's key is sent only as the credential of a provider"
             cure = f"write `apiKeyEnvar: {name}`"
@@ -106,7 +106,7 @@ def _mistakes(
             what = "`http:` is for applications and sends no vendor's key"
             cure = "give the gateway's key its own variable name, or use the vendor's provider"
         yield Mistake(f"{would}: {what}", provider.origin, cure)
-    elif egress.is_vendors(name) and not (
+    elif egress.is_vendor_key(name) and not (
         name in provider.vendor.keys or provider.takes_keys_of_hosts
     ):
         cure = f"name a key of its own, or use the provider that {name} belongs to"
@@ -125,7 +125,7 @@ def _mistakes(
                 host = host_of(url)
                 what = f"`{provider.name}` would send {name} to {host}, which is not a host of that key"
                 cure = _allow(host)
-                if not egress.is_vendors(name):
+                if not egress.is_vendor_key(name):
                     cure += f", or, if it is not a secret, `allowed-env: {name}`"
                 yield Mistake(what, provider.origin, cure)
         if not egress.fits_request(name, provider.method, provider.url):
