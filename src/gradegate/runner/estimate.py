@@ -116,7 +116,7 @@ def estimate_run(plan: Plan) -> Estimate:
 
         reasked = set(map(id, bounds))
         for bound in job.bounds:
-            grading = prices.of_grade(bound, len(job.text), _exchanges(job))
+            grading = prices.of_grade(bound, len(job.text), _count_exchanges(job))
             grader.add(grading.calls, job)
             first_usd += grading.usd * job.repeats
             if id(bound) in reasked:
@@ -208,11 +208,15 @@ def target_calls(job: Job) -> int:
 
 def answer_calls(job: Job) -> int:
     """Requests for one answer and its grades."""
-    exchanges, prices = _exchanges(job), _Prices()
-    return target_calls(job) + sum(prices.of_grade(it, 0, exchanges).calls for it in job.bounds)
+    calls = target_calls(job)
+    exchanges = _count_exchanges(job)
+    prices = _Prices()
+    for bound in job.bounds:
+        calls += prices.of_grade(bound, 0, exchanges).calls
+    return calls
 
 
-def _exchanges(job: Job) -> int:
+def _count_exchanges(job: Job) -> int:
     """The exchanges of one answer: those of a recorded conversation, or one for each message of a live one."""
     turns = job.case.turns
     return max(1, len(split_exchanges(turns)) if job.case.recorded else len(turns))

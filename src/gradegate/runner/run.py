@@ -110,8 +110,10 @@ class Run:
 
     def _is_in_doubt(self) -> bool:
         """Whether a blocking rule is missed, or would be without its excuse."""
-        results = decide(self._conclude(""), self._plan.policies).rules
-        return any(it.rule.blocking and (it.has_failed or it.excused) for it in results)
+        for result in decide(self._conclude(""), self._plan.policies).rules:
+            if result.rule.blocking and (result.has_failed or result.excused):
+                return True
+        return False
 
     def _grade_labels(self) -> None:
         """Grade the labelled outputs. If a budget or signal ends this, none of the grades counts."""

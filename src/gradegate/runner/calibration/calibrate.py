@@ -121,7 +121,8 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     name = _agreement_name(calibration.assertions[0])
     if len(calibration.assertions) > 1:
         name = "all"
-        rows += [_cells(it, _agreement_name(it)) for it in calibration.assertions]
+        for agreement in calibration.assertions:
+            rows += [_cells(agreement, _agreement_name(agreement))]
     rows.append(_cells(calibration.overall, name))
     yield from _columns(rows)
     yield ""
@@ -331,14 +332,14 @@ def calibrate_graders(
     selected = list[labels.SelectedLabel]()
 
     def select_labelled(suites: list[SuiteFile]) -> list[SuiteFile]:
-        found, mistakes = labels.read_labels(path, context)
-        selection = labels.select_cases(found, suites, asks)
+        file_labels, mistakes = labels.read_labels(path, context)
+        selection = labels.select_cases(file_labels, suites, asks)
         selected.extend(selection.labels)
         # The planner reports mistakes of labels with those of the first config.
-        first, *others = selection.suites
+        first, *rest = selection.suites
         mistakes = [*first.suite.mistakes, *mistakes, *selection.mistakes]
         suite = replace(first.suite, mistakes=tuple(mistakes))
-        return [replace(first, suite=suite), *others]
+        return [replace(first, suite=suite), *rest]
 
     labels_output = settings.write_labels
     session = Session.from_context(

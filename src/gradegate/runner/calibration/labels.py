@@ -238,18 +238,18 @@ def _find_assertion(case: Case, label: Label) -> Assertion:
     """The assertion that a label names by type or metric, and by its number if there are several. Raises ConfigError."""
     name = label.assertion
     assertions = list(_all_assertions(case.assertions))
-    found = _named(name, assertions) if name else []
-    if not found and (ordinal := _ORDINAL.fullmatch(name)):
+    fitting = _assertions_named(name, assertions) if name else []
+    if not fitting and (ordinal := _ORDINAL.fullmatch(name)):
         number = int(ordinal[2])
-        found = _named(ordinal[1], assertions)[number - 1 : number]
-    if not found:
+        fitting = _assertions_named(ordinal[1], assertions)[number - 1 : number]
+    if not fitting:
         names = [f"`{name}`" for name in dict.fromkeys(_assertion_names(assertions))]
         cure = f"it has {', '.join(names) or 'none'}"
         raise label.mistake(f"its case has no assertion `{label.assertion}`", cure)
-    if len(found) > 1:
-        cure = f"write which in their order, `{name}#1` to `{name}#{len(found)}`"
-        raise label.mistake(f"its case has {len(found)} assertions `{name}`", cure)
-    assertion = found[0]
+    if len(fitting) > 1:
+        cure = f"write which in their order, `{name}#1` to `{name}#{len(fitting)}`"
+        raise label.mistake(f"its case has {len(fitting)} assertions `{name}`", cure)
+    assertion = fitting[0]
     evaluator = GRADERS.find(assertion.type.removeprefix("not-"))
     if evaluator is not None and evaluator.compares:
         what = f"`{assertion.type}` compares several outputs, and a label is about one"
@@ -257,7 +257,7 @@ def _find_assertion(case: Case, label: Label) -> Assertion:
     return assertion
 
 
-def _named(name: str, assertions: Iterable[Assertion]) -> list[Assertion]:
+def _assertions_named(name: str, assertions: Iterable[Assertion]) -> list[Assertion]:
     return [assertion for assertion in assertions if name in (assertion.type, assertion.metric)]
 
 

@@ -28,7 +28,7 @@ _REQUEST_DIGITS = 16
 _SIGNS = {Outcome.PASS: "P", Outcome.FAIL: "F", Outcome.ERROR: "E"}
 
 
-class _KnownGrade(FrozenStruct):
+class _KeyedGrade(FrozenStruct):
     """A grade with its key in the history."""
 
     key: str
@@ -145,20 +145,23 @@ class Histories:
         if not (history and history.file):
             return None
         # Grades of this run with earlier votes
-        known_grades = [known for known in self._known_grades(rows) if known.key in self.records]
-        past_votes = []
+        count = 0
         comes_and_goes = 0
-        for known in known_grades:
-            if known.grade.history:
-                past_votes.append(known.grade.history)
-            comes_and_goes += bool(self.count_votes(known.key, known.grade.model).returned)
+        past_votes = []
+        for keyed in self._keyed_grades(rows):
+            if keyed.key not in self.records:
+                continue
+            count += 1
+            comes_and_goes += bool(self.count_votes(keyed.key, keyed.grade.model).returned)
+            if keyed.grade.history:
+                past_votes.append(keyed.grade.history)
 
         runs = chain.from_iterable(record.runs for record in self.records.values())
         newest = max(runs, key=attrgetter("at"), default=None)
         return HistoryReport(
             file=history.file,
             commit=newest.commit if newest else "",
-            grades=len(known_grades),
+            grades=count,
             used=sum(past.bayes_factor is not None for past in past_votes),
             flaky=sum(past.flaky for past in past_votes),
             broken=sum(past.broken for past in past_votes),
@@ -168,9 +171,9 @@ class Histories:
     def lines(self, run: RunResult) -> Iterator[str]:
         """The lines of the history file after a run. Votes from kept replies are not added."""
         records = dict(self.records)
-        for known in self._known_grades(run.rows):
-            grade = known.grade
-            if known.row.error or grade.usage.cached or (grade.undone and not grade.votes):
+        for keyed in self._keyed_grades(run.rows):
+            grade = keyed.grade
+            if keyed.row.error or grade.usage.cached or (grade.undone and not grade.votes):
                 continue
             is_open = grade.has_failed and not grade.confirmed
             past_run = PastRun(
@@ -179,18 +182,18 @@ class Histories:
                 grade.model,
                 _votes(grade),
                 "open" if is_open else grade.outcome.value,
-                _request_digest(known.job, known.row),
+                _request_digest(keyed.job, keyed.row),
             )
-            before = records[known.key].runs if known.key in records else ()
-            title = f"{visible_name(known.row)} / {assertion_name(grade.assertion)}"
-            records[known.key] = GradeRecord(title, trim_runs((*before, past_run)))
+            before = records[keyed.key].runs if keyed.key in records else ()
+            title = f"{visible_name(keyed.row)} / {assertion_name(grade.assertion)}"
+            records[keyed.key] = GradeRecord(title, trim_runs((*before, past_run)))
         yield from history_lines(records)
 
-    def _known_grades(self, rows: Sequence[Row]) -> Iterator[_KnownGrade]:
+    def _keyed_grades(self, rows: Sequence[Row]) -> Iterator[_KeyedGrade]:
         single = [row for row in rows if not row.needs]
         for (answer_id, keys), row in zip(self._keys.items(), single, strict=bool(self._keys)):
             for position, key in keys.items():
-                yield _KnownGrade(key, row.grades[position], self._plan.jobs[answer_id.case], row)
+                yield _KeyedGrade(key, row.grades[position], self._plan.jobs[answer_id.case], row)
 
 
 def _request_digest(job: Job, row: Row) -> str:

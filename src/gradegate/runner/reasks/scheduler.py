@@ -103,8 +103,11 @@ def _rule_needs(reasks: Reasks) -> RuleNeeds:
     if not any(answer.open for answer in ledger.answers.values()):
         return RuleNeeds((), (), compared=False)
     rules = chain.from_iterable(reasks.eligible.rules.values())
-    first_answers = (it for it in ledger.answers.values() if it.id == it.case_id)
-    cases = map(ledger.open_case, first_answers)
+    cases = (
+        ledger.open_case(answer)
+        for answer in ledger.answers.values()
+        if answer.id == answer.case_id
+    )
     return RuleNeeds(rules, cases, compared=reasks.base.baseline is not None)
 
 
