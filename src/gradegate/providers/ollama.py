@@ -52,7 +52,7 @@ OPTIONS = tuple(
     "presence_penalty frequency_penalty mirostat mirostat_tau mirostat_eta penalize_newline stop num_ctx num_batch "
     "num_gpu main_gpu low_vram f16_kv logits_all vocab_only use_mmap use_mlock embedding_only num_thread numa".split()
 )
-_TAKEN = MessageForm("Ollama", by_name=True)
+_TAKEN = MessageForm("Ollama", results_by_name=True)
 BESIDE = ("format", "keep_alive", "think", "tools")
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "options")
 
@@ -64,8 +64,8 @@ class OllamaChat(ChatApi):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, heats=False)
-        self.reasons = bool(config.get("think"))
+        super().__init__(config, takes_temperature=False)
+        self.is_reasoning = bool(config.get("think"))
 
     def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """The schema itself."""

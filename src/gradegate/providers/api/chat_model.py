@@ -80,13 +80,13 @@ class ChatModel(HttpModel):
         super().__init__(setup, url, credential, model, headers)
         self._api = api
         self._beside = beside or {}
-        api.own = OWN.owns(url)
+        api.is_vendor_host = OWN.owns(url)
         # What the endpoint does with a schema: the option, else what its host is known for. Anthropic ignores one in the form of OpenAI's
         # API: https://platform.claude.com/docs/en/api/openai-sdk
         ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
         written = setup.config.get("structured")
         self.structured = (
-            (ENFORCED if api.own and not ignored else REQUESTED)
+            (ENFORCED if api.is_vendor_host and not ignored else REQUESTED)
             if written is None
             else str(written)
         )
@@ -103,7 +103,7 @@ class ChatModel(HttpModel):
 
     def expect_reasoning(self) -> None:
         """As ``Provider.expect_reasoning``."""
-        self._api.reasons = True
+        self._api.is_reasoning = True
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -145,7 +145,7 @@ class ChatModel(HttpModel):
             finish = "stop" if finish == "tool_calls" else finish
             metadata = {}
             constrained = self._config.get("structured") != REQUESTED
-        elif finish == "tool_calls" and not calls and not self._api.own:
+        elif finish == "tool_calls" and not calls and not self._api.is_vendor_host:
             # Gateways make the form by a tool of their own, and keep its word for the end.
             finish = "stop"
             metadata = {CALLS_UNKNOWN: "the answer ended to call a tool, but contains no call"}

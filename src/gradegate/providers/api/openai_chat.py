@@ -71,7 +71,7 @@ class Completions(ChatApi):
         self.limit_places = (
             of_reasoning if self._is_reasoning_model else (("max_tokens",), *of_reasoning)
         )
-        super().__init__(config, heats=not self._is_reasoning_model)
+        super().__init__(config, takes_temperature=not self._is_reasoning_model)
 
     def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """As OpenAI and Mistral have them."""
@@ -157,7 +157,7 @@ RESPONSES_SENT = tuple(
     "safety_identifier top_logprobs conversation".split()
 )
 _OWN = ("input_text", "input_image", "input_file", "output_text", "refusal")
-_TAKEN = MessageForm("OpenAI's Responses API", _OWN, images_first=False, detailed="input_image")
+_TAKEN = MessageForm("OpenAI's Responses API", _OWN, images_first=False, detail_type="input_image")
 # Calls that the API itself has answered; the model waits for the answer to any other.
 _HOSTED = (
     "web_search_call",
@@ -171,14 +171,14 @@ _HOSTED = (
 class Responses(ChatApi):
     """Questions in the form of the Responses API, and its answers."""
 
-    finished = ("completed",)
+    finish_words = ("completed",)
     limit_places = (("max_output_tokens",),)
     prompt_counts = ("input_tokens",)
     answer_count = "output_tokens"
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, heats=not is_reasoning_model(model))
+        super().__init__(config, takes_temperature=not is_reasoning_model(model))
 
     def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """As in Chat Completions, one level higher."""
