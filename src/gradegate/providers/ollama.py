@@ -147,11 +147,11 @@ class OllamaEmbeddings(EmbeddingModel):
         model = need_model(setup, "ollama:embeddings:MODEL")
         super().__init__(setup, *_place(setup, "embed"), model)
 
-    def _body(self, texts: Sequence[str]) -> JsonObject:
+    def _build_body(self, texts: Sequence[str]) -> JsonObject:
         options = {**as_object(self._config.get("options")), **pick_options(self._config, OPTIONS)}
-        return {**({"options": options} if options else {}), **super()._body(texts)}
+        return {**({"options": options} if options else {}), **super()._build_body(texts)}
 
-    def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
+    def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
         return expect_rows(response.get("embeddings"), self.host, texts), response.get(
             "prompt_eval_count"
         )

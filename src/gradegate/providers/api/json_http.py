@@ -292,7 +292,7 @@ class HttpModel(Provider):
         """The headers of a request, which may depend on what it asks."""
         return self._headers
 
-    def _post(self, body: JsonObject) -> tuple[JsonObject, float]:
+    def _post_object(self, body: JsonObject) -> tuple[JsonObject, float]:
         """Send JSON; give the JSON object that came back and the seconds it took. Raises ProviderError."""
         content, seconds = self._post_any(body)
         if not isinstance(content, dict):
@@ -300,7 +300,7 @@ class HttpModel(Provider):
         return content, seconds
 
     def _post_any(self, body: JsonObject) -> tuple[Any, float]:
-        """As ``_post``, for an API that answers with any JSON."""
+        """As ``_post_object``, for an API that answers with any JSON."""
         headers = self._headers_for(body)
         try:
             return post_json(
