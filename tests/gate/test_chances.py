@@ -50,13 +50,13 @@ def test_lead(vector):
     chance = vector["chance_of_wrong_fail"]
     assert found.votes == vector["lead"]
     assert float(chance_of_wrong_failure(found.votes, vector["noise"])) == pytest.approx(chance, rel=1e-5)
-    assert found.held == (vector["grades"] * chance_of_wrong_failure(found.votes, vector["noise"]) <= Fraction(1, 100))
+    assert found.is_bounded == (vector["grades"] * chance_of_wrong_failure(found.votes, vector["noise"]) <= Fraction(1, 100))
 
 
 def test_a_lead_is_reached_at_equality_and_one_grade_more_takes_another_vote():
     # With noise 0.02 a lead of 3 fails 1 of 120,100 good answers: 1,201 grades make exactly 1 %.
     assert (required_lead(1201, 0.02), required_lead(1202, 0.02)) == ((3, True), (4, True))
-    assert required_lead(100, 0.25) == Lead(8, held=False)
+    assert required_lead(100, 0.25) == Lead(8, is_bounded=False)
 
 
 def exact_tail(least, count, chance):

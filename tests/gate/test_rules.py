@@ -132,8 +132,8 @@ SHORT = replace(LONG, history=PastVotes(14, 46))
     ],
 )
 def test_what_re_asks_found_is_said(grades, failed, of_cases, said):
-    again = ReaskSummary((it.outcome, [it]) for it in grades)
-    assert (again.of_cases(failed, 9), again.of_failures(failed)) == (of_cases, said)
+    reasks = ReaskSummary((it.outcome, [it]) for it in grades)
+    assert (reasks.summarize_cases(failed, 9), reasks.note_on_failures(failed)) == (of_cases, said)
 
 
 def test_how_many_were_overturned_or_left_undone():

@@ -151,8 +151,8 @@ def test_ten_thousand_model_outputs_stay_text(name: str) -> None:
 def test_a_hostile_text_is_no_output_that_a_shell_could_run() -> None:
     for seed in QUICK:
         texts = Hostile(seed).texts(40)
-        safe, unsafe = workflow.safe_outputs({f"o{number}": text for number, text in enumerate(texts)})
-        assert read_outputs(workflow.outputs_text(safe)) == safe
+        safe, unsafe = workflow.split_outputs({f"o{number}": text for number, text in enumerate(texts)})
+        assert read_outputs(workflow.format_outputs(safe)) == safe
         assert len(safe) + len(unsafe) == len(texts)
         assert not any(sign in value for value in safe.values() for sign in " \n\r$`'\";&|<>(){}\\*?!~")
 

@@ -22,7 +22,7 @@ from gradegate.results.grades import Outcome
 from gradegate.results.results_file import load_decision, parse_decision
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
-from gradegate.structs import names, replace
+from gradegate.structs import field_names, replace
 from support import samples, screens, showcase
 from support.decided import decided
 from support.decided import made as made_by_hand
@@ -71,9 +71,9 @@ def made(kind: Any) -> st.SearchStrategy:
         return KINDS[kind]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
-    if names(kind):
+    if field_names(kind):
         hints = get_type_hints(kind)
-        return st.builds(kind, **{name: FIELDS[name] if name in FIELDS else made(hints[name]) for name in names(kind)})
+        return st.builds(kind, **{name: FIELDS[name] if name in FIELDS else made(hints[name]) for name in field_names(kind)})
     if get_origin(kind) is tuple:
         return st.lists(made(get_args(kind)[0]), max_size=2).map(tuple)
     if get_origin(kind) is Mapping:

@@ -44,9 +44,9 @@ def main(argv: Sequence[str]) -> int:
     """Run a command; gives the exit code. A signal decides it, whatever became of its exception: an import may wrap it."""
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _unraised
-    signals.listen()
+    signals.start_listening()
     code = _main(argv)
-    return 128 + signals.received() if signals.received() else code
+    return 128 + signals.ending_signal() if signals.ending_signal() else code
 
 
 def _main(argv: Sequence[str]) -> int:
@@ -76,11 +76,11 @@ def _main(argv: Sequence[str]) -> int:
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of ours: said in a line, and never green
-        if not signals.received() and os.environ.get("GRADEGATE_DEBUG"):
+        if not signals.ending_signal() and os.environ.get("GRADEGATE_DEBUG"):
             import traceback
 
             complain("".join(traceback.format_exception(e)))
-        elif not signals.received():
+        elif not signals.ending_signal():
             complain(f"gradegate failed: {type(e).__name__}: {e} (GRADEGATE_DEBUG=1 shows where)")
         return INCONCLUSIVE
     finally:

@@ -30,7 +30,7 @@ from gradegate.providers.api.content import CALLS, uniform_call
 from gradegate.registry import suggest
 from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, names
+from gradegate.structs import Struct, field_names
 
 
 class ImageKeys(BaseModel):
@@ -259,7 +259,9 @@ class CaseReader(Struct, frozen=True):
             graders = self.reader.read_graders(keys.provider, origin_of(file, item, "provider"))
         # As they are written, and then those that mean something else than their text
         written = {
-            name: getattr(keys, name) for name in names(Assertion) if name in keys.model_fields_set
+            name: getattr(keys, name)
+            for name in field_names(Assertion)
+            if name in keys.model_fields_set
         }
         read = {
             "value": self._value(keys.value, origin, inline, keys.type),

@@ -21,7 +21,7 @@ from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
 from gradegate.security.secrets import secrets_in_text
 from gradegate.structs import FrozenStruct, replace
@@ -111,7 +111,7 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
             raise ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
     keys: Iterable[str] = content if isinstance(content, dict) else ()
     for key in keys:
-        if meant := near(key, key_names(ConfigKeys)):
+        if meant := near_miss(key, key_names(ConfigKeys)):
             origin = document.origin_of(name, content, key)
             raise ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)

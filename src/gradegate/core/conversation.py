@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import force_setattr
 
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.structs import FrozenStruct, JsonObject, Likened
+from gradegate.structs import FrozenStruct, JsonObject, PartlyEqual
 
 Variables = Mapping[str, Any]  # of a test, by their names
 
@@ -21,10 +21,10 @@ class Image(str):
     __slots__ = ()
 
 
-class Turn(Likened):
+class Turn(PartlyEqual):
     """One message of a conversation; ``role`` is "user" or "assistant"."""
 
-    beside = ("metadata",)
+    not_compared = ("metadata",)
     role: str
     content: str
     retrieval_context: tuple[Any, ...] = ()  # each a text or an Image
@@ -45,10 +45,10 @@ def _document(written: Any) -> str:
     raise ValueError("is neither a text nor an image")
 
 
-class Message(Likened):
+class Message(PartlyEqual):
     """One chat message."""
 
-    beside = ("written",)
+    not_compared = ("written",)
     role: str
     content: str
     images: tuple[str, ...] = ()  # data URIs or URLs that follow the text

@@ -11,7 +11,7 @@ from msgspec import Meta
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
-from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
+from gradegate.structs import FrozenStruct, JsonObject, PartlyEqual, replace
 
 NOTHING: JsonObject = {}
 Scale = Annotated[int, Meta(description="People see scores times this.", ge=1, le=1000)]
@@ -49,10 +49,10 @@ class Limit(FrozenStruct):
         return not self.counts and (self.most is not None or self.below is not None)
 
 
-class Runs(Likened):
+class Runs(PartlyEqual):
     """How many runs of a case must pass: ``passes`` of ``of``."""
 
-    beside = ("origin",)
+    not_compared = ("origin",)
     of: int
     passes: int
     origin: Origin = NOWHERE
@@ -287,10 +287,10 @@ class Limits(FrozenStruct):
 NO_LIMITS = Limits()
 
 
-class LabelsFile(Likened):
+class LabelsFile(PartlyEqual):
     """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
 
-    beside = ("origin",)
+    not_compared = ("origin",)
     name: str
     content: bytes
     agreement: float | None = None

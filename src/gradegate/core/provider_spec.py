@@ -6,7 +6,7 @@ from typing import Any
 
 from gradegate.errors import Mistake, Origin
 from gradegate.security.environment import VariableUse
-from gradegate.structs import JsonObject, Likened
+from gradegate.structs import JsonObject, PartlyEqual
 
 NOWHERE = Origin("")
 
@@ -27,10 +27,10 @@ class Verbatim(str):
     __slots__ = ()
 
 
-class ProviderSpec(Likened):
+class ProviderSpec(PartlyEqual):
     """A model as the config names it."""
 
-    beside = ("places", "written", "missing")
+    not_compared = ("places", "written", "missing")
     id: str
     label: str = ""
     config: JsonObject = {}

@@ -9,7 +9,7 @@ from msgspec import Meta
 from msgspec.structs import astuple, force_setattr
 
 from gradegate.core.policy import NO_LIMITS, Limits
-from gradegate.structs import FrozenStruct, names
+from gradegate.structs import FrozenStruct, field_names
 
 
 class Readings(FrozenStruct):
@@ -93,7 +93,7 @@ class Usage(FrozenStruct):
         return Usage(*map(operator.add, _amounts(self), _amounts(other)))
 
 
-_amounts = attrgetter(*names(Usage))
+_amounts = attrgetter(*field_names(Usage))
 NO_USAGE = Usage()
 
 

@@ -17,7 +17,7 @@ from gradegate.errors import Origin
 from gradegate.planning.identity import digest, grade_terms
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
-from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
+from gradegate.structs import FrozenStruct, JsonObject, PartlyEqual, replace
 from gradegate.templating.script import may_read
 from gradegate.templating.template import show_value
 
@@ -27,10 +27,10 @@ _NESTED = ("headers", "passthrough", "queryParams")  # options whose own keys ar
 _Written = tuple[Code, bool]  # with whether a snippet is Python
 
 
-class ModelTerms(Likened):
+class ModelTerms(PartlyEqual):
     """A target or grader. ``options`` are digests by name; ``source`` is where its replies come from."""
 
-    beside = ("origin",)
+    not_compared = ("origin",)
     id: str
     name: str
     host: str
@@ -39,10 +39,10 @@ class ModelTerms(Likened):
     origin: Origin = NOWHERE
 
 
-class GradeTerms(AssertionTraits, Likened):
+class GradeTerms(AssertionTraits, PartlyEqual):
     """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
 
-    beside = ("mode", "origin")
+    not_compared = ("mode", "origin")
     type: str
     value: bytes
     options: bytes
@@ -76,10 +76,10 @@ APART = (
 )
 
 
-class AnswerTerms(Likened):
+class AnswerTerms(PartlyEqual):
     """One planned answer: to a question, by the target and with the prompt of these numbers in the suite."""
 
-    beside = ("description", "metadata", "name", "origin")
+    not_compared = ("description", "metadata", "name", "origin")
     question: CaseInput
     target: int
     prompt: int

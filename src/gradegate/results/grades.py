@@ -10,7 +10,7 @@ from gradegate.core.assertion import Assertion, PublishedAssertion
 from gradegate.core.policy import Scale
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.results.history import PastVotes
-from gradegate.structs import FrozenStruct, JsonObject, names
+from gradegate.structs import FrozenStruct, JsonObject, field_names
 
 Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]
 
@@ -77,7 +77,7 @@ class GradedAssertion(PublishedAssertion):
     @classmethod
     def of(cls, assertion: Assertion, **filled: Any) -> Self:
         """What is known of an assertion; ``filled`` replaces what its templates, or its members, decide."""
-        known = {name: getattr(assertion, name) for name in names(PublishedAssertion)}
+        known = {name: getattr(assertion, name) for name in field_names(PublishedAssertion)}
         return cls(**(known | filled))
 
 

@@ -21,7 +21,7 @@ from gradegate.results.run_result import (
     RunDetails,
     RunResult,
 )
-from gradegate.structs import Count, FrozenStruct, NamedTexts, names
+from gradegate.structs import Count, FrozenStruct, NamedTexts, field_names
 
 
 class Summary(Counts, kw_only=True):
@@ -136,4 +136,4 @@ class Results(Head):
 
 
 def _details(run: RunDetails) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in names(RunDetails)}
+    return {name: getattr(run, name) for name in field_names(RunDetails)}

@@ -12,7 +12,7 @@ from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import plan_with_answers
 from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.reports.delivery.redact import redact_mistakes, redact_values, with_option_names
 from gradegate.reports.view.run_summary import power_lines
 from gradegate.results.baseline import HISTORY, RESULTS
@@ -139,7 +139,7 @@ def _inputs(suites: Sequence[SuiteFile], answers: frozenset[Path], context: Cont
 def with_near_variable(mistake: Mistake, variables: NamedTexts) -> Mistake:
     """The mistake with the variable that was set in place of the missing one, if its name is nearly the same."""
     others = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
-    wrong = near(mistake.missing, others) if mistake.missing else ""
+    wrong = near_miss(mistake.missing, others) if mistake.missing else ""
     if not wrong or wrong == mistake.missing:
         return mistake
     return replace(mistake, cure=f"rename {wrong}, which is set; or {mistake.cure}")

@@ -249,7 +249,7 @@ def _deliver(
     where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Redact
 ) -> Delivery:
     reports, links = find_reports(where), links_to_written(where, hooks.links)
-    signals.finish()
+    signals.finish_requests()
     failures = write_reports(reports, where, decision, links, seal)
     links = links_to_written([path for path in where if path not in failures], links)
     documents = tuple(render_report(name, decision, links, seal) for name in hooks.reports)

@@ -5,7 +5,8 @@ from datetime import date
 from gradegate.core.policy import Limits, Policy, Rule, Runs, Select
 from gradegate.errors import Mistake, Origin
 from gradegate.gate.changes.comparison import compare_gates
-from gradegate.gate.changes.weakening import compare_grades, compare_means, compare_models, is_milder_mode, matched, threshold_strictness
+from gradegate.gate.changes.weakening import compare_grades, compare_means, compare_models, is_milder_mode, threshold_strictness
+from gradegate.planning.counterparts import match_by_keys
 from gradegate.planning.snapshot import AnswerTerms, CaseInput, GateSnapshot, GradeTerms, ModelTerms
 from gradegate.structs import replace
 from support.each import each
@@ -247,9 +248,9 @@ def test_how_failures_are_asked_again_is_milder_from_off_to_answers():
 
 def test_what_is_most_alike_is_matched_first_and_of_equals_the_first():
     keys = (lambda it: it, lambda it: it[0])
-    assert matched(["ax", "ay"], ["ay", "az"], keys) == {1: 0, 0: 1}
-    assert matched(["ax", "ax", "ax"], ["ax", "ax"], keys) == {0: 0, 1: 1}
-    assert matched(["ax", "bx"], ["by", "az", "aw"], keys) == {0: 1, 1: 0}
+    assert match_by_keys(["ax", "ay"], ["ay", "az"], keys) == {1: 0, 0: 1}
+    assert match_by_keys(["ax", "ax", "ax"], ["ax", "ax"], keys) == {0: 0, 1: 1}
+    assert match_by_keys(["ax", "bx"], ["by", "az", "aw"], keys) == {0: 1, 1: 0}
 
 
 # --- whole gates ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.security.environment import Environment
-from gradegate.structs import JsonObject, inherited, replace
+from gradegate.structs import JsonObject, inherit_fields, replace
 
 KEYS = "prompts providers targets tests defaultTest scenarios".split()
 
@@ -232,9 +232,9 @@ class _Reader:
         base = entry or self._default
         joins = entry is not None or case.options.default_assertions
         return replace(
-            inherited(case, base, joined=("vars", "metadata")),
+            inherit_fields(case, base, joined=("vars", "metadata")),
             assertions=(*base.assertions, *case.assertions) if joins else case.assertions,
-            options=inherited(case.options, base.options, joined=("settings",)),
+            options=inherit_fields(case.options, base.options, joined=("settings",)),
             threshold=case.threshold if "threshold" in test else base.threshold,
             origin=case.origin,
         )

@@ -9,7 +9,7 @@ from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.errors import ConfigError
 from gradegate.files.documents import table
-from gradegate.registry import near, plain
+from gradegate.registry import fold_word, near_miss
 
 # How people write the opposite of a type: `not_contains`, `NOT contains`, `notContains`, `doesNotContain`, `isn't-json`.
 # Before small letters that run on (`notice`) it is none, unless a type follows.
@@ -27,7 +27,7 @@ _HOW = {  # by the type that is meant, or by the word that means it
 def _same() -> Mapping[str, str]:
     """Types that no tool has and that configs name all the same, with the types that they mean here."""
     return {
-        plain(wrong): right
+        fold_word(wrong): right
         for right, names in table("planning.binding", "types.yaml").items()
         for wrong in names.split()
     }
@@ -72,27 +72,29 @@ def _denied(written: str) -> str:
     Its own name would turn the check into its opposite.
     """
     match = _NOT.fullmatch(written)
-    if match is None or written.startswith("not-") or plain(written) in _same():
+    if match is None or written.startswith("not-") or fold_word(written) in _same():
         return ""
     base = match["base"]
     return (
-        _respelled(base) or _same().get(plain(base)) or near(base, [*GRADERS.names(), ASSERT_SET])
+        _respelled(base)
+        or _same().get(fold_word(base))
+        or near_miss(base, [*GRADERS.names(), ASSERT_SET])
     )
 
 
 def _meant(written: str, base: str) -> str:
     """What a type is meant for: as a whole, such as ``not-empty``, or as the opposite of what ``base`` is meant for."""
-    opposite = "not-" if base != written and plain(written) not in _same() else ""
-    same = _same().get(plain(written)) or _same().get(plain(base)) or ""
+    opposite = "not-" if base != written and fold_word(written) not in _same() else ""
+    same = _same().get(fold_word(written)) or _same().get(fold_word(base)) or ""
     others = {spell_as_type(it.name): it for it in foreign_types()}
     names = [*GRADERS.names(), ASSERT_SET, *others]
     longer = [
         name for name in names if name.startswith(f"{base}-")
     ]  # `pii` is the first word of one name
-    close = same or near(base, names) or (longer[0] if len(longer) == 1 else "")
+    close = same or near_miss(base, names) or (longer[0] if len(longer) == 1 else "")
     if close in others and close not in GRADERS.names():
         return f'did you mean "{close}"? It is {others[close].tool}\'s: {others[close].way}'
-    how = _HOW.get(plain(written)) or _HOW.get(same, "")
+    how = _HOW.get(fold_word(written)) or _HOW.get(same, "")
     return f'did you mean "{opposite}{close}"{how}?' if close else _OWN_WORDS
 
 
@@ -129,7 +131,7 @@ def foreign_types() -> Iterator[ForeignType]:
 
 def fold_name(name: str) -> str:
     """A name as it is compared: `PlanQualityMetric`, `Plan Quality`, `plan_quality` and `plan-quality` are one."""
-    word = plain("".join(name.split()))
+    word = fold_word("".join(name.split()))
     return word.removesuffix("metric") or word
 
 

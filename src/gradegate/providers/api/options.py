@@ -16,7 +16,7 @@ from gradegate.core.provider_spec import ProviderSpec
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import table
 from gradegate.providers.api.provider import PROVIDERS, Build, split_id
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.structs import NamedTexts
 
 _TABLE = table("providers.api", "options.yaml")
@@ -179,7 +179,7 @@ def _mistakes(
                 "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)",
             )
         elif _is_free(name, known) and name not in PARAMETERS:
-            likely = near(name, known)
+            likely = near_miss(name, known)
             if (
                 likely
                 and likely in getattr(build, "in_id", ())
@@ -263,7 +263,7 @@ def _slip(provider_id: str) -> tuple[str, str] | None:
     if not colon or served is None or served[0] != vendor or vendor in _WITH_COMMAS:
         return None
     forms = [form.partition(":")[2] for form in _forms(vendor)]
-    meant = near(kind, filter(None, forms)) if kind not in forms else ""
+    meant = near_miss(kind, filter(None, forms)) if kind not in forms else ""
     if meant:
         return f"has no form `{vendor}:{kind}`", f'did you mean "{vendor}:{meant}:{model}"?'
     return None
@@ -327,7 +327,7 @@ def suggest_id(provider_id: str) -> str:
         if (colon or not name) and not tagged
         else ()
     )
-    meant = near(first, vendors)
+    meant = near_miss(first, vendors)
     if meant and rest and split_id(f"{meant}:{rest}") is None:
         return "write one of " + ", ".join(f"{form}:MODEL" for form in _forms(meant))
     if meant or name:

@@ -14,7 +14,7 @@ from gradegate.results.grades import Grade, GradedAssertion, Vote
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
 from gradegate.security.redaction import Redact, unchanged
-from gradegate.structs import names, replace
+from gradegate.structs import field_names, replace
 
 T = TypeVar("T")
 # Values with text from models, providers, the config or the environment.
@@ -77,7 +77,7 @@ def _change_texts(value: Any, change: Redact) -> Any:
 
 def _change_fields(value: Any, change: Redact) -> Any:
     changes: dict[str, Any] = {}
-    for name in names(value):
+    for name in field_names(value):
         before = getattr(value, name)
         if before:
             after = _change_texts(before, change)

@@ -46,6 +46,7 @@ class Markdown(Escaped):
 
 
 NOTHING = Markdown()
+Render = Callable[..., Markdown]  # renders a macro of a template by its name, with its arguments
 
 
 def join_markdown(separator: str, texts: Iterable[str]) -> Markdown:

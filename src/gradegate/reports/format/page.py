@@ -15,6 +15,7 @@ from gradegate.reports.format.markdown import (
     MARKDOWN,
     NOTHING,
     Markdown,
+    Render,
     details,
     fence,
     fit,
@@ -41,8 +42,6 @@ _NAMES_SHARE = 8  # the names of a case's further assertions get an eighth of th
 _SHORT = 400  # characters of a text in sight
 _WIDTH = 88  # characters that fit into a comment on GitHub without scrolling
 _LABEL = 10  # characters of a label and its gap
-
-Render = Callable[..., Markdown]  # renders a macro of a template by its name
 
 
 class PageForm(FrozenStruct):
@@ -87,9 +86,8 @@ class Scope(FrozenStruct):
     prompts: bool
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Row]) -> "Scope":
+    def from_rows(cls, rows: Sequence[Row]) -> "Scope":
         """What the rows have several of."""
-        rows = list(rows)
         return cls(
             len({row.suite for row in rows}) > 1,
             len({row.provider for row in rows}) > 1,

@@ -242,7 +242,7 @@ def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
 def reask_notes(reasks: Reasks, report: ReaskReport, rows: Sequence[Row]) -> Iterator[str]:
     """What the votes say against `noise`, against asking the same grader again, and against a quarantine."""
     eligible = reasks.eligible
-    is_bounded = all(eligible.lead(suite).held for suite in eligible.policies)
+    is_bounded = all(eligible.lead(suite).is_bounded for suite in eligible.policies)
     yield from reask_remarks(report, _reasked_grades(rows), is_bounded)
     for row in rows:
         for grade in row.grades:
