@@ -19,7 +19,7 @@ from gradegate.planning.base_checkout import (
     read_configs_of_base,
     with_base,
 )
-from gradegate.planning.checks.rules import without_baseline
+from gradegate.planning.checks.rules import notes_without_baseline
 from gradegate.planning.command import with_command
 from gradegate.planning.counterparts import entry_of_row, pair_with_base
 from gradegate.planning.plan import Plan
@@ -122,7 +122,7 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
             notes.append(NO_BASELINE)
         return plan
     if not settings.rerun:
-        notes += without_baseline(plan.policies)
+        notes += notes_without_baseline(plan.policies)
     if settings.why_no_baseline:
         notes.append(Note(settings.why_no_baseline))
     folder = folder_to_read(context)

@@ -13,8 +13,10 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.checks.credentials import credential_mistakes
 from gradegate.providers.api import options
 from gradegate.providers.api.provider import PROVIDERS, split_id
+from gradegate.security.egress import EgressPolicy
 from gradegate.structs import FrozenStruct, replace
 
 TEMPLATES = {
@@ -235,5 +237,7 @@ def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
     here, client = Path(), Client(environ={})
 
     binder = ModelBinder(Suite(option), Workspace(here), here, client, {})
-    binder.provider(spec)
+    provider = binder.bind_provider(spec)
+    if mistakes := list(credential_mistakes([(spec, provider)], EgressPolicy())):
+        raise ConfigError(*mistakes)
     return tuple(sorted({mistake.missing for mistake in binder.missing}))

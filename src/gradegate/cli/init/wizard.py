@@ -39,7 +39,7 @@ from gradegate.files.plain_files import Place, check_free, create
 from gradegate.files.workspace import Workspace
 from gradegate.github.action import TARGET_WARNING
 from gradegate.github.inputs import settings_from_inputs
-from gradegate.planning.checks.rules import without_baseline
+from gradegate.planning.checks.rules import notes_without_baseline
 from gradegate.planning.plan import grading_models
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
@@ -141,7 +141,7 @@ def _describe_step(
     text = f"{format_count(plan.answers, 'answer')}, {format_count(plan.assertions, 'assertion')}"
     facts.append(("configs", f"{', '.join(plan.digests)}: {text}"))
     if action.run.baseline:
-        facts += [("warning", note.text) for note in without_baseline(prepared.plan.policies)]
+        facts += [("warning", note.text) for note in notes_without_baseline(prepared.plan.policies)]
     facts += [
         ("note", f"{note.origin}: {note.text}" if note.origin else note.text) for note in plan.notes
     ]
