@@ -18,7 +18,7 @@ from gradegate.github.approval import find_approval
 from gradegate.github.artifact import ArtifactNames, ArtifactSource
 from gradegate.github.changed_files import list_changed_files
 from gradegate.github.client import GitHub, connect
-from gradegate.github.comment import Posted, Stamp, update_comment
+from gradegate.github.comment import CommentThread, Posted, Stamp
 from gradegate.github.pull_request import with_pull_request
 from gradegate.http.client import Client
 from gradegate.security.event import Event, Person, PrecedingRun
@@ -44,7 +44,7 @@ def github(fake: FakeGitHub, token: str = "ghs_actions") -> GitHub:
 
 
 def comment(fake: FakeGitHub, text: str = "report", token: str = "ghs_actions") -> None:
-    assert isinstance(update_comment(github(fake, token), EVENT, text, Stamp("")), Posted)
+    assert isinstance(CommentThread(github(fake, token), EVENT, Stamp("")).update(text), Posted)
 
 
 def look_for_the_label(fake: FakeGitHub) -> None:
@@ -253,7 +253,7 @@ def test_a_defect_of_the_client_shows(defect: Defect, words: str) -> None:
 def test_an_enterprise_server_is_not_asked_elsewhere(path: str) -> None:
     def astray(fake: FakeGitHub) -> None:
         fake.url = fake.url.replace("/api/v3", path)
-        update_comment(github(fake), EVENT, "x", Stamp(""))
+        CommentThread(github(fake), EVENT, Stamp("")).update("x")
 
     with pytest.raises(AssertionError, match=r"ghes-3\.17: .*no operation of GitHub's"):
         run(astray, enterprise=True)

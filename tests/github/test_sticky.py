@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gradegate import __version__
 from gradegate.github.approval import find_approval
 from gradegate.github.client import GitHub, connect
-from gradegate.github.comment import SETTLE, Left, Posted, Refused, Stamp, parse_stamp, update_comment
+from gradegate.github.comment import SETTLE, CommentThread, Left, Posted, Refused, Stamp, parse_stamp
 from gradegate.security.event import Event, Person
 from gradegate.structs import replace
 from support.each import each, table
@@ -37,7 +37,7 @@ def mark(key: str) -> str:
 
 
 def upsert(github: GitHub, event: Event, body: str, key: str = "", create: bool = True) -> object:
-    return update_comment(github, event, body, Stamp(key), create=create)
+    return CommentThread(github, event, Stamp(key), create=create).update(body)
 
 
 def github(fake: FakeGitHub, token: str = "ghs_actions", **more: Any) -> GitHub:
@@ -341,7 +341,7 @@ def body(own: Stamp) -> str:
 
 
 def post(fake: FakeGitHub, own: Stamp, only_changed: bool = False) -> object:
-    return update_comment(github(fake), EVENT, body(own), own, only_changed=only_changed)
+    return CommentThread(github(fake), EVENT, own, only_changed=only_changed).update(body(own))
 
 
 def there(fake: FakeGitHub) -> list[str]:
@@ -412,7 +412,7 @@ def test_a_run_that_looked_before_a_newer_one_wrote_is_written_over(fake: FakeGi
         older = pool.submit(post, fake, run(4))
         while not [seen for seen in fake.seen if seen.method == "GET" and seen.path.endswith("/comments/1")]:
             late.wait(0.01)
-        newer = update_comment(replace(github(fake), pause=pause), EVENT, body(run(5)), run(5), is_shared=True)
+        newer = CommentThread(replace(github(fake), pause=pause), EVENT, run(5), is_shared=True).update(body(run(5)))
     assert isinstance(newer, Posted)
     assert isinstance(older.result(), Posted)  # it did write over the newer one
     wrote = [parse_stamp(seen.body["body"], "") for seen in fake.asked("PATCH")]
@@ -424,7 +424,7 @@ def test_a_key_that_no_other_job_has_is_written_without_a_wait(fake: FakeGitHub)
     waits: list[float] = []
     for number, is_shared, expected in [(3, False, []), (4, False, []), (5, True, [SETTLE])]:
         own = github(fake, pause=waits.append)
-        assert isinstance(update_comment(own, EVENT, body(run(number)), run(number), is_shared=is_shared), Posted)
+        assert isinstance(CommentThread(own, EVENT, run(number), is_shared=is_shared).update(body(run(number))), Posted)
         assert waits == expected
     assert there(fake) == [f"{run(5).line}\n{body(run(5))}"]
 
@@ -494,7 +494,7 @@ def at_once(fake: FakeGitHub, stamps: Sequence[Stamp], order: Sequence[int]) -> 
 
         own.client.send = in_turn  # type: ignore[method-assign,assignment]
         try:
-            update_comment(own, EVENT, body(stamps[number]), stamps[number], is_shared=True)
+            CommentThread(own, EVENT, stamps[number], is_shared=True).update(body(stamps[number]))
         finally:
             turns.end(number)
 

@@ -8,6 +8,7 @@ head, and the latest time at which the head can have been pushed. A push without
 from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from functools import partial
+from operator import itemgetter
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,7 +21,6 @@ from gradegate.github.client import (
 )
 from gradegate.results.gate_changes import Approval
 from gradegate.security.event import Event, Person
-from gradegate.structs import Struct
 
 # After these events a pull request has other commits than a label approved.
 _MOVES = (
@@ -51,15 +51,6 @@ class _Item(BaseModel):
     label: _Label | None = None
 
 
-class _Labelling(Struct):
-    """Who last set the label that is on the pull request, and who last forced the head elsewhere, with the times."""
-
-    by: _User | None = None
-    set_at: datetime | None = None
-    moved_by: _User | None = None
-    moved_at: datetime | None = None
-
-
 def find_approval(
     github: GitHub, event: Event, label: str, commits: Container[str], checked_out: str
 ) -> Approval:
@@ -67,68 +58,56 @@ def find_approval(
 
     ``commits`` are those of the event, ``checked_out`` is the commit in the work tree.
     """
-    why = _reason_not_to_look(github, event, label, commits, checked_out)
-    if why:
-        return Approval(why=why)
-    try:
-        items = retry_requests(github, lambda: list(_read_timeline(github, event)))
-    except GitHubError as e:
-        return Approval(why=f"gradegate cannot look for the label `{label}`: {e}")
+    if not label:
+        why = "the workflow sets no label for approval (input `approve-label`)"
+    elif event.name not in _EVENTS or not (event.number and event.updated and event.author.login):
+        name = event.name or "of this run"
+        why = f"the event {name} does not name the pull request that a label could approve"
+    elif not checked_out or checked_out not in commits:
+        commit = checked_out or "an unknown commit"
+        why = f"the checkout is at {commit}, and a label approves only the head"
+    elif not github.token:
+        why = f"gradegate cannot look for the label `{label}`: the input `github-token` is empty"
+    else:
+        try:
+            items = retry_requests(github, lambda: list(_read_timeline(github, event)))
+        except GitHubError as e:
+            return Approval(why=f"gradegate cannot look for the label `{label}`: {e}")
+        return _judge_timeline(items, event, label)
+    return Approval(why=why)
 
-    labelling = _last_labelling(items, label)
-    by, set_at = labelling.by, labelling.set_at
-    if by is None or set_at is None or event.updated is None:
-        return Approval(why=f"nobody set the label `{label}`")
+
+def _judge_timeline(items: Iterable[_Item], event: Event, label: str) -> Approval:
+    # Who set the label that is on the pull request now, and who last forced the head elsewhere.
+    by: _User | None = None
+    set_at: datetime | None = None
+    moved_by: _User | None = None
+    moved_at: datetime | None = None
+    dated = [(item.created_at, item) for item in items if item.created_at]
+    for time, item in sorted(dated, key=itemgetter(0)):
+        if item.event in _MOVES:
+            moved_by = item.actor
+            moved_at = time
+        elif item.label and item.label.name.lower() == label.lower():
+            by = item.actor if item.event == "labeled" else None
+            set_at = time
+
+    name = f"the label `{label}`"
+    if not by or not set_at or not event.updated:
+        return Approval(why=f"nobody set {name}")
     if by.type != "User":
-        return Approval(why=f"the label `{label}` was set by {by.login}, which is not a person")
+        return Approval(why=f"{name} was set by {by.login}, which is not a person")
     if _is_same_account(by, event.author):
-        why = f"the label `{label}` was set by {by.login}, who opened the pull request"
-        return Approval(why=why)
+        return Approval(why=f"{name} was set by {by.login}, who opened the pull request")
     # An event about the label itself names the head that the label was set on.
     is_on_head = event.action == "labeled" and event.label.lower() == label.lower()
-    was_moved = labelling.moved_at is not None and set_at <= labelling.moved_at
+    was_moved = moved_at is not None and set_at <= moved_at
     if was_moved or (set_at <= event.updated and not is_on_head):
-        return Approval(why=f"the label `{label}` was set before the head was pushed; set it again")
-    pushers = [event.sender] if event.action in _PUSHES else []
-    if any(_is_same_account(by, pusher) for pusher in (*pushers, labelling.moved_by) if pusher):
-        return Approval(why=f"the label `{label}` was set by {by.login}, who pushed the head")
-    return Approval(f"the label `{label}` of {by.login}")
-
-
-def _reason_not_to_look(
-    github: GitHub, event: Event, label: str, commits: Container[str], checked_out: str
-) -> str:
-    """Why no label can approve the head. Empty if one can."""
-    if not label:
-        return "the workflow sets no label for approval (input `approve-label`)"
-    if (
-        event.name not in _EVENTS
-        or event.number is None
-        or event.updated is None
-        or not event.author.login
-    ):
-        name = event.name or "of this run"
-        return f"the event {name} does not name the pull request that a label could approve"
-    if not checked_out or checked_out not in commits:
-        commit = checked_out or "an unknown commit"
-        return f"the checkout is at {commit}, and a label approves only the head"
-    if not github.token:
-        return f"gradegate cannot look for the label `{label}`: the input `github-token` is empty"
-    return ""
-
-
-def _last_labelling(items: Iterable[_Item], label: str) -> _Labelling:
-    labelling = _Labelling()
-    dated = [(item.created_at, item) for item in items if item.created_at is not None]
-    for time, item in sorted(dated, key=lambda pair: pair[0]):
-        if item.event in _MOVES:
-            labelling.moved_by = item.actor
-            labelling.moved_at = time
-        elif item.label is not None and item.label.name.lower() == label.lower():
-            is_set = item.event == "labeled" and item.actor is not None
-            labelling.by = item.actor if is_set else None
-            labelling.set_at = time
-    return labelling
+        return Approval(why=f"{name} was set before the head was pushed; set it again")
+    pushers = (event.sender if event.action in _PUSHES else None, moved_by)
+    if any(_is_same_account(by, pusher) for pusher in pushers if pusher):
+        return Approval(why=f"{name} was set by {by.login}, who pushed the head")
+    return Approval(f"{name} of {by.login}")
 
 
 def _is_same_account(user: _User, person: Person | _User) -> bool:

@@ -19,6 +19,7 @@ from gradegate.config.load import DEFAULT_CONFIGS
 from gradegate.core.numbers import format_count, list_some
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, GradegateError
+from gradegate.files.documents import encodable
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of, ways
 from gradegate.files.paths import runs_code
 from gradegate.files.workspace import searched
@@ -128,7 +129,6 @@ class ChangeFilter:
 
     def reason_to_skip(self, prepared: Preparation) -> tuple[str, str]:
         """Why nothing needs to run, and why everything runs. One of the two is empty."""
-        environ = self.context.environ
         try:
             self._check_checkout()
             if prepared.changes.found:
@@ -136,7 +136,7 @@ class ChangeFilter:
             if not self.paths:
                 self._check_dependencies(prepared)
             read = frozenset(self._paths_read(prepared))
-            base = environ.get("GITHUB_BASE_REF", "")
+            base = self.context.environ.get("GITHUB_BASE_REF", "")
             changed = list_changed_files(self.github, self.context.event, base)
             relevant = sorted(self._relevant_paths(changed, read, prepared))
             if not relevant:
@@ -221,8 +221,13 @@ class ChangeFilter:
                 except ConfigError:  # an earlier step may have made it from any file
                     raise UnknownDependencyError(f"{path.name} differs from the commit") from None
             for place in ways(path):
-                if place.is_relative_to(self.root):
-                    yield _checked_name(place.relative_to(self.root).as_posix())
+                if not place.is_relative_to(self.root):
+                    continue
+                name = place.relative_to(self.root).as_posix()
+                if encodable(name) != name:  # GitHub's list is UTF-8
+                    what = f"the name {one_line(name, 100)} is not UTF-8"
+                    raise UnknownDependencyError(what)
+                yield name
 
     def _relevant_paths(
         self, changed: ChangedFiles, read: frozenset[str], prepared: Preparation
@@ -230,10 +235,10 @@ class ChangeFilter:
         """The changed paths that the run depends on."""
         cwd = self.context.cwd
         patterns = [_STEERING, *map(compile_path_pattern, self.paths)]
-        defaults = {_below(cwd.resolve() / name, self.root) for name in DEFAULT_CONFIGS}
+        defaults = {self._below(cwd.resolve() / name) for name in DEFAULT_CONFIGS}
         searched_folders = [*prepared.inputs.searched]
         searched_folders += (searched(cwd / config) for config in self.context.settings.configs)
-        folders = [_below(folder, self.root) for folder in searched_folders]
+        folders = [self._below(folder) for folder in searched_folders]
         for path in changed.paths:
             if (
                 path in read
@@ -252,14 +257,9 @@ class ChangeFilter:
             ):
                 yield path
 
-
-def _checked_name(name: str) -> str:
-    """A path that GitHub's list can contain, which is UTF-8. Raises UnknownDependencyError."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise UnknownDependencyError(f"the name {one_line(name, 100)} is not UTF-8") from None
-    return name
+    def _below(self, place: Path) -> str:
+        """The path of a place from the root, whether the place exists or not."""
+        return PurePosixPath(os.path.relpath(place.resolve(), self.root)).as_posix()
 
 
 def _is_application(model: AskedModel) -> bool:
@@ -272,11 +272,6 @@ def _is_application(model: AskedModel) -> bool:
     if host is None or model.name.startswith(_SERVERS):
         return False
     return is_inside(host.name) or ("." not in host.name and parse_address(host.name) is None)
-
-
-def _below(place: Path, root: Path) -> str:
-    """The path of a place from the root, whether the place exists or not."""
-    return PurePosixPath(os.path.relpath(place.resolve(), root)).as_posix()
 
 
 def compile_path_pattern(pattern: str) -> re.Pattern[str]:

@@ -23,6 +23,7 @@ MOST_PAGES = 300
 ATTEMPTS = 4
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all
 SECONDARY_PAUSE = 60.0  # seconds that GitHub asks for if it names no time
+_REMAINING = "x-ratelimit-remaining"
 INSTALLATION = "ghs_"  # GITHUB_TOKEN and the tokens of apps: GET /user is not for them
 
 
@@ -132,22 +133,19 @@ def retry_requests(github: GitHub, request: Callable[[], T]) -> T:
 def _is_rate_limited(answer: Response) -> bool:
     if answer.status != 403:
         return answer.status == 429
-    if _has_spent_limit(answer) or "retry-after" in answer.headers:
+    if answer.headers.get(_REMAINING) == "0" or "retry-after" in answer.headers:
         return True
     return "rate limit" in error_text(answer).lower()
-
-
-def _has_spent_limit(answer: Response) -> bool:
-    return answer.headers.get("x-ratelimit-remaining") == "0"
 
 
 def _seconds_to_wait(answer: Response) -> float | None:
     """What GitHub asks for, in its own order: ``retry-after``, or the reset of a spent limit. None if it names no time."""
     with suppress(ValueError, KeyError):
-        if "retry-after" in answer.headers:
-            return max(0.0, float(answer.headers["retry-after"]))
-        if _has_spent_limit(answer):
-            return max(0.0, float(answer.headers["x-ratelimit-reset"]) - time.time())
+        headers = answer.headers
+        if "retry-after" in headers:
+            return max(0.0, float(headers["retry-after"]))
+        if headers.get(_REMAINING) == "0":
+            return max(0.0, float(headers["x-ratelimit-reset"]) - time.time())
     return None
 
 

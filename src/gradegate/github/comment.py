@@ -130,30 +130,6 @@ class Refused(FrozenStruct):
     reason: str
 
 
-def update_comment(
-    github: GitHub,
-    event: Event,
-    body: Escaped,
-    stamp: Stamp,
-    *,
-    create: bool = True,
-    only_changed: bool = False,
-    former: str | None = None,
-    is_shared: bool = False,
-) -> Posted | Left | Refused | None:
-    """Update our comment, or create one if ``create`` allows it (else None).
-
-    A comment of a newer run stays as it is. With ``only_changed`` it also stays if outcome and failing cases are the same.
-    ``former`` is the key that an earlier release gave to the same comment. ``is_shared``: other jobs of the run may have the same key.
-    """
-    thread = _Thread(github, event, stamp, create, only_changed, former, is_shared)
-    try:
-        # Each attempt looks first: a POST with an error as its answer may have left its comment all the same.
-        return retry_requests(github, lambda: thread.update(body))
-    except GitHubError as e:
-        return Refused(str(e))
-
-
 class _User(BaseModel):
     login: str
     type: str
@@ -166,19 +142,29 @@ class _Comment(BaseModel):
     user: _User | None = None
 
 
-class _Thread(FrozenStruct):
-    """The comments of one pull request. Methods raise RetryableError and GitHubError."""
+class CommentThread(FrozenStruct):
+    """The comments of one pull request, and how a gate writes its own. Private methods raise RetryableError and GitHubError."""
 
     github: GitHub
     event: Event
     stamp: Stamp
-    create: bool
-    only_changed: bool
-    former: str | None
-    is_shared: bool
+    create: bool = True  # whether a comment may be created
+    only_changed: bool = False  # write only if outcome or failing cases are others
+    former: str | None = None  # the key that an earlier release gave to the same comment
+    is_shared: bool = False  # whether other jobs of the run may have the same key
 
-    def update(self, body: Escaped) -> Posted | Left | None:
-        """Write the comment."""
+    def update(self, body: Escaped) -> Posted | Left | Refused | None:
+        """Write the comment: update ours, or create one. None if there is none and none may be created.
+
+        A comment of a newer run stays as it is.
+        """
+        try:
+            # Each attempt looks first: a POST with an error as its answer may have left its comment all the same.
+            return retry_requests(self.github, lambda: self._update(body))
+        except GitHubError as e:
+            return Refused(str(e))
+
+    def _update(self, body: Escaped) -> Posted | Left | None:
         text = f"{self.stamp.line}\n{body}"
         text = text.encode("utf-8", "replace").decode()  # GitHub takes no lone surrogate
         author = token_owner(self.github, self.event)

@@ -12,7 +12,7 @@ from gradegate.core.settings import ActionSettings
 from gradegate.errors import ConfigError
 from gradegate.github import step_files
 from gradegate.github.client import GitHub
-from gradegate.github.comment import Left, Refused, Stamp, update_comment
+from gradegate.github.comment import CommentThread, Left, Refused, Stamp
 from gradegate.github.gate_key import gate_key, gate_title
 from gradegate.github.links import links_of_run
 from gradegate.reports.delivery.redact import redact_mistakes
@@ -176,16 +176,16 @@ def _publish_comment(step: Step, text: Escaped | None, failing: bool, findings: 
 
     comment_key = step.settings.comment_key
     key = comment_key or gate_key(step.settings.run, step.environ)
-    result = update_comment(
+    thread = CommentThread(
         step.github,
         event,
-        step.hide(text),
         Stamp.from_environ(key, step.environ, event.head_sha, findings, token_hex(8)),
         create=mode != "failures" or failing,
         only_changed=mode == "changes",
         former=None if comment_key else "",  # earlier releases made no key of the job
         is_shared=bool(comment_key),
     )
+    result = thread.update(step.hide(text))
     if result is None:
         return ""
     if isinstance(result, Refused):

@@ -29,12 +29,15 @@ _LONGEST = 1000  # characters of an error
 
 def split_outputs(values: NamedTexts) -> tuple[dict[str, str], list[str]]:
     """The outputs that are safe in a shell, and the names of the others."""
+    safe = {}
     unsafe = []
     for name, value in values.items():
         lines = value.split("\n") if name in SEVERAL_LINES else [value]
-        if not all(SAFE.fullmatch(line) for line in lines):
+        if all(map(SAFE.fullmatch, lines)):
+            safe[name] = value
+        else:
             unsafe.append(name)
-    return {name: value for name, value in values.items() if name not in unsafe}, unsafe
+    return safe, unsafe
 
 
 def format_outputs(values: NamedTexts, token: str = "") -> str:

@@ -5,7 +5,7 @@ API: https://docs.aegisevals.ai/docs/api/evaluations/runs/get-run
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.files.documents import encodable
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, data_file
+from gradegate.reports.delivery.report import (
+    REPORTS,
+    Document,
+    Links,
+    Report,
+    data_file,
+    list_parts,
+)
 from gradegate.results.encoding import finite_or_none, to_plain_data
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
@@ -24,10 +31,6 @@ _PASSED = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 
 def render(decision: Decision, links: Links) -> Document:
     """Render the run object in parts of one evaluation each."""
-    return data_file(_render_parts(decision))
-
-
-def _render_parts(decision: Decision) -> Iterator[str]:
     # The API has one run for one config, so facts of a config are left out if several were run together.
     suites = {row.suite for row in decision.run.rows}
     config = decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
@@ -54,12 +57,11 @@ def _render_parts(decision: Decision) -> Iterator[str]:
         is_gte_threshold=_reaches_thresholds(decision),
         evaluations=[],
     )
-    yield run.model_dump_json().removesuffix("]}")
-    separator = "\n"
-    for number, (row, grade) in enumerate(graded, 1):
-        yield separator + _evaluation(number, row, grade, times).model_dump_json()
-        separator = ",\n"
-    yield "\n]}\n"
+    evaluations = (
+        _evaluation(number, row, grade, times).model_dump_json()
+        for number, (row, grade) in enumerate(graded, 1)
+    )
+    return data_file(list_parts(run.model_dump_json().removesuffix("]}"), evaluations))
 
 
 def _mean_results(grades: Iterable[Grade]) -> dict[str, Fraction]:

@@ -12,8 +12,7 @@ from gradegate.reports.format.charts import (
 )
 from gradegate.reports.format.escape import join_nonempty
 from gradegate.reports.view.case import CaseView, failure_status, is_fixed, view_case
-from gradegate.reports.view.findings import Effect, group_by_effect
-from gradegate.reports.view.wording import EFFECT_HEADINGS
+from gradegate.reports.view.findings import Effect, Finding, group_by_effect
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct
 
@@ -22,24 +21,28 @@ _MOST_MARKED = 300  # cases of one effect with marked words, as people read the 
 
 
 class Section(FrozenStruct):
-    """The cases of one effect: how many there are, those on the page, and how many are left out."""
+    """The cases of one effect: all findings, and the views of those on the page."""
 
-    kind: str
-    title: str
-    number: int
+    effect: Effect
+    findings: list[Finding]
     cases: Iterator[CaseView]
-    left: int
     opened: bool  # whether the first case is unfolded
+
+    @property
+    def left(self) -> int:
+        """How many cases are not on the page."""
+        return max(0, len(self.findings) - _MOST_CASES)
 
 
 def render(decision: Decision, links: Links) -> Document:
     """Render the page in parts."""
     run = decision.run
     sections = _sections(decision)
+    files = dict.fromkeys(row.suite for row in run.rows) or run.made.configs
     parts = stream_page(
         "report.html",
         decision=decision,
-        tested=_tested(decision),
+        configs=[join_nonempty(" – ", run.made.titles.get(file), file) for file in files],
         counted=Counter,
         sections=sections,
         left=sum(section.left for section in sections),
@@ -57,38 +60,15 @@ def _sections(decision: Decision) -> list[Section]:
     """A section for each effect that a case has. The first case is unfolded, unless all passed."""
     sections: list[Section] = []
     for effect, findings in group_by_effect(decision).items():
-        if not findings:
-            continue
-        # Each view is made when the page comes to it, so that memory never has all of them.
-        views = (
-            view_case(finding, mark_words=number < _MOST_MARKED)
-            for number, finding in enumerate(findings[:_MOST_CASES])
-        )
-        sections.append(
-            Section(
-                effect.value,
-                EFFECT_HEADINGS[effect].words,
-                len(findings),
-                views,
-                max(0, len(findings) - _MOST_CASES),
-                not sections and effect is not Effect.NONE,
+        if findings:
+            # Each view is made when the page comes to it, so that memory never has all of them.
+            views = (
+                view_case(finding, mark_words=number < _MOST_MARKED)
+                for number, finding in enumerate(findings[:_MOST_CASES])
             )
-        )
+            is_open = not sections and effect is not Effect.NONE
+            sections.append(Section(effect, findings, views, is_open))
     return sections
-
-
-def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
-    """Configs with their descriptions, targets and graders, by label."""
-    run = decision.run
-    files = dict.fromkeys(row.suite for row in run.rows) or run.made.configs
-    tested = {
-        "Config": [join_nonempty(" – ", run.made.titles.get(file), file) for file in files],
-        "Target": [row.provider for row in run.rows],
-        "Grader": [model.name for model in run.models if model.grades],
-    }
-    for label, repeated in tested.items():
-        names = list(dict.fromkeys(repeated))
-        yield f"{label}s" if len(names) > 1 else label, names
 
 
 def _status_choice(view: CaseView) -> str:

@@ -173,12 +173,12 @@ def _totals(
 
 def _run_case(outcome: Outcome | None, reason: str) -> TestCase:
     case = TestCase("the run", "gradegate")
-    if outcome is FAIL:
-        case.add_failure_info(reason)
-    elif outcome:
-        case.add_error_info(reason)
-    else:
-        case.add_skipped_info(reason)
+    add_info = {
+        FAIL: case.add_failure_info,
+        ERROR: case.add_error_info,
+        None: case.add_skipped_info,
+    }
+    add_info[outcome](reason)
     return case
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote
 
 from gradegate.registry import Registry
@@ -63,6 +63,16 @@ class Console(Document):
 def data_file(parts: Iterable[str]) -> Document:
     """A file that programs read, as an encoder wrote it. Characters that a terminal would not show are escaped as in JSON."""
     return Document(map(_escape_part, parts))
+
+
+def list_parts(start: str, items: Iterable[str]) -> Iterator[str]:
+    """A JSON object that ends with a list, one item a line. ``start`` is the object up to the first item."""
+    yield start
+    separator = "\n"
+    for item in items:
+        yield separator + item
+        separator = ",\n"
+    yield "\n]}\n"
 
 
 def _escape_part(part: str) -> Escaped:

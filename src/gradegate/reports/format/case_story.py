@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from gradegate.core.policy import Rule
 from gradegate.reports.format.escape import join_nonempty, one_line
 from gradegate.reports.format.plain import PLAIN, Plain, plain
 from gradegate.reports.format.rerun import rerun_command, without_rights
 from gradegate.reports.view.case import view_case
-from gradegate.reports.view.findings import Effect, classify_row, doubtful_rules
+from gradegate.reports.view.findings import Effect, classify_row, doubtful_rules, selects_row
 from gradegate.reports.view.wording import OUTCOME_WORDS, visible_name
-from gradegate.results.rows import Row, selects_grade
+from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
 from gradegate.security.redaction import excerpt
 
@@ -83,12 +82,8 @@ def tell_case(decision: Decision, place: int) -> Plain:
         decision=decision,
         case=view_case(finding),
         effect=_EFFECTS.get(finding.effect),
-        rules=[result for result in decision.rules if _selects(result.rule, row)],
+        rules=[result for result in decision.rules if selects_row(result.rule, row)],
         rerun=rerun_command(row, rerun),
         has_fewer_options=rerun.options != made.options,
     )
     return plain(text.removesuffix("\n"))
-
-
-def _selects(rule: Rule, row: Row) -> bool:
-    return any(selects_grade(rule, row, grade) for grade in row.grades)

@@ -144,13 +144,6 @@ def outcome_chart(result: RuleResult) -> Chart:
 # --- filters for cases --------------------------------------------------------------------------------------------------
 
 
-class Choice(FrozenStruct):
-    """One list of choices. A case names the position of an option, from 0."""
-
-    name: str
-    options: tuple[str, ...]
-
-
 class Choices(FrozenStruct):
     """By what the cases of a run can be filtered: rules, and the numbers of metrics, providers and prompts by name."""
 
@@ -160,19 +153,14 @@ class Choices(FrozenStruct):
     prompts: dict[str, int]
 
     @property
-    def has_several_suites(self) -> bool:
-        """Whether rules come from several config files, so that two of them may have one name."""
-        return has_several_suites(self.rules)
-
-    @property
-    def lists(self) -> list[Choice]:
-        """The lists with more than one option."""
-        several = self.has_several_suites
-        lists = [Choice("rule", tuple(rule_title(result.rule, several) for result in self.rules))]
+    def lists(self) -> dict[str, list[str]]:
+        """The options of each list with more than one."""
+        several = has_several_suites(self.rules)
+        lists = {"rule": [rule_title(result.rule, several) for result in self.rules]}
         numbered = {"metric": self.metrics, "provider": self.providers, "prompt": self.prompts}
         for name, numbers in numbered.items():
-            lists.append(Choice(name, tuple(one_line(text, 80) or "(none)" for text in numbers)))
-        return [choice for choice in lists if len(choice.options) > 1]
+            lists[name] = [one_line(text, 80) or "(none)" for text in numbers]
+        return {name: options for name, options in lists.items() if len(options) > 1}
 
     def numbers_of(self, row: Row) -> dict[str, str]:
         """The numbers of a case in each list, with spaces between."""

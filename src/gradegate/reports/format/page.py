@@ -86,9 +86,8 @@ class Scope(FrozenStruct):
     prompts: bool
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Row]) -> "Scope":
+    def from_rows(cls, rows: Sequence[Row]) -> "Scope":
         """What the rows have several of."""
-        rows = list(rows)
         return cls(
             len({row.suite for row in rows}) > 1,
             len({row.provider for row in rows}) > 1,

@@ -52,8 +52,7 @@ class Finding(FrozenStruct):
     @property
     def grades(self) -> list[Grade]:
         """Grades that did not pass: first those that decide, then those that don't."""
-        advice = [grade for grade, decides in self._shortfalls() if not decides]
-        return [*self.decisive, *advice]
+        return [grade for grade, _ in self._shortfalls()]
 
     @property
     def decisive(self) -> list[Grade]:
@@ -69,16 +68,16 @@ class Finding(FrozenStruct):
         return any(row.output != self.row.output for row in self.similar)
 
     def _shortfalls(self) -> list[tuple[Grade, bool]]:
-        """Sort the grades that did not pass, and tell for each whether it takes part in deciding."""
+        """Sort the grades that did not pass, and tell for each whether it takes part in deciding. Those that do come first."""
         shortfalls = []
         chief = None  # the set of the members that follow, or an assertion of its own
         for grade in self.row.grades:
             if chief is None or not grade.inner:
                 chief = grade
-                once = has_failed_once(self.row, chief)
-                rank = (chief.has_passed, chief.has_error, once)
                 # What a set tolerates of its members decides nothing.
                 decides = chief.counts and not chief.has_passed
+                once = has_failed_once(self.row, chief)
+                rank = (not decides, chief.has_passed, chief.has_error, once)
             if not grade.has_passed:
                 shortfalls.append((rank, grade, decides))
         shortfalls.sort(key=lambda shortfall: shortfall[0])
@@ -89,6 +88,11 @@ def has_failed_once(row: Row, grade: Grade) -> bool:
     """Whether a grade failed only by asks that were not repeated to the end, so that it may be good."""
     position = next(place for place, member in enumerate(row.grades) if member is grade)
     return bool(open_in_grade(row.grades, position, unconfirmed_positions(row)))
+
+
+def selects_row(rule: Rule, row: Row) -> bool:
+    """Whether a rule looks at a grade of a row."""
+    return any(selects_grade(rule, row, grade) for grade in row.grades)
 
 
 def is_unchecked(row: Row) -> bool:

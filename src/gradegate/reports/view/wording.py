@@ -382,11 +382,6 @@ def has_several_suites(rules: Iterable[RuleResult]) -> bool:
     return len({result.rule.suite for result in rules}) > 1
 
 
-def rule_weight(rule: Rule) -> str:
-    """Whether a rule can block."""
-    return "blocking" if rule.blocking else "advisory"
-
-
 def rule_outcome(result: RuleResult) -> str:
     """``met``, ``met, with errors``, ``missed``, ``inconclusive`` or ``not decided``."""
     return "met, with errors" if is_met_with_errors(result) else _RULE_WORDS[result.outcome]
