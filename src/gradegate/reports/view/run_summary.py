@@ -29,7 +29,6 @@ from gradegate.results.run_result import Decision, GateOutcome, Power, RuleResul
 from gradegate.security.redaction import Redact
 from gradegate.structs import FrozenStruct
 
-HOUR, DAY = 3600, 86_400
 _MOST_NOISE = 0.01  # a rule that blocks more unchanged pull requests than this gets a warning
 _LEAST_POWER = 0.5  # and so does a rule that notices fewer drops of five points than this
 
@@ -52,11 +51,10 @@ def _cache_sentence(cache: CacheReport) -> str:
     """``3 of 12 answers from the cache, the oldest 2 days old, 0.01 USD saved``."""
     text = f"{cache.hits:,} of {format_count(cache.looked_up, 'answer')} from the cache"
     if cache.hits:
-        age = "less than an hour"
-        if cache.oldest >= DAY:
-            age = format_count(int(cache.oldest // DAY), "day")
-        elif cache.oldest >= HOUR:
-            age = format_count(int(cache.oldest // HOUR), "hour")
+        hours = int(cache.oldest // 3600)
+        age = format_count(hours, "hour") if hours else "less than an hour"
+        if hours >= 24:
+            age = format_count(hours // 24, "day")
         text += f", the oldest {age} old"
     if cache.saved_usd:
         text += f", {format_dollars(cache.saved_usd)} saved"
