@@ -59,7 +59,7 @@ class _Level(Struct):
 
     def add(self, annotation: _Annotation) -> None:
         key = annotation.key
-        subjects = annotation.cases or {key}
+        subjects: set[object] = {*annotation.cases} or {key}
         if len(self.first) < _MOST:
             self.first.setdefault(key, annotation)
         if key in self.first:
