@@ -53,9 +53,14 @@ class Stamp(FrozenStruct):
         cls, key: str, environ: NamedTexts, commit: str, findings: str, step: str = ""
     ) -> Stamp:
         """The stamp of this run, as the runner names it."""
-        run = _parse_number(environ.get("GITHUB_RUN_ID", ""))
-        attempt = _parse_number(environ.get("GITHUB_RUN_ATTEMPT", ""))
-        return cls(key, run, attempt, commit if _HEX.fullmatch(commit) else "", findings, step)
+        return cls(
+            key,
+            _parse_number(environ.get("GITHUB_RUN_ID", "")),
+            _parse_number(environ.get("GITHUB_RUN_ATTEMPT", "")),
+            commit if _HEX.fullmatch(commit) else "",
+            findings,
+            step,
+        )
 
     @property
     def marker(self) -> str:

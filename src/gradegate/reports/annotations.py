@@ -96,11 +96,13 @@ def render(decision: Decision, links: Links) -> Annotations:
 
 def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
     for change in decision.changes.found:
-        level = "notice" if change.kind is ChangeKind.CHANGED else "warning"
-        title = f"the gate: {change.kind.value}"
-        origin = change.origin or NOWHERE
-        key = (change.origin, change.text)
-        yield _Annotation(level, origin, title, clip(change.text, _MOST_TEXT), key)
+        yield _Annotation(
+            level="notice" if change.kind is ChangeKind.CHANGED else "warning",
+            origin=change.origin or NOWHERE,
+            title=f"the gate: {change.kind.value}",
+            message=clip(change.text, _MOST_TEXT),
+            key=(change.origin, change.text),
+        )
 
     # In a run that passes, an error is worth a look and no alarm.
     is_red = decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)

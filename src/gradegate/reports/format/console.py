@@ -149,12 +149,10 @@ def _list_names(rows: Sequence[Row], most: int, limit: int) -> str:
     Cases of several models, prompts or repeats may have one name.
     """
     counts = Counter(one_line(wording.visible_name(row), limit) for row in rows)
-    texts = []
-    for name, count in list(counts.items())[:most]:
-        texts.append(name if count == 1 else f"{name} ({count:,} cases)")
-        del counts[name]
-    names = ", ".join(texts)
-    return f"{names} and {counts.total():,} more" if counts else names
+    texts = [f"{name} ({count:,} cases)" if count > 1 else name for name, count in counts.items()]
+    names = ", ".join(texts[:most])
+    more = sum(list(counts.values())[most:])
+    return f"{names} and {more:,} more" if more else names
 
 
 def _gravity(result: RuleResult) -> int:
