@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from gradegate.assertions.judge.form import Form
 from gradegate.core.conversation import Message
-from gradegate.providers.api.anthropic_messages import TAKEN
+from gradegate.providers.api.anthropic_messages import MESSAGE_FORM
 from gradegate.providers.api.chat_api import vendor_schema
 from support import vendors
 from support.fake_llm import FakeLlm
@@ -60,7 +60,7 @@ def test_anthropic(llm: FakeLlm):
     assert not set(body) - set(known)  # a key of ours that the API does not have
     TypeAdapter(Ask).validate_python(body)
     own = {get_args(get_type_hints(part)["type"])[0] for part in get_args(types.ContentBlockParam)}
-    assert set(TAKEN.own) == own  # the parts that a chat prompt may have
+    assert set(MESSAGE_FORM.vendor_parts) == own  # the parts that a chat prompt may have
 
 
 @pytest.mark.parametrize("service", ["openrouter", "perplexity", "fireworks", "litellm", "vllm", "cloudflare-ai"])

@@ -68,7 +68,10 @@ def test_patterns(pattern):
 @each(("code", "output"), record_snippets.snippets()[::20])
 def test_scripts(code, output):
     given = json.dumps([output, record_snippets.CONTEXT])
-    for task, arguments in (("run", (f"return ({code}\n)", ["output", "context"], "f", given)), ("check", (code, ["output", "context"]))):
+    for task, arguments in (
+        ("run_body", (f"return ({code}\n)", ["output", "context"], "f", given)),
+        ("check_body", (code, ["output", "context"])),
+    ):
         asked = (f"gradegate.templating.quickjs_worker:{task}", *arguments)
         assert here(*asked) == there(*asked)
 

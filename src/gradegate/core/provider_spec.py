@@ -1,4 +1,4 @@
-"""What a config says of a provider and of a prompt, as the rest of gradegate reads it."""
+"""What a config says about a provider and about a prompt."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ NOTHING: Mapping[str, Any] = {}
 
 
 def nothing() -> JsonObject:
-    """What a mapping is by default."""
+    """The default of a mapping."""
     return NOTHING
 
 
 class Verbatim(str):
-    """Text that is not a template, whatever braces it holds."""
+    """Text that is not a template, even if it contains braces."""
 
     __slots__ = ()
 
@@ -48,12 +48,12 @@ class ProviderSpec(PartlyEqual):
 
     @property
     def name(self) -> str:
-        """The label, or the id where there is none."""
+        """The label, or the id if there is none."""
         return self.label or self.id
 
     @property
     def names(self) -> tuple[str, str]:
-        """What others may call it."""
+        """The id and the label, by which a config may refer to it."""
         return self.id, self.label
 
 

@@ -1,4 +1,4 @@
-"""What the user asked for, by command line or Action: the one table of options, an entry for each field."""
+"""What the user asked for, by command line or Action: the one table of options, one for each field."""
 
 from __future__ import annotations
 
@@ -48,50 +48,48 @@ _KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an 
 
 
 def parse_graders(written: Iterable[str]) -> Mapping[str, str]:
-    """The graders of ``ID`` and ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
+    """Read graders written as ``ID`` or ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
     from gradegate.core.provider_spec import KINDS
     from gradegate.registry import suggest
 
-    found: dict[str, str] = {}
+    provider_of: dict[str, str] = {}  # by kind, "*" for any
     mistakes = []
-    for text in (
-        part.strip() for line in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", line)
-    ):
-        kinded = _KINDED.match(text)
-        kind, provider = (kinded[1], text[kinded.end() :].strip()) if kinded else ("*", text)
+    lines = [part for text in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", text)]
+    for line in map(str.strip, lines):
+        kind = "*"
+        provider = line
+        if has_kind := _KINDED.match(line):
+            kind = has_kind[1]
+            provider = line[has_kind.end() :].strip()
+
+        earlier = provider_of.get(kind, provider)
         if kind not in (*KINDS, "*"):
+            problem = f"there is no kind of grader `{kind}`"
             cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
-            mistakes.append(
-                Mistake(f"there is no kind of grader `{kind}`", Origin("<--grader>"), cure)
-            )
-        elif kinded and not provider:
+        elif has_kind and not provider:
+            problem = f"the grader for {kind} is empty"
             cure = f"write {kind}=PROVIDER:MODEL"
-            mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("<--grader>"), cure))
-        elif provider and found.get(kind, provider) != provider:
-            what = (
-                "there are two graders without a kind"
-                if kind == "*"
-                else f"there are two graders for {kind}"
-            )
-            cure = (
-                "write the kind of each: text=..., embedding=..."
-                if kind == "*"
-                else "leave one of them out"
-            )
-            mistakes.append(
-                Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("<--grader>"), cure)
-            )
-        elif provider:
-            found[kind] = provider
+        elif provider and provider != earlier and kind == "*":
+            problem = f"there are two graders without a kind: `{earlier}` and `{provider}`"
+            cure = "write the kind of each: text=..., embedding=..."
+        elif provider and provider != earlier:
+            problem = f"there are two graders for {kind}: `{earlier}` and `{provider}`"
+            cure = "leave one of them out"
+        else:
+            if provider:
+                provider_of[kind] = provider
+            continue
+        mistakes.append(Mistake(problem, Origin("<--grader>"), cure))
     if mistakes:
         raise ConfigError(*mistakes)
-    return found
+    return provider_of
 
 
-_GRADERS = kinds.OptionKind(
-    gather=parse_graders,
-    write=lambda value: [it if kind == "*" else f"{kind}={it}" for kind, it in value.items()],
-)
+def _write_graders(value: Mapping[str, str]) -> list[str]:
+    return [provider if kind == "*" else f"{kind}={provider}" for kind, provider in value.items()]
+
+
+_GRADERS = kinds.OptionKind(gather=parse_graders, write=_write_graders)
 
 
 def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
@@ -114,15 +112,19 @@ def parse_budget(text: str) -> Limits | None:
     """The limits of a text such as ``2000 calls, 5 usd, 900 s``; None if a part is unknown or comes twice."""
     limits: dict[str, Any] = {}
     for part in text.split(","):
-        found = _BUDGET_PART.fullmatch(part.strip())
-        if not found:
+        match = _BUDGET_PART.fullmatch(part.strip())
+        if not match:
             return None
-        unit = {"usd": "usd", "s": "seconds"}.get(found[2], "calls")
-        read = partial(kinds.parse_whole_number, least=1) if unit == "calls" else kinds.parse_amount
-        limit = read(found[1])
-        if limit is None or unit in limits:
+        number, unit = match.groups()
+        if unit == "usd":
+            name, limit = "usd", kinds.parse_amount(number)
+        elif unit == "s":
+            name, limit = "seconds", kinds.parse_amount(number)
+        else:
+            name, limit = "calls", kinds.parse_whole_number(number, 1)
+        if limit is None or name in limits:
             return None
-        limits[unit] = limit
+        limits[name] = limit
     return Limits(**limits)
 
 
@@ -139,16 +141,16 @@ _BUDGET = kinds.OptionKind(
 
 
 def _read_selector(text: str) -> tuple[str, str] | None:
-    """The key and the glob of a selector; None for any other text."""
+    """Read the key and the glob of a selector. None for any other text."""
     key, _, glob = (part.strip() for part in text.partition("="))
     if key == "first":
         return (key, glob) if kinds.parse_whole_number(glob, 1) else None
-    known = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
-    return (key, glob) if known and glob else None
+    is_field = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
+    return (key, glob) if is_field and glob else None
 
 
 def _gather_selectors(selectors: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """All selectors. Raises ConfigError if `first` stands there twice, because a case cannot be in either of two beginnings."""
+    """All selectors. Raises ConfigError if `first` is among them twice: a case cannot be in either of two beginnings."""
     if sum(key == "first" for key, _ in selectors) > 1:
         raise ConfigError.at("`first` stands in <--select> twice", None, "leave one of them out")
     return tuple(selectors)
@@ -166,11 +168,11 @@ _SEEN = kinds.OptionKind(gather=partial(parse_variable_names, option="exec-env")
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """The answers of an earlier run that are asked for again: its file, and of what did not pass the keys, of so many cases."""
+    """The answers of an earlier run that this run asks for again: those with these ``keys``, which did not pass."""
 
     file: Path
     keys: frozenset[bytes]
-    of: int
+    of: int  # the number of cases of the earlier run
 
 
 # fmt: off
@@ -300,22 +302,22 @@ class Settings:
     default_grader_key: str = ""  # the variable that chose the default grader in the shards of a merge
 
     def at(self, name: str) -> Origin:
-        """The place of what an option says, as messages and reports name it."""
+        """The origin of the value of an option, as messages and reports name it."""
         return Origin(kinds.resolve_option_names(f"<--{name}>", self.inputs))
 
     @property
     def asks_targets(self) -> bool:
-        """Whether targets are asked; where they are not, what a config names is only a label."""
+        """Whether targets are asked. Otherwise the names in a config are only labels."""
         return not self.answers and not self.is_listing
 
     @property
     def seeks_baseline(self) -> bool:
-        """Whether the Action is to find what the default branch left."""
+        """Whether the Action has to find what the default branch left."""
         return self.baseline in (AUTO, LIVE)
 
     @property
     def is_partial(self) -> bool:
-        """Whether another selection of tests and targets is run than the configs contain."""
+        """Whether the run leaves out tests or targets of the configs, or replaces targets."""
         chosen = (
             self.select,
             self.filter_pattern,

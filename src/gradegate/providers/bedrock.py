@@ -173,7 +173,7 @@ class KnowledgeBase(HttpModel):
                 "vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}
             }
         about = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
-        response, seconds = self._post(
+        response, seconds = self._post_object(
             {"input": {"text": request_text(request)}, "retrieveAndGenerateConfiguration": about}
         )
         text = need_text(as_object(response.get("output")).get("text"), self.host)

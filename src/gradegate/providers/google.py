@@ -63,13 +63,13 @@ class GoogleEmbeddings(EmbeddingModel):
 
     options = (*_EMBEDDING, *ACCESS, *PRICES, "apiVersion")
     vendor = _VENDOR
-    most = 100
+    max_texts = 100
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "google:embedding:MODEL").removeprefix("models/")
         super().__init__(setup, *_place(setup, model, "batchEmbedContents"), model)
 
-    def _body(self, texts: Sequence[str]) -> JsonObject:
+    def _build_body(self, texts: Sequence[str]) -> JsonObject:
         more = {**pick_options(self._config, _EMBEDDING), **self._passthrough}
         model = f"models/{self._model}"
         return {
@@ -78,7 +78,7 @@ class GoogleEmbeddings(EmbeddingModel):
             ]
         }
 
-    def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
+    def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
         vectors = [
             as_object(row).get("values")
             for row in expect_rows(response.get("embeddings"), self.host, texts)

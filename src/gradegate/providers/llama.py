@@ -62,7 +62,7 @@ class Llama(HttpModel):
             **pick_options({**self._config, **request.options}, SENT),
             **({"n_predict": request.max_tokens} if request.max_tokens else {}),
         }
-        answer, seconds = self._post({"prompt": request_text(request), **sent})
+        answer, seconds = self._post_object({"prompt": request_text(request), **sent})
         text = need_text(answer.get("content"), self.host)
         cut = (
             answer.get("stop_type") == "limit"

@@ -57,7 +57,7 @@ class MistralEmbeddings(EmbeddingModel):
     sent = ("output_dimension", "output_dtype", "metadata")
     options = (*sent, *ACCESS, *PRICES)
     vendor = _VENDOR
-    most = 128
+    max_texts = 128
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "mistral:embeddings:mistral-embed")

@@ -52,7 +52,7 @@ OPTIONS = tuple(
     "presence_penalty frequency_penalty mirostat mirostat_tau mirostat_eta penalize_newline stop num_ctx num_batch "
     "num_gpu main_gpu low_vram f16_kv logits_all vocab_only use_mmap use_mlock embedding_only num_thread numa".split()
 )
-_TAKEN = MessageForm("Ollama", by_name=True)
+_TAKEN = MessageForm("Ollama", results_by_name=True)
 BESIDE = ("format", "keep_alive", "think", "tools")
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "options")
 
@@ -64,8 +64,8 @@ class OllamaChat(ChatApi):
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, heats=False)
-        self.reasons = bool(config.get("think"))
+        super().__init__(config, takes_temperature=False)
+        self.is_reasoning = bool(config.get("think"))
 
     def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """The schema itself."""
@@ -147,11 +147,11 @@ class OllamaEmbeddings(EmbeddingModel):
         model = need_model(setup, "ollama:embeddings:MODEL")
         super().__init__(setup, *_place(setup, "embed"), model)
 
-    def _body(self, texts: Sequence[str]) -> JsonObject:
+    def _build_body(self, texts: Sequence[str]) -> JsonObject:
         options = {**as_object(self._config.get("options")), **pick_options(self._config, OPTIONS)}
-        return {**({"options": options} if options else {}), **super()._body(texts)}
+        return {**({"options": options} if options else {}), **super()._build_body(texts)}
 
-    def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
+    def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
         return expect_rows(response.get("embeddings"), self.host, texts), response.get(
             "prompt_eval_count"
         )

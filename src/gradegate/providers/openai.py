@@ -132,7 +132,7 @@ class OpenAiModeration(_AtOpenAi, HttpModel):
     def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **self._passthrough}
-        response, seconds = self._post(body)
+        response, seconds = self._post_object(body)
         results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result")

@@ -80,7 +80,9 @@ class Replicate(HttpModel):
         prompt = f"{around.get('prefix') or ''}{request.messages[-1].content if apart else request_text(request)}{around.get('suffix') or ''}"
         own = {name: value for name, value in self._config.items() if name not in _OURS}
         body = {"input": {**own, **request.options, **system, "prompt": prompt}}
-        answer, seconds = self._post({"version": self._version, **body} if self._version else body)
+        answer, seconds = self._post_object(
+            {"version": self._version, **body} if self._version else body
+        )
         if answer.get("status") != "succeeded":
             raise ProviderError(f"{self.host} ended the prediction as `{answer.get('status')}`")
         output = answer.get("output")

@@ -126,7 +126,7 @@ def read_program(reference: str, workspace: Workspace, folder: Path, origin: Ori
         source = content.decode("utf-8", "replace")
         if is_python(name):
             words |= quoted_words(source)
-            modules = _python_modules(source, file.parent, import_folders)
+            modules = python_modules(source, file.parent, import_folders)
         else:
             words.update(_MEMBER.findall(source))
             modules = _javascript_modules(source, file.parent)
@@ -194,7 +194,7 @@ def command_digest(words: list[str], workspace: Workspace, folder: Path, origin:
     return digest.hexdigest()
 
 
-def _python_modules(source: str, here: Path, folders: list[Path]) -> Iterator[Path]:
+def python_modules(source: str, here: Path, folders: list[Path]) -> Iterator[Path]:
     """The files of the repository that a Python source may import, by their names only."""
     for start, names_in_brackets, names, plain, dynamic in _IMPORTS.findall(
         source.replace("\\\n", " ")

@@ -57,7 +57,7 @@ def built_in() -> frozenset[str]:
     )
     return frozenset().union(
         *(
-            variables_used(message.content, ours=True)
+            variables_used(message.content, trusted=True)
             for name in files
             for message in default(name.removesuffix(".yaml"))
         )
