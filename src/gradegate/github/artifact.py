@@ -24,7 +24,7 @@ from zipfile import BadZipFile, ZipFile
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.files.limits import MAX_BASELINE, MIB
-from gradegate.github.client import PER_PAGE, GitHub, GitHubError, error_text, retry_requests
+from gradegate.github.client import PER_PAGE, GitHub, GitHubError, retry_requests, status_text
 from gradegate.github.gate_key import WORKFLOW, gate_key, workflow_file
 from gradegate.github.publish import Step, set_outputs
 from gradegate.reports.format.escape import harmless
@@ -244,7 +244,7 @@ class ArtifactSource(FrozenStruct):
         url = answer.headers.get("location", "")
         scheme = self.address.partition(":")[0]  # https, as the API is
         if answer.status != 302 or not url.startswith(f"{scheme}:"):
-            reason = f"{answer.status}: {error_text(answer)}"
+            reason = status_text(answer)
             raise GitHubError(f"GitHub does not hand out what {origin} left ({reason})")
         packed = self.github.download(url, MOST_PACKED)
         if artifact.digest != f"sha256:{hashlib.sha256(packed).hexdigest()}":

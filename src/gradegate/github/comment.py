@@ -20,6 +20,7 @@ from gradegate.github.client import (
     GitHub,
     GitHubError,
     RetryableError,
+    User,
     explain_refusal,
     parse_json,
     retry_requests,
@@ -135,16 +136,11 @@ class Refused(FrozenStruct):
     reason: str
 
 
-class _User(BaseModel):
-    login: str
-    type: str
-
-
 class _Comment(BaseModel):
     id: int
     html_url: str
     body: str | None = None
-    user: _User | None = None
+    user: User | None = None
 
 
 class CommentThread(FrozenStruct):

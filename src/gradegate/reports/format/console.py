@@ -124,11 +124,8 @@ def _template_values(decision: Decision, view: View, written: Sequence[str]) -> 
         "decision": decision,
         "run": run,
         "view": view,
-        # Colours
-        "good": partial(_paint, Tone.GOOD),
-        "bad": partial(_paint, Tone.BAD),
-        "unsure": partial(_paint, Tone.UNSURE),
-        "faint": partial(_paint, Tone.FAINT),
+        # Colours: good, bad, unsure and faint
+        **{tone.name.lower(): partial(_paint, tone) for tone in Tone},
         # Cases
         "groups": groups,
         "has_list": sum(map(len, groups.values())) > 1,
