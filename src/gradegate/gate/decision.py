@@ -18,7 +18,7 @@ from gradegate.gate.reasks.stopping import CONTRADICTION, DOUBT, RETURN
 from gradegate.gate.regressions import RuleCase, apply_base_limits
 from gradegate.gate.rules import apply_rule, count_outcomes, has_quarantine, note_on_not_reasked
 from gradegate.results.baseline import NEW_FAILURE, count_contradictions
-from gradegate.results.case_outcome import conclude_case
+from gradegate.results.case_outcome import with_grades
 from gradegate.results.gate_changes import (
     GUARD,
     NO_CHANGES,
@@ -146,10 +146,7 @@ def _with_contradictions_as_failures(row: Row) -> Row:
         errors = [leaf for leaf in leaf_grades(row.grades, position) if leaf.has_error]
         if errors and all(map(is_contradicted, errors)):
             grades[position] = replace(grade, outcome=FAIL, score=0.0)
-    if tuple(grades) == row.grades:
-        return row
-    outcome = conclude_case(grades, row.threshold).outcome
-    return replace(row, grades=tuple(grades), outcome=outcome)
+    return with_grades(row, grades)
 
 
 def _count_grades(rows: Iterable[Row]) -> Counts:

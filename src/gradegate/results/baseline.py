@@ -121,8 +121,7 @@ def _counterpart(grade: Grade, base: Row) -> Counterpart:
     is_empty = not (base.output or "").strip() and not base.turns
     if is_empty and not base.runs and not base.metadata.get("tool_calls"):
         return Counterpart(ERROR, ERROR)
-    first = grade.votes[0].outcome if grade.votes else grade.outcome
-    return Counterpart(grade.outcome, first)
+    return Counterpart(grade.outcome, grade.first_outcome)
 
 
 def grade_status(grade: Grade, regrade: Outcome | None, is_settled: bool) -> str:

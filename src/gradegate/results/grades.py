@@ -183,6 +183,11 @@ class Grade(WithOutcome, FrozenStruct):
     ] = None
 
     @property
+    def first_outcome(self) -> Outcome:
+        """What the first ask said."""
+        return self.votes[0].outcome if self.votes else self.outcome
+
+    @property
     def failing_votes(self) -> int:
         """How many asks failed."""
         return sum(vote.has_failed for vote in self.votes)

@@ -66,13 +66,13 @@ def compare_grades(
         yield Difference(REMOVED, "gone", f"`{old.type}`")
     for old, new in pairs:
         subject = f"`{new.type}`"
-        for kind, what in _compare_terms(old, new):
+        shares = None
+        if threshold is not None and old.counts and new.counts:
+            shares = Shares(_share(old, base), _share(new, head), exact_fraction(threshold))
+        for kind, what in (*_compare_terms(old, new), *_compare_weights(old, new, shares)):
             yield Difference(kind, what, subject, new.origin)
-        before = Weight(old.weight, old.counts, _total_weight(base))
-        now = Weight(new.weight, new.counts, _total_weight(head))
-        for kind, what in _compare_weights(before, now, threshold):
-            yield Difference(kind, what, subject, new.origin)
-        yield from _compare_graders(old, new)
+        for kind, what, origin in _compare_graders(old, new):
+            yield Difference(kind, f"is graded differently: {what}", subject, origin)
         if old.members and not new.negated:
             yield from compare_grades(old.members, new.members, new.limit)
 
@@ -170,38 +170,32 @@ def is_milder_mode(old: str, new: str) -> bool:
     return REASK_MODES.index(new) > REASK_MODES.index(old)
 
 
-class Weight(NamedTuple):
-    """The weight of an assertion, and the total weight of all that count."""
+class Shares(NamedTuple):
+    """The shares of an assertion in the weighted mean of base and head, and the threshold on that mean."""
 
-    weight: float
-    counts: bool
-    total: Fraction
-
-    @property
-    def share(self) -> Fraction:
-        """Its share of the weighted mean."""
-        return exact_fraction(self.weight) / self.total
+    old: Fraction
+    new: Fraction
+    threshold: Fraction
 
 
-def _total_weight(grades: Iterable[GradeTerms]) -> Fraction:
-    weights = (exact_fraction(grade.weight) for grade in grades if grade.counts)
-    return sum(weights, Fraction(0))
+def _share(grade: GradeTerms, grades: Iterable[GradeTerms]) -> Fraction:
+    weights = (exact_fraction(other.weight) for other in grades if other.counts)
+    return exact_fraction(grade.weight) / sum(weights, Fraction(0))
 
 
-def _compare_weights(old: Weight, new: Weight, threshold: float | None) -> Iterator[Change]:
+def _compare_weights(old: GradeTerms, new: GradeTerms, shares: Shares | None) -> Iterator[Change]:
     """What a lower weight means, or a lower share of the weights if their mean decides."""
     if not old.weight:
         return
+    is_lower = new.weight < old.weight
     if not new.weight:
         yield WEAKER, "no longer counts: its weight became 0"
-        return
-    is_lower = new.weight < old.weight
-    if threshold is not None and old.counts and new.counts and new.share < old.share:
+    elif shares and shares.new < shares.old:
         # Did its failure alone fail the mean until now?
-        no_longer_decides = 1 - old.share < exact_fraction(threshold) <= 1 - new.share
+        no_longer_decides = 1 - shares.old < shares.threshold <= 1 - shares.new
         kind = WEAKER if is_lower or no_longer_decides else CHANGED
-        shares = f"{float(old.share * 100):.3g} % became {float(new.share * 100):.3g} %"
-        yield kind, f"counts for less of the mean: {shares}"
+        change = f"{float(shares.old * 100):.3g} % became {float(shares.new * 100):.3g} %"
+        yield kind, f"counts for less of the mean: {change}"
     elif is_lower:
         yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
 
@@ -209,19 +203,17 @@ def _compare_weights(old: Weight, new: Weight, threshold: float | None) -> Itera
 # --- models ---------------------------------------------------------------------------------------------------
 
 
-def _compare_graders(old: GradeTerms, new: GradeTerms) -> Iterator[Difference]:
-    """Other models that grade, at the line that names them."""
-    subject = f"`{new.type}`"
+def _compare_graders(old: GradeTerms, new: GradeTerms) -> Iterator[tuple[ChangeKind, str, Origin]]:
+    """What changed in the models that grade, at the line that names them."""
     new_models = dict(new.models)
     for need, old_model in old.models:
         model = new_models.get(need)
         if model is None:
-            what = f"is graded differently: no {need} model is asked"
-            yield Difference(CHANGED, what, subject, new.origin)
+            yield CHANGED, f"no {need} model is asked", new.origin
             continue
         origin = model.origin if model.origin.line else new.origin
         for kind, what in compare_models(old_model, model):
-            yield Difference(kind, f"is graded differently: {what}", subject, origin)
+            yield kind, what, origin
 
 
 def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Change]:
