@@ -198,7 +198,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
     if job.case.turns and job.recorded_answers is None:
         return (
             Transcript(_asked(job.case.turns), job.case.turns, job.vars)
-            if job.case.recorded
+            if job.case.is_recorded
             else _held(job, memory)
         )
     if job.render is None:  # a conversation that the config tells comes before the answer

@@ -195,7 +195,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 def target_calls(job: Job) -> int:
     """Requests for one answer; none where nothing leaves the machine."""
-    if job.case.recorded or not (job.target.url or job.target.code):
+    if job.case.is_recorded or not (job.target.url or job.target.code):
         return 0
     return len(job.case.turns) or 1
 
@@ -209,7 +209,7 @@ def answer_calls(job: Job) -> int:
 def _exchanges(job: Job) -> int:
     """Of a conversation that is recorded, its exchanges; of one that is held, a reply to each message."""
     turns = job.case.turns
-    return max(1, len(split_exchanges(turns)) if job.case.recorded else len(turns))
+    return max(1, len(split_exchanges(turns)) if job.case.is_recorded else len(turns))
 
 
 def _about(usd: float) -> str:

@@ -99,7 +99,7 @@ def console_report(calibration: Calibration) -> Console:
 def _texts(calibration: Calibration) -> Iterator[str]:
     run = calibration.run
     for sign, judged in (
-        ("DIFFERS", [it for it in calibration.judged if it.differs]),
+        ("DIFFERS", [it for it in calibration.judged if it.contradicts_label]),
         ("NO VERDICT", [it for it in calibration.judged if it.first.has_error]),
     ):
         for it in judged[:_MOST]:
@@ -198,7 +198,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         yield f"Too few labels of {kinds}: with fewer than {FEW}, their figures mean little"
     if overall.errors:
         yield f"{format_count(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
-    rates = [(rate, overall.corrected(rate)) for rate in _RATES]
+    rates = [(rate, overall.correct_pass_rate(rate)) for rate in _RATES]
     told = [
         f"{format_percent(real)} where it measures {format_percent(rate)}"
         for rate, real in rates
@@ -214,7 +214,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
     elif calibration.noise_bound > NOISE[1]:
         most = format_percent(calibration.noise_bound)
         yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
-    if calibration.unmoved:
+    if calibration.is_unmoved:
         yield "All asks of each output gave the same reason and score (temperature 0, a cache?), so they say nothing about noise"
 
 
@@ -245,7 +245,7 @@ def _judged(judged: JudgedOutput) -> dict[str, Any]:
         "output": row.output,
         "label": "pass" if judged.passes else "fail",
         "outcome": first.outcome.value,
-        "differs": judged.differs,
+        "differs": judged.contradicts_label,
         "asks": [
             {"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason}
             for grade in judged.grades

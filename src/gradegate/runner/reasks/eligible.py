@@ -44,7 +44,7 @@ class EligibleGrades:
                 id(binding) in selected_ids
                 and binding.asserted.counts
                 and not binding.compares
-                and not (is_set and binding.asserted.negated)
+                and not (is_set and binding.asserted.is_negated)
             )
             for bound in binding.bounds:
                 if may_change and bound.asserted.counts and mode_of(bound, job) != "off":
@@ -75,5 +75,7 @@ def quarantine_of(job: Job) -> Quarantine | None:
 def is_recorded(job: Job) -> bool:
     """Whether the answer is known without asking a target: it is written down, or it is the prompt."""
     return (
-        job.case.recorded or job.recorded_answers is not None or job.target.replies_from == "prompt"
+        job.case.is_recorded
+        or job.recorded_answers is not None
+        or job.target.replies_from == "prompt"
     )
