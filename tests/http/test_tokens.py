@@ -151,5 +151,5 @@ def test_a_token_is_hidden_from_when_it_is_minted():
     assert hide(text) == text
     MintedToken(Mint(Token("late-minted-token-001", LONG))).take_token()
     assert hide(text) == "it said *** and ***"
-    assert minted_token_traces().shows("late-minted-token-001")
+    assert minted_token_traces().are_in("late-minted-token-001")
     assert "late-minted-token-001" not in repr(Token("late-minted-token-001", LONG))

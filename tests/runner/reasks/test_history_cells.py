@@ -112,7 +112,7 @@ def test_the_cells(cell, tmp_path):
             plan = replace(judged(prepared.plan, judge), history=History("h"))
             known = Histories(plan)
             records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.keys(AnswerId(n, 0)).values()}
-            found = Run(replace(plan, history=History("h", records)), build_client((), context)).result()
+            found = Run(replace(plan, history=History("h", records)), build_client((), context)).finish()
             ends[seed][decide(found, plan.policies).outcome.value] += 1
             asked += found.grader_usage.calls
     every, suites = sum(ends.values(), Counter()), SUITES * len(SEEDS)

@@ -107,8 +107,10 @@ class _Reader:
         """The environment under the config's own literals."""
         env, line = self.reader.source.env, self.reader.origin_at("env")
         with gather_mistakes(self.reader.mistakes):
-            return env.over(*specs.read_env_block(written, env, line, self.reader.mistakes))
-        return env.over(written)
+            return env.with_literals(
+                *specs.read_env_block(written, env, line, self.reader.mistakes)
+            )
+        return env.with_literals(written)
 
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
         found = []

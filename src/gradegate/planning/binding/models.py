@@ -123,7 +123,7 @@ class ModelBinder(FrozenStruct):
             return content
 
         # Build again for each key that turns out to be missing, with a stand-in for it.
-        env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
+        env = replace(self.suite.env.with_literals(spec.env, spec.drawn), uses=uses)
         provider = None
         while provider is None:
             opened.clear()
@@ -292,7 +292,7 @@ class ModelBinder(FrozenStruct):
 
     def _bind_sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
         uses: set[VariableUse] = set()
-        env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
+        env = replace(self.suite.env.with_literals(grader.env, grader.drawn), uses=uses)
         build, _ = find_plugin(resolve_gateway(grader))
         template = getattr(build, "default_graders", {}).get(need, "")
         model = re.sub(r"\{(\w+)\}", lambda name: env.get(name[1]), template)

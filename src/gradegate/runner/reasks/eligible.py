@@ -1,4 +1,4 @@
-"""Which grades may be re-asked, and how."""
+"""Decides which grades may be re-asked, and how."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -24,18 +24,17 @@ class EligibleGrades:
 
     @cached_property
     def total(self) -> int:
-        """How many there are in all answers."""
-        return sum(job.repeats * len(self.of(job)) for job in self._jobs)
+        """The number of eligible grades in all answers."""
+        return sum(job.repeats * len(self.bounds_of(job)) for job in self._jobs)
 
-    def of(self, job: Job) -> Mapping[int, Bound]:
-        """Those of each answer to a planned case, by their positions among its grades."""
+    def bounds_of(self, job: Job) -> Mapping[int, Bound]:
+        """The eligible assertions of a job, by the positions of their grades in each answer."""
         bounds: dict[int, Bound] = {}
         if job.of_base or all(bound.again.mode == "off" for bound in job.bounds):
             return bounds
-        bindings = [
-            it for rule in self.rules.get(job.suite, ()) for it in selected_assertions(rule, job)
-        ]
-        selected_ids = set(map(id, bindings))
+        selected_ids = set[int]()
+        for rule in self.rules.get(job.suite, ()):
+            selected_ids.update(map(id, selected_assertions(rule, job)))
         position = 0
         for binding in job.assertions:
             is_set = isinstance(binding, BoundSet)
@@ -47,18 +46,18 @@ class EligibleGrades:
                 and not (is_set and binding.asserted.is_negated)
             )
             for bound in binding.bounds:
-                if may_change and bound.asserted.counts and mode_of(bound, job) != "off":
+                if may_change and bound.asserted.counts and reask_mode(bound, job) != "off":
                     bounds[position] = bound
                 position += 1
         return bounds
 
     def lead(self, suite: str) -> Lead:
-        """By how many votes failures of that suite must lead."""
+        """The number of votes by which failures of a suite must lead."""
         return required_lead(self.total, self.policies[suite].noise)
 
 
-def mode_of(bound: Bound, job: Job) -> str:
-    """How a failure is re-asked: "off", "grader" or "answers". If no target is asked, and for runs, "answers" is "grader"."""
+def reask_mode(bound: Bound, job: Job) -> str:
+    """How a failure is re-asked: "off", "grader" or "answers". Runs, and answers without a target, use "grader" for "answers"."""
     mode = bound.again.mode
     asks_target = not (job.needs or is_recorded(job) or job.render or job.recall)
     if mode == "answers" and not asks_target:
@@ -66,8 +65,8 @@ def mode_of(bound: Bound, job: Job) -> str:
     return mode
 
 
-def quarantine_of(job: Job) -> Quarantine | None:
-    """The quarantine of a test, as long as it lasts."""
+def active_quarantine(job: Job) -> Quarantine | None:
+    """The quarantine of a test, if it has not ended."""
     quarantine = job.case.quarantine
     return quarantine if quarantine and quarantine.is_active else None
 
