@@ -472,7 +472,7 @@ def view_case(finding: Finding, mark_words: bool = True) -> CaseView:
     def view_assertion(grade: Grade) -> AssertionView:
         expected = expected_text(grade.assertion)
         difference = None
-        if expected and mark_words and grade.has_failed and not grade.assertion.negated:
+        if expected and mark_words and grade.has_failed and not grade.assertion.is_negated:
             difference = compare_words(expected, relevant_exchange(row, [grade]).answer)
         kind = grade_kind(grade, decisive)
         return AssertionView(grade, kind, expected, difference, grade_claims(row, grade))

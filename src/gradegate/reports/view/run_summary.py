@@ -121,7 +121,7 @@ def decision_reason(decision: Decision, has_rules: bool) -> str:
     missed = any(result.rule.blocking and result.has_failed for result in decision.rules)
     if has_rules and (missed or decision.outcome is GateOutcome.PASS):
         return ""
-    if not decision.changes.weakened:
+    if not decision.changes.has_weakening:
         return reason
     for text in (f"{GUARD}: {guard_reason(decision.changes)}", describe_changes(decision.changes)):
         reason = reason.replace(text, "")
@@ -142,7 +142,7 @@ def sort_rules(rules: Iterable[RuleResult]) -> list[RuleResult]:
 def rules_to_show(decision: Decision) -> list[RuleResult]:
     """The rules that say more than the rest of the page, sorted."""
     rules = decision.rules
-    if decision.changes.weakened:
+    if decision.changes.has_weakening:
         # A warning at the top says all that the rule about the gate would.
         rules = tuple(result for result in rules if result.rule != Rule(GUARD))
     # Without a gate block the one rule is that every case passes. The counts of a passing run say that.
@@ -230,7 +230,7 @@ def power_line(rule: Rule, power: Power, several_files: bool) -> str:
     for broken, share in (
         (1, power.one_broken),
         (3, power.three_broken),
-        (power.drop, power.five_points),
+        (power.five_percent, power.five_points),
     ):
         chances[min(broken, cases - failing_before)] = share or 0.0
     notices = [
@@ -259,5 +259,5 @@ def _power_cures(power: Power) -> list[str]:
             f"noise alone blocks {format_chance(unchanged)} of runs: set {runs}a pass rate or `reask`"
         )
     if (power.five_points or 0.0) < _LEAST_POWER:
-        cures.append(f"{power.drop:,} of {power.cases or 0:,} can break unnoticed")
+        cures.append(f"{power.five_percent:,} of {power.cases or 0:,} can break unnoticed")
     return cures
