@@ -260,7 +260,7 @@ def _conclude(
             return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {row.suite}"
 
     # Is there something that people should read?
-    if changes.weakened and not changes.approved:
+    if changes.has_weakening and not changes.approved:
         return GateOutcome.ADVISORY, describe_changes(changes)
     advisory = [result for result in rules if not (result.rule.blocking or result.has_passed)]
     if advisory:

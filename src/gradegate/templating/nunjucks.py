@@ -351,7 +351,7 @@ class _Renderer:
     def _with_parts(self, result: Any, name: str, arguments: Sequence[Any]) -> Any:
         if name == "join" and len(arguments) < 3 and self._into:
             separator = _parts_of(arguments[1]) if len(arguments) > 1 else ()
-            return _join_parts(_parts_of(arguments[0], tuple(separator)))
+            return _join_parts(_parts_of(arguments[0], separator))
         if name == "urlencode" and self._into == "url":
             return _join_parts([(result, True)])
         if isinstance(result, _PartedText) or name == "dump" or not _has_own_text(arguments[0]):
