@@ -24,7 +24,7 @@ def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
         ties: list[tuple[object, ...]] = []
         if job.talk is not None:
             ties.append(("talk", job.of_base, job.talk))
-        if any(binding.compares for binding in job.assertions):
+        if any(binding.is_comparison for binding in job.assertions):
             ties.append(("compared", job.suite, job.number))
         if sides:  # the base's side stands behind its own
             ties.append(("side", index - job.of_base))

@@ -136,17 +136,17 @@ class Terms(NamedTuple):
 
 def terms(binding: Binding) -> Terms:
     """The terms of a planned grade."""
-    asserted = binding.asserted
+    asserted = binding.assertion
     if isinstance(binding, BoundSet):
         return Terms(
             asserted.type, asserted.value, binding.threshold, asserted.weight, asserted.config
         )
-    grader, own = binding.grader, [binding.transform] if binding.transform else []
+    grader, own = binding.evaluator, [binding.transform] if binding.transform else []
     kind: Any = type(grader)
     options = {
         name: value for name, usual in _fields(kind) if (value := getattr(grader, name)) != usual
     }
-    limit = binding.limit
+    limit = binding.applied_threshold
     if limit is None:  # of a grader that looks at it itself
         limit = getattr(grader, "threshold", None)
     transforms = [getattr(grader, "context_transform", ""), *own]
@@ -166,13 +166,15 @@ def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
     ordinals = Ordinals()
 
     def one(binding: Binding) -> Binding:
-        asserted, held = binding.asserted, terms(binding)
+        asserted, held = binding.assertion, terms(binding)
         name = asserted.type, asserted.metric
         key = _key(*name, ordinals.next(name) + 1)  # a set comes before its members, as in a report
         rest = [held.rubric, *held.transforms]
         if isinstance(binding, BoundSet):
-            binding = replace(binding, bounds=tuple(map(one, binding.bounds)))  # no member is a set
-            rest = [[member.asserted.definition.hex() for member in binding.bounds]]
+            binding = replace(
+                binding, members=tuple(map(one, binding.members))
+            )  # no member is a set
+            rest = [[member.assertion.definition.hex() for member in binding.members]]
         # What no term has a name for
         others = {
             name: value for name, value in binding.other_fields.items() if name not in _IN_TERMS
@@ -187,7 +189,7 @@ def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
         asked = [held.type, held.value, limit, weight, held.options]
         return replace(
             binding,
-            asserted=replace(asserted, key=key, definition=digest([of.hex(), *asked, *rest])),
+            assertion=replace(asserted, key=key, definition=digest([of.hex(), *asked, *rest])),
         )
 
     return tuple(map(one, bindings))
@@ -240,10 +242,10 @@ def _job(job: Job) -> Iterator[Any]:
     yield from (job.case.recorded, job.stores, job.target.spec.transform if job.target.spec else "")
     for bound in job.bounds:
         yield [
-            bound.asserted.key.hex(),
-            bound.asserted.definition.hex(),
-            bound.asserted.blocking,
-            bound.again.mode,
+            bound.assertion.key.hex(),
+            bound.assertion.definition.hex(),
+            bound.assertion.blocking,
+            bound.reask.mode,
         ]
         yield [[need, model.id, _options(model.spec)] for need, model in bound.models.items()]
 

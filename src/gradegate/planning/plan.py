@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding, Bound
+from gradegate.assertions.grading.bound import Binding, BoundAssertion
 from gradegate.core.conversation import Variables
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
 from gradegate.core.provider_spec import PromptSpec
@@ -61,9 +61,9 @@ class Job(FrozenStruct):
         return name_case(self.case.description, self.vars, self.number)
 
     @property
-    def bounds(self) -> list[Bound]:
+    def bounds(self) -> list[BoundAssertion]:
         """What is asserted of each answer, with the members of sets in the place of the sets."""
-        return [bound for binding in self.assertions for bound in binding.bounds]
+        return [bound for binding in self.assertions for bound in binding.members]
 
     @property
     def fewest(self) -> int:
@@ -163,7 +163,7 @@ def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
     if not (job.case.runs or policy.runs or any(rule.runs for rule in policy.rules)):
         return None
     own = job.case.runs
-    asserted = [binding.asserted for binding in job.assertions] or job.case.assertions
+    asserted = [binding.assertion for binding in job.assertions] or job.case.assertions
     looking = [
         rule
         for rule in policy.rules
@@ -196,7 +196,7 @@ def selected(rule: Rule, job: Job) -> Iterator[Binding]:
     return (
         it
         for it in job.assertions
-        if rule.selects(it.asserted, job.target.name, job.case.description, job.case.metadata)
+        if rule.selects(it.assertion, job.target.name, job.case.description, job.case.metadata)
     )
 
 

@@ -104,7 +104,7 @@ def later(
 
 def _like(new: Any, old: Any) -> Any:
     """An assertion that was filled in later, called as it is in the plan."""
-    asserted = replace(new.asserted, key=old.asserted.key, definition=old.asserted.definition)
+    asserted = replace(new.assertion, key=old.assertion.key, definition=old.assertion.definition)
     if isinstance(new, BoundSet):
-        return replace(new, asserted=asserted, bounds=tuple(map(_like, new.bounds, old.bounds)))
-    return replace(new, asserted=asserted)
+        return replace(new, assertion=asserted, members=tuple(map(_like, new.members, old.members)))
+    return replace(new, assertion=asserted)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic.alias_generators import to_camel
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
+from gradegate.assertions.grading.bound import NEVER_REASK, Binding, BoundAssertion
 from gradegate.config.load import Located
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
@@ -156,8 +156,8 @@ class _Reader:
         # Of each case whose answers are compared: what takes part, since it decides which answer is the best.
         parts: dict[int, list[bytes]] = {}
         for job in jobs:
-            if any(binding.compares for binding in job.assertions):
-                others = [it.asserted for it in job.assertions if not it.compares]
+            if any(binding.is_comparison for binding in job.assertions):
+                others = [it.assertion for it in job.assertions if not it.is_comparison]
                 beside = [[it.type, it.value, it.weight, it.metric] for it in others]
                 parts.setdefault(job.number, []).append(
                     digest([job.target.id, job.target.name, beside])
@@ -226,9 +226,9 @@ class _Reader:
         return question
 
     def _grade(self, binding: Binding) -> GradeTerms:
-        held, asserted = terms(binding), binding.asserted
-        bound = binding if isinstance(binding, Bound) else None
-        again, models = (bound.again, sorted(bound.models.items())) if bound else (NEVER_AGAIN, [])
+        held, asserted = terms(binding), binding.assertion
+        bound = binding if isinstance(binding, BoundAssertion) else None
+        again, models = (bound.reask, sorted(bound.models.items())) if bound else (NEVER_REASK, [])
         return GradeTerms(
             type=held.type,
             value=b"" if held.value is None else digest(held.value),
@@ -241,12 +241,12 @@ class _Reader:
             limit=held.limit,
             weight=held.weight,
             blocking=asserted.blocking,
-            most=bound is not None and bound.grader.scoring.at_most,
+            most=bound is not None and bound.evaluator.scoring.at_most,
             models=tuple((need, self._grading(model)) for need, model in models),
-            reask=again.mode if again.own else "",
+            reask=again.mode if again.is_explicit else "",
             mode=again.mode,
             # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
-            members=() if bound else tuple(sorted(map(self._grade, binding.bounds), key=hash)),
+            members=() if bound else tuple(sorted(map(self._grade, binding.members), key=hash)),
             origin=asserted.origin,
         )
 
@@ -289,8 +289,8 @@ def _seen(job: Job) -> bytes:
     judging = []
     for bound in job.bounds:
         judging.append((bound.transform, False))
-        if hasattr(bound.grader, "config"):  # code, which is told the situation
-            judging.append((getattr(bound.grader, "value", ""), bound.grader.runs_code))
+        if hasattr(bound.evaluator, "config"):  # code, which is told the situation
+            judging.append((getattr(bound.evaluator, "value", ""), bound.evaluator.runs_code))
     found = ["target", job.target.name] if _any(judging, "provider") else []
     found += ["prompt", job.text] if _any([*judging, *shaping], "prompt") else []
     found += ["label", job.prompt.label] if _any(shaping, "prompt") else []

@@ -31,7 +31,7 @@ class FirstAnswers:
         self._occasions = Occasions(plan.jobs, asker.client.replies)
         groups = defaultdict(list)
         for index, job in enumerate(plan.jobs):
-            if any(binding.compares for binding in job.assertions):
+            if any(binding.is_comparison for binding in job.assertions):
                 for repeat in range(job.repeats):
                     groups[job.suite, job.number, repeat].append(AnswerId(index, repeat))
         self._groups = list(groups.values())  # of answers that are compared with one another
@@ -106,7 +106,7 @@ class FirstAnswers:
                 return Answer(answer_id, planned, rows.failed(job, repeat, answer))
             row = rows.graded(job, repeat, answer, grades_of(job, answer), planned)
         may_reask = any(grade.has_failed for grade in row.grades)
-        is_kept = may_reask or any(binding.compares for binding in job.assertions)
+        is_kept = may_reask or any(binding.is_comparison for binding in job.assertions)
         return Answer(answer_id, job, row, answer if is_kept else None, known)
 
     # --- comparisons ------------------------------------------------------------------------------------------

@@ -5,9 +5,13 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.assertions.grading.conclusion import conclude, conclude_set, error
-from gradegate.assertions.judge.judge import Account, Judge
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
+from gradegate.assertions.grading.conclusion import (
+    grade_from_error,
+    grade_from_verdict,
+    grade_of_set,
+)
+from gradegate.assertions.judge.judge import Judge, JudgeUsage
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE
 from gradegate.http.crew import gather
@@ -50,7 +54,9 @@ class Occasions:
         if self._replies is None or self._jobs[index].of_base:
             return None
         bounds = self._jobs[index].bounds
-        numbered = _numbered(repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
+        numbered = _numbered(
+            repr((bound.assertion.type, bound.assertion.value)) for bound in bounds
+        )
         names = {id(bound): name for bound, name in zip(bounds, numbered, strict=True)}
         return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)
 
@@ -73,10 +79,10 @@ def grades_of(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
     """The grades of an answer in the order of its assertions; members of a set follow it."""
 
     def graded(binding: Binding) -> list[Grade]:
-        grades = [grade_of(bound, transcript, job.ask) for bound in binding.bounds]
+        grades = [grade_of(bound, transcript, job.ask) for bound in binding.members]
         if not isinstance(binding, BoundSet):
             return grades
-        return [conclude_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
+        return [grade_of_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
 
     at_once = sum(map(asks, job.assertions)) > 1
     grades = (
@@ -88,14 +94,14 @@ def grades_of(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
 
 
 def _judge(
-    bound: Bound,
+    bound: BoundAssertion,
     transcript: Transcript,
-    account: Account,
+    account: JudgeUsage,
     graded: str,
     ask: int = 0,
 ) -> Judge:
     """The grading models of an assertion. ``graded`` is the text under judgement; ``ask`` says which time it is judged, from 0."""
-    language = str(getattr(bound.grader, "language", ""))
+    language = str(getattr(bound.evaluator, "language", ""))
     return Judge(
         bound.models,
         bound.rubric,
@@ -108,15 +114,15 @@ def _judge(
     )
 
 
-def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
+def grade_of(bound: BoundAssertion, transcript: Transcript, ask: int) -> Grade:
     """One ask, which is the ``ask``-th from 0: whatever goes wrong becomes an ERROR."""
-    if bound.compares:
-        return error(
+    if bound.is_comparison:
+        return grade_from_error(
             bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE
         )
-    if not bound.grader.requires.tools and (nothing := empty_answer(transcript)):
-        return error(bound, f"the answer is {nothing}", NO_USAGE)
-    account = Account()
+    if not bound.evaluator.requires.tools and (nothing := empty_answer(transcript)):
+        return grade_from_error(bound, f"the answer is {nothing}", NO_USAGE)
+    account = JudgeUsage()
 
     def grade() -> Grade:
         here = occasion()  # this thread's answer
@@ -126,10 +132,10 @@ def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
             else None
         ):
             seen = of_assertion(bound.transform, transcript)
-            verdict = bound.grader.grade(seen, _judge(bound, seen, account, seen.output, ask))
-        return conclude(bound, verdict, account.total)
+            verdict = bound.evaluator.grade(seen, _judge(bound, seen, account, seen.output, ask))
+        return grade_from_verdict(bound, verdict, account.total)
 
-    found = guarded(grade, lambda e: error(bound, e, account.total))
+    found = guarded(grade, lambda e: grade_from_error(bound, e, account.total))
     return replace(found, model=account.model) if account.model else found
 
 
@@ -140,7 +146,7 @@ def compared(answers: Sequence[Answer]) -> list[Row]:
     """The rows of all answers to one case, each with its grades of the comparisons."""
     rows, place = [answer.row for answer in answers], 0
     for binding in answers[0].job.assertions:
-        if isinstance(binding, Bound) and binding.compares:
+        if isinstance(binding, BoundAssertion) and binding.is_comparison:
             grades = zip(answers, rows, _comparison(binding, answers, rows), strict=True)
             rows = [
                 with_grades(it.job.case, row, (*row.grades[:place], new, *row.grades[place + 1 :]))
@@ -150,15 +156,17 @@ def compared(answers: Sequence[Answer]) -> list[Row]:
     return rows
 
 
-def _comparison(bound: Bound, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Grade]:
-    account = Account()
+def _comparison(
+    bound: BoundAssertion, answers: Sequence[Answer], rows: Sequence[Row]
+) -> list[Grade]:
+    account = JudgeUsage()
     transcripts = [answer.transcript for answer in answers if answer.transcript]
     graded = "\n".join(transcript.output for transcript in transcripts)
 
     def grades() -> list[Grade]:
         # The grades of an answer that do not come from comparing it.
         compares = [
-            binding.compares
+            binding.is_comparison
             for binding in answers[0].job.assertions
             for _ in range(_places(binding))
         ]
@@ -166,18 +174,20 @@ def _comparison(bound: Bound, answers: Sequence[Answer], rows: Sequence[Row]) ->
             tuple(grade for grade, skipped in zip(row.grades, compares, strict=True) if not skipped)
             for row in rows
         ]
-        verdicts = bound.grader.compare(
+        verdicts = bound.evaluator.compare(
             transcripts, own_grades, _judge(bound, transcripts[0], account, graded)
         )
         # The comparison is one question: its usage is booked once, on the first answer.
         usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
         return [
-            conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)
+            grade_from_verdict(bound, verdict, usage)
+            for verdict, usage in zip(verdicts, usages, strict=True)
         ]
 
     def errors(e: Exception) -> list[Grade]:
         return [
-            error(bound, e, NO_USAGE if number else account.total) for number in range(len(answers))
+            grade_from_error(bound, e, NO_USAGE if number else account.total)
+            for number in range(len(answers))
         ]
 
     return guarded(grades, errors)
@@ -185,4 +195,4 @@ def _comparison(bound: Bound, answers: Sequence[Answer], rows: Sequence[Row]) ->
 
 def _places(binding: Binding) -> int:
     """How many grades an assertion has: those of a set's members follow its own."""
-    return len(binding.bounds) + isinstance(binding, BoundSet)
+    return len(binding.members) + isinstance(binding, BoundSet)

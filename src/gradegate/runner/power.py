@@ -95,17 +95,17 @@ def _losing(plan: Plan, answers: Mapping[str, Sequence[_Planned]]) -> Iterator[N
         ]
         tests = {(it.job.number, it.repeat) for it in comparing}
         if len(comparing) - len(tests) > room(len(counted), least):
-            lost = _compared(rule, comparing[0].job)[0].asserted
+            lost = _compared(rule, comparing[0].job)[0].assertion
             what = f"the losing output of `{lost.type}` always fails"
             yield Note(f"{what}; write `blocking: false` or test one prompt", lost.origin)
 
 
 def _counting(rule: Rule, job: Job) -> list[Binding]:
-    return [binding for binding in selected(rule, job) if binding.asserted.counts]
+    return [binding for binding in selected(rule, job) if binding.assertion.counts]
 
 
 def _compared(rule: Rule, job: Job) -> list[Binding]:
-    return [binding for binding in _counting(rule, job) if binding.compares]
+    return [binding for binding in _counting(rule, job) if binding.is_comparison]
 
 
 def _repeated(plan: Plan, share: float) -> Iterator[Note]:
@@ -151,7 +151,7 @@ def _power(
         if _compared(rule, it.job):
             return NO_POWER  # noise does not decide which output wins
         by_runs = by_runs or runs is not None
-        bounds = [bound for binding in taken for bound in binding.bounds if bound.asserted.counts]
+        bounds = [bound for binding in taken for bound in binding.members if bound.assertion.counts]
         each = [
             asked if id(bound) in it.again else once if "text" in bound.models else _CERTAIN
             for bound in bounds
@@ -190,4 +190,4 @@ def _failed(rule: Rule, job: Job, unit: Sequence[Binding], base: Row) -> bool:
         for grade in base.grades
         if grade.has_failed
     }
-    return any((binding.asserted.key, binding.asserted.definition) in failing for binding in unit)
+    return any((binding.assertion.key, binding.assertion.definition) in failing for binding in unit)

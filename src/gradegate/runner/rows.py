@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding, BoundSet
-from gradegate.assertions.grading.conclusion import missing, unjudged
+from gradegate.assertions.grading.conclusion import error_grades, error_grades_without_answer
 from gradegate.core.conversation import Transcript
 from gradegate.core.suite import Case
 from gradegate.core.usage import NO_USAGE, Took, Usage
@@ -82,7 +82,9 @@ def _row(job: Job, repeat: int, prompt: str, key: bytes, **found: Any) -> Row:
 def failed(job: Job, repeat: int, error: Exception) -> Row:
     """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
     if isinstance(error, Untransformed):
-        grades = [grade for binding in job.assertions for grade in unjudged(binding, str(error))]
+        grades = [
+            grade for binding in job.assertions for grade in error_grades(binding, str(error))
+        ]
         row = graded(job, repeat, error.transcript, grades)
         return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
     why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
@@ -94,7 +96,9 @@ def failed(job: Job, repeat: int, error: Exception) -> Row:
 def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked: str = "") -> Row:
     """The row of an answer that is missing: every planned grade is there, as ERROR."""
     grades = tuple(
-        grade for binding in job.assertions for grade in missing(binding, why, trouble, asked)
+        grade
+        for binding in job.assertions
+        for grade in error_grades_without_answer(binding, why, trouble, asked)
     )
     return _row(
         job,
@@ -120,7 +124,9 @@ def cut_off(job: Job, row: Row, why: str, spent: Usage) -> Row:
 def unanswered(job: Job, row: Row, why: str) -> Row:
     """The row as if its target had not been asked any more."""
     grades = tuple(
-        grade for binding in job.assertions for grade in missing(binding, why, Trouble.STOPPED)
+        grade
+        for binding in job.assertions
+        for grade in error_grades_without_answer(binding, why, Trouble.STOPPED)
     )
     return replace(
         row,
@@ -145,9 +151,9 @@ def uncompared(job: Job, row: Row, why: str) -> Row:
     for binding in job.assertions:
         if isinstance(binding, BoundSet):  # its own grade stands before those of its members
             bindings.append(binding)
-        bindings += binding.bounds
+        bindings += binding.members
     grades = (
-        undecided(grade, why, undone=True) if binding.compares else grade
+        undecided(grade, why, undone=True) if binding.is_comparison else grade
         for grade, binding in zip(row.grades, bindings, strict=True)
     )
     return with_grades(job.case, row, grades)
@@ -155,4 +161,4 @@ def uncompared(job: Job, row: Row, why: str) -> Row:
 
 def asks(binding: Binding) -> bool:
     """Whether a model is asked to grade it."""
-    return any(bound.models for bound in binding.bounds)
+    return any(bound.models for bound in binding.members)

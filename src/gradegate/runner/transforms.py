@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from gradegate.assertions.grading.code_result import told
+from gradegate.assertions.grading.code_result import target_metadata
 from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.core.conversation import IS_DATA, RAW, Reply, Transcript, Turn
 from gradegate.core.provider_spec import Code
@@ -137,7 +137,11 @@ def _with(code: Code, transcript: Transcript, job: Job) -> Transcript:
             )
             value = replace(transcript, turns=(turn,), metadata=metadata).answer
             prompt = {"raw": job.text, "label": job.prompt.label}
-            given = {"vars": transcript.vars, "prompt": prompt, "metadata": told(metadata)}
+            given = {
+                "vars": transcript.vars,
+                "prompt": prompt,
+                "metadata": target_metadata(metadata),
+            }
             turns[number] = _with_value(turn, metadata, _applied(code, value, given))
     last = next(
         (turn.metadata for turn in reversed(turns) if turn.role == "assistant"), transcript.metadata
@@ -152,7 +156,7 @@ def of_assertion(code: Code, transcript: Transcript) -> Transcript:
     given = {
         "vars": transcript.vars,
         "prompt": {"label": transcript.prompt},
-        "metadata": told(transcript.metadata),
+        "metadata": target_metadata(transcript.metadata),
     }
     value = _applied(code, transcript.answer, given)
     place = max(number for number, turn in enumerate(transcript.turns) if turn.role == "assistant")

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.assertions.grading.evaluator import BY_ANSWER, GRADERS, MAY_BE_EMPTY, Evaluator
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
+from gradegate.assertions.grading.evaluator import BY_ANSWER, EVALUATORS, MAY_BE_EMPTY, Evaluator
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
 from gradegate.assertions.judge.prose import stripped
@@ -68,7 +68,9 @@ def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> lis
 
 @cache
 def _grader_options() -> frozenset[str]:
-    return frozenset(name for _, kind in GRADERS for name in option_names(kind) if is_shared(name))
+    return frozenset(
+        name for _, kind in EVALUATORS for name in option_names(kind) if is_shared(name)
+    )
 
 
 def is_shared(name: str) -> bool:
@@ -94,8 +96,8 @@ def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
     return _one(binder, spec, subject)
 
 
-def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
-    kind = GRADERS.find(spec.type.removeprefix("not-"))
+def _one(binder: Binder, spec: Assertion, subject: Subject) -> BoundAssertion:
+    kind = EVALUATORS.find(spec.type.removeprefix("not-"))
     if kind is None:
         raise unknown(spec)
     if spec.members:
@@ -138,7 +140,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         value=None if spec.value is None else shown(options["value"]),
         metric=_metric(spec, subject.variables),
     )
-    return Bound(
+    return BoundAssertion(
         asserted,
         grader,
         spec.threshold,
@@ -161,7 +163,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
-        kind = GRADERS.find(base)
+        kind = EVALUATORS.find(base)
         if base == ASSERT_SET or (kind is not None and kind.compares):
             raise ConfigError.at(
                 f"`{member.type}` cannot be in an assert-set", member.origin, "move it out"
@@ -174,7 +176,7 @@ def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
         spec,
         metric=_metric(spec, subject.variables),
         # A set blocks as far as its members do: where none of them counts, nothing in it could block.
-        blocking=spec.blocking and any(member.asserted.counts for member in members),
+        blocking=spec.blocking and any(member.assertion.counts for member in members),
         is_set=True,
     )
     return BoundSet(asserted, tuple(members), spec.threshold, spec.other_fields)
@@ -207,9 +209,9 @@ def _grader(
             *(_option_mistake(name, detail, spec) for name, detail in by_option.items())
         ) from e
     brought = dict.fromkeys(subject.brought, BY_ANSWER)
-    if lacking := grader.needs({**brought, **subject.variables}):
+    if lacking := grader.missing_variables({**brought, **subject.variables}):
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
-    if lacking := grader.needs_turns(subject.turns, subject.variables):
+    if lacking := grader.missing_in_turns(subject.turns, subject.variables):
         cure = "without it there is nothing to judge by"
         raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, cure)
     return grader

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Again
+from gradegate.assertions.grading.bound import NEVER_REASK, ReaskPolicy
 from gradegate.assertions.grading.evaluator import Evaluator
 from gradegate.config.providers import shown
 from gradegate.core.assertion import Assertion
@@ -193,12 +193,12 @@ class Binder(FrozenStruct):
             models[served] = model
         return models
 
-    def again(self, kind: type[Evaluator], spec: Assertion) -> Again:
+    def again(self, kind: type[Evaluator], spec: Assertion) -> ReaskPolicy:
         """How a failure of an assertion of that kind is asked again."""
         mode = spec.reask or self.suite.policy.reask
         if kind.compares or (mode == "grader" and "text" not in kind.requires.models):
-            return NEVER_AGAIN
-        return Again(mode, bool(spec.reask))
+            return NEVER_REASK
+        return ReaskPolicy(mode, bool(spec.reask))
 
     def _model(
         self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.errors import ConfigError
 from gradegate.files.documents import table
@@ -62,7 +62,7 @@ def unknown(spec: Assertion) -> ConfigError:
 
 def _respelled(base: str) -> str:
     """The type that another spelling stands for, such as that of a class (``FaithfulnessMetric``); empty where none does."""
-    names = {folded(name): name for name in [*GRADERS.names(), ASSERT_SET]}
+    names = {folded(name): name for name in [*EVALUATORS.names(), ASSERT_SET]}
     return names.get(folded(base), "")
 
 
@@ -76,7 +76,9 @@ def _denied(written: str) -> str:
         return ""
     base = match["base"]
     return (
-        _respelled(base) or _same().get(plain(base)) or near(base, [*GRADERS.names(), ASSERT_SET])
+        _respelled(base)
+        or _same().get(plain(base))
+        or near(base, [*EVALUATORS.names(), ASSERT_SET])
     )
 
 
@@ -85,12 +87,12 @@ def _meant(written: str, base: str) -> str:
     opposite = "not-" if base != written and plain(written) not in _same() else ""
     same = _same().get(plain(written)) or _same().get(plain(base)) or ""
     others = {spelled(it.name): it for it in known()}
-    names = [*GRADERS.names(), ASSERT_SET, *others]
+    names = [*EVALUATORS.names(), ASSERT_SET, *others]
     longer = [
         name for name in names if name.startswith(f"{base}-")
     ]  # `pii` is the first word of one name
     close = same or near(base, names) or (longer[0] if len(longer) == 1 else "")
-    if close in others and close not in GRADERS.names():
+    if close in others and close not in EVALUATORS.names():
         return f'did you mean "{close}"? It is {others[close].tool}\'s: {others[close].way}'
     how = _HOW.get(plain(written)) or _HOW.get(same, "")
     return f'did you mean "{opposite}{close}"{how}?' if close else _OWN_WORDS

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.assertions.grading.bound import Bound
+from gradegate.assertions.grading.bound import BoundAssertion
 from gradegate.config.test_files import instead_of_variable
 from gradegate.core.policy import Note
 from gradegate.core.suite import Case, Suite
@@ -31,22 +31,24 @@ def comparisons(jobs: Sequence[Job]) -> Iterator[Mistake]:
     """Comparing takes two outputs of a case, and comparing scores takes assertions that give some."""
     outputs = Counter(job.number for job in jobs)
     for job in jobs:
-        comparing = [bound for bound in job.bounds if bound.compares]
+        comparing = [bound for bound in job.bounds if bound.is_comparison]
         for bound in comparing:
-            asserted = bound.asserted
+            asserted = bound.assertion
             if outputs[job.number] < 2:
                 what = (
                     f"`{asserted.type}` compares the outputs of a test, and this test has only one"
                 )
                 yield Mistake(what, asserted.origin, "give the test a second provider or prompt")
-            elif bound.grader.compares == "scores" and len(comparing) == len(job.case.assertions):
+            elif bound.evaluator.compares == "scores" and len(comparing) == len(
+                job.case.assertions
+            ):
                 what = f"`{asserted.type}` compares scores, and no other assertion of the test gives any"
                 yield Mistake(what, asserted.origin, "add an assertion such as llm-rubric")
 
 
 def toothless(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
     """A gate that nothing can block: whatever the answers are, the check stays green."""
-    asserted = [binding.asserted for job in jobs for binding in job.assertions]
+    asserted = [binding.assertion for job in jobs for binding in job.assertions]
     rules = suite.policy.rules
     if not asserted:
         return
@@ -69,25 +71,25 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
     for binding in bindings:
         limit = binding.threshold
         if (
-            isinstance(binding, Bound)
-            and binding.grader.scoring.share
+            isinstance(binding, BoundAssertion)
+            and binding.evaluator.scoring.share
             and limit is not None
             and limit <= 0
         ):
-            what = f"`{binding.asserted.type}` can never fail: its threshold is {limit:g}"
-            yield Note(what, binding.asserted.origin)
-        if isinstance(binding, Bound) and (never := binding.grader.never()):
+            what = f"`{binding.assertion.type}` can never fail: its threshold is {limit:g}"
+            yield Note(what, binding.assertion.origin)
+        if isinstance(binding, BoundAssertion) and (never := binding.evaluator.why_always_fails()):
             yield Note(
-                f"`{binding.asserted.type}` fails every answer, as in promptfoo: {never}",
-                binding.asserted.origin,
+                f"`{binding.assertion.type}` fails every answer, as in promptfoo: {never}",
+                binding.assertion.origin,
             )
-        if isinstance(binding, Bound) and (meant := _per_cent(binding, limit)):
-            what = f"the threshold of `{binding.asserted.type}` is {limit:g}: if this is per cent, write {meant:g}"
-            yield Note(what, binding.asserted.origin)
+        if isinstance(binding, BoundAssertion) and (meant := _per_cent(binding, limit)):
+            what = f"the threshold of `{binding.assertion.type}` is {limit:g}: if this is per cent, write {meant:g}"
+            yield Note(what, binding.assertion.origin)
     for job in jobs:
         for bound in job.bounds:
-            if ignored := bound.grader.ignores(job.case.turns):
-                yield Note(f"`{bound.asserted.type}`: {ignored}", bound.asserted.origin)
+            if ignored := bound.evaluator.ignored_in_turns(job.case.turns):
+                yield Note(f"`{bound.assertion.type}`: {ignored}", bound.assertion.origin)
     for case in cases:
         if not case.assertions:
             what = "the test has no assertion, so its answer is not checked"
@@ -97,9 +99,9 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
             yield Note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)
 
 
-def _per_cent(bound: Bound, limit: float | None) -> float | None:
+def _per_cent(bound: BoundAssertion, limit: float | None) -> float | None:
     """The share that a threshold may be meant for, of an assertion whose scores may be more than 1; None for any other."""
-    scoring = bound.grader.scoring
+    scoring = bound.evaluator.scoring
     meant = None if limit is None or scoring.share or scoring.at_most else as_share(limit)
     return (
         meant if meant and meant >= _TENTH else None

@@ -61,18 +61,21 @@ def _asked(job: Job) -> Iterator[Provider]:
 def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterator[Mistake]:
     """The mistake of judging calls by tools that a target does not have, or by a schema that is none."""
     judging = [
-        bound for binding in bindings for bound in binding.bounds if hasattr(bound.grader, "tools")
+        bound
+        for binding in bindings
+        for bound in binding.members
+        if hasattr(bound.evaluator, "tools")
     ]
     for target in targets if judging else ():
         for bound in judging:
-            own = bound.grader.tools  # type: ignore[attr-defined]  # as was just seen
+            own = bound.evaluator.tools  # type: ignore[attr-defined]  # as was just seen
             known = target.tools if own is None else declared({"tools": own})
             if not known and own is None and target.lacking:
                 yield from target.lacking
             elif not known:
-                what = f"`{bound.asserted.type}` checks calls against the `tools` of `{target.name}`, which has none"
+                what = f"`{bound.assertion.type}` checks calls against the `tools` of `{target.name}`, which has none"
                 cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
-                yield Mistake(what, bound.asserted.origin, cure)
+                yield Mistake(what, bound.assertion.origin, cure)
             for name, schema in (known or {}).items():
                 try:
                     schemas.check(to_json(schema))
@@ -80,7 +83,7 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
                     what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
                     yield Mistake(
                         what,
-                        bound.asserted.origin if own is not None else target.origin,
+                        bound.assertion.origin if own is not None else target.origin,
                         "correct them",
                     )
 
@@ -95,14 +98,14 @@ def blind_targets(case: Case, targets: Iterable[Provider]) -> Iterator[Mistake]:
 
 def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
     """The mistake of each assertion whose grader is shown images and whose model takes none, or keys of messages that it does not take."""
-    for bound in (bound for binding in bindings for bound in binding.bounds if bound.models):
+    for bound in (bound for binding in bindings for bound in binding.members if bound.models):
         model = bound.models.get("text")
         if model is None:
             continue
-        shown = bound.rubric.images or (bound.grader.requires.images and has_images(case))
+        shown = bound.rubric.images or (bound.evaluator.requires.images and has_images(case))
         if shown and not model.sees:
-            what = f"`{bound.asserted.type}` shows images to `{model.name}`, which does not accept images"
-            yield Mistake(what, bound.asserted.origin, "use a grader that accepts images")
+            what = f"`{bound.assertion.type}` shows images to `{model.name}`, which does not accept images"
+            yield Mistake(what, bound.assertion.origin, "use a grader that accepts images")
         for template in bound.rubric.steps.values():
             if not any(said.written for said in template):
                 continue
@@ -111,9 +114,9 @@ def blind_graders(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
                     raise ProviderError("it accepts only texts and images")
                 model.check([replace(said, images=()) for said in template])
             except (ProviderError, ValueError) as e:
-                what = f"the `rubricPrompt` of `{bound.asserted.type}` cannot be sent to `{model.name}`: {e}"
+                what = f"the `rubricPrompt` of `{bound.assertion.type}` cannot be sent to `{model.name}`: {e}"
                 yield Mistake(
-                    what, bound.asserted.origin, "write what it takes, or name another grader"
+                    what, bound.assertion.origin, "write what it takes, or name another grader"
                 )
 
 

@@ -49,7 +49,7 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
         elif (
             rule.min_score is not None
             and rule.min_score > 1
-            and all(it.grader.scoring.share for binding in looked_at for it in binding.bounds)
+            and all(it.evaluator.scoring.share for binding in looked_at for it in binding.members)
         ):
             what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
             yield Mistake(what, rule.origin, f"write {as_share(rule.min_score) or 1:g}")
@@ -96,11 +96,11 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     taken = set()
     for job in jobs:
         left |= {
-            id(binding.asserted): binding.asserted
+            id(binding.assertion): binding.assertion
             for binding in job.assertions
-            if binding.asserted.counts
+            if binding.assertion.counts
         }
-        taken |= {id(binding.asserted) for rule in rules for binding in selected(rule, job)}
+        taken |= {id(binding.assertion) for rule in rules for binding in selected(rule, job)}
     for asserted in (asserted for key, asserted in left.items() if key not in taken):
         what = f"no rule of the gate selects this `{asserted.type}`: its failure is reported and blocks nothing"
         yield Note(what, asserted.origin)
@@ -128,7 +128,7 @@ def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
             it,
         )
         for job in jobs
-        for it in (binding.asserted for binding in job.assertions)
+        for it in (binding.assertion for binding in job.assertions)
     ]
     matching = [it for names, it in grades if rule.select.takes(**names)]
     if matching and not any(it.weight for it in matching):

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import field
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.assertions.judge.rubric import built_in
 from gradegate.config.context import is_vendors_key
 from gradegate.core.assertion import Assertion
@@ -187,7 +187,7 @@ def _templates(case: Case) -> Iterator[_Template]:
         name, origin = f"`{assertion.type}`", assertion.origin
         prompts.append((name, origin, assertion.rubric_prompt))
         if texts := [text for text in _texts(assertion.value) if is_template(text)]:
-            grader = GRADERS.find(assertion.type.removeprefix("not-"))
+            grader = EVALUATORS.find(assertion.type.removeprefix("not-"))
             # What is compared has no comments.
             compared = grader is None or "text" not in grader.requires.models
             yield _Template(f"the value of {name}", origin, tuple(texts), comments=compared)

@@ -288,7 +288,7 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
         policies=(),
     )
     asked = [
-        any("text" in bound.models for bound in job.assertions[0].bounds)
+        any("text" in bound.models for bound in job.assertions[0].members)
         for job in plan.jobs[: len(selected)]
     ]
     if kept and sum(asked) < drift.LEAST:

@@ -67,7 +67,7 @@ def with_labels(
             jobs = jobs_of(made, selection.labels, 1)
         graded = []
         for it, job in zip(selection.labels, jobs, strict=False):
-            if any("text" in bound.models for bound in job.assertions[0].bounds):
+            if any("text" in bound.models for bound in job.assertions[0].members):
                 graded.append((it.label, job))
             else:
                 what = "no model grades this, so it cannot show whether a grader has moved"

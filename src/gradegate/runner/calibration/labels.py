@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config.context import Context
 from gradegate.config.key_mistakes import mistakes
 from gradegate.config.load import Located
@@ -252,7 +252,7 @@ def _assertion(case: Case, label: Label) -> Assertion:
             f"write which in their order, `{label.assertion}#1` to `{label.assertion}#{len(found)}`"
         )
         raise label.wrong(f"its case has {len(found)} assertions `{label.assertion}`", cure)
-    kind = GRADERS.find(found[0].type.removeprefix("not-"))
+    kind = EVALUATORS.find(found[0].type.removeprefix("not-"))
     if kind is not None and kind.compares:
         raise label.wrong(
             f"`{found[0].type}` compares several outputs, and a label is about one", "leave it out"

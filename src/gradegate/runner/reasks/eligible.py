@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from gradegate.assertions.grading.bound import Bound, BoundSet
+from gradegate.assertions.grading.bound import BoundAssertion, BoundSet
 from gradegate.core.policy import Policy, Quarantine, Rule
 from gradegate.gate.statistics import Lead, lead
 from gradegate.planning.plan import Job, Plan, selected
@@ -27,10 +27,10 @@ class EligibleGrades:
         """How many there are in all answers."""
         return sum(job.repeats * len(self.of(job)) for job in self._jobs)
 
-    def of(self, job: Job) -> Mapping[int, Bound]:
+    def of(self, job: Job) -> Mapping[int, BoundAssertion]:
         """Those of each answer to a planned case, by their positions among its grades."""
-        bounds: dict[int, Bound] = {}
-        if job.of_base or all(bound.again.mode == "off" for bound in job.bounds):
+        bounds: dict[int, BoundAssertion] = {}
+        if job.of_base or all(bound.reask.mode == "off" for bound in job.bounds):
             return bounds
         bindings = [it for rule in self.rules.get(job.suite, ()) for it in selected(rule, job)]
         selected_ids = set(map(id, bindings))
@@ -40,12 +40,12 @@ class EligibleGrades:
             position += is_set  # its own grade comes before those of its members
             may_change = (
                 id(binding) in selected_ids
-                and binding.asserted.counts
-                and not binding.compares
-                and not (is_set and binding.asserted.negated)
+                and binding.assertion.counts
+                and not binding.is_comparison
+                and not (is_set and binding.assertion.negated)
             )
-            for bound in binding.bounds:
-                if may_change and bound.asserted.counts and mode_of(bound, job) != "off":
+            for bound in binding.members:
+                if may_change and bound.assertion.counts and mode_of(bound, job) != "off":
                     bounds[position] = bound
                 position += 1
         return bounds
@@ -55,9 +55,9 @@ class EligibleGrades:
         return lead(self.total, self.policies[suite].noise)
 
 
-def mode_of(bound: Bound, job: Job) -> str:
+def mode_of(bound: BoundAssertion, job: Job) -> str:
     """How a failure is re-asked: "off", "grader" or "answers". If no target is asked, and for runs, "answers" is "grader"."""
-    mode = bound.again.mode
+    mode = bound.reask.mode
     asks_target = not (job.needs or is_recorded(job) or job.render or job.recall)
     if mode == "answers" and not asks_target:
         return "grader" if "text" in bound.models else "off"

@@ -55,7 +55,7 @@ class Histories:
                 answer_key = identity(job, repeat).hex()
                 keys[AnswerId(index, repeat)] = grade_keys = {}
                 for position, bound in eligible.items():
-                    asserted = bound.asserted
+                    asserted = bound.assertion
                     graders = sorted(model.id for model in bound.models.values())
                     own = [asserted.key.hex(), asserted.definition.hex(), graders]
                     key = digest([answer_key, *own, bound.rubric.steps])

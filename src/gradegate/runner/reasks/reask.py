@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import count
 
-from gradegate.assertions.grading.bound import Bound
-from gradegate.assertions.grading.conclusion import error
+from gradegate.assertions.grading.bound import BoundAssertion
+from gradegate.assertions.grading.conclusion import grade_from_error
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.reasks.ballot import Ballot, ballot_state
@@ -33,7 +33,7 @@ class ReaskTask(FrozenStruct):
     answer: AnswerId
     job: Job
     transcript: Transcript
-    bounds: dict[int, Bound]  # by the positions of the grades
+    bounds: dict[int, BoundAssertion]  # by the positions of the grades
     asks_target: bool = False  # each time for a fresh answer, in which all open grades are graded
     asks_before: int = 0
 
@@ -129,9 +129,9 @@ def _ask_target(job: Job) -> FreshAnswer:
     return FreshAnswer(content, memory.spent)
 
 
-def _grade(bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
+def _grade(bound: BoundAssertion, answer: Transcript | Exception, number: int) -> Grade:
     if isinstance(answer, Untransformed):
-        return error(bound, answer, NO_USAGE)
+        return grade_from_error(bound, answer, NO_USAGE)
     if isinstance(answer, Exception):
-        return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
+        return grade_from_error(bound, f"the target gave no answer: {answer}", NO_USAGE)
     return grade_of(bound, answer, number)

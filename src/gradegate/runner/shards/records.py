@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from gradegate.assertions.grading.conclusion import unjudged
+from gradegate.assertions.grading.conclusion import error_grades
 from gradegate.config.context import Context
 from gradegate.core.conversation import CONVERSATION, Turn, Variables
 from gradegate.core.usage import NO_USAGE
@@ -105,7 +105,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
             self.repeat,
         ):
             raise Damaged("the answer belongs to a different question than in the plan")
-        own = [grade for binding in job.assertions for grade in unjudged(binding, "")]
+        own = [grade for binding in job.assertions for grade in error_grades(binding, "")]
         if len(answer.grades) != len(own):
             raise Damaged(f"the answer has {len(answer.grades)} grades, and {len(own)} are planned")
         grades = tuple(map(_as_planned, answer.grades, own))
