@@ -8,7 +8,7 @@ import yaml
 
 from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
-from gradegate.core.options import SWITCH, Option, worded
+from gradegate.core.options import SWITCH, Option, resolve_option_names
 from gradegate.core.settings import OPTIONS
 from gradegate.planning.binding.unknown_types import known, spelled
 from gradegate.providers.api.provider import PROVIDERS
@@ -123,7 +123,10 @@ def from_deepeval() -> str:
     for it in known():
         if it.tool == "DeepEval":
             rows.setdefault(
-                same if it.cure == spelled(it.name) else worded(it.cure, inputs=False), []
+                same
+                if it.cure == spelled(it.name)
+                else resolve_option_names(it.cure, inputs=False),
+                [],
             ).append(f"`{it.name}`")
     made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
     return before + head + made + rest[rest.index("\n\n") + 1 :]

@@ -24,7 +24,7 @@ PLACES = {
 def test_no_removed_word_is_read():
     assert [name for name in TYPES if EVALUATORS.find(name)] == []
     assert [name for name in REMOVED["providers"] if split_id(f"{name}:m")] == []
-    assert [(place, key) for place, words in REMOVED["keys"].items() for key in words if key in keys.names_of(PLACES[place])] == []
+    assert [(place, key) for place, words in REMOVED["keys"].items() for key in words if key in keys.key_names(PLACES[place])] == []
 
 
 def test_a_removed_provider_has_a_successor():

@@ -168,7 +168,7 @@ def test_every_key_has_a_sentence_and_every_sentence_a_key():
     for name, sentences in SENTENCES.items():
         properties = (SCHEMA if name == "ConfigKeys" else SCHEMA["$defs"][name])["properties"]
         assert set(sentences) - {"metadata."} <= set(properties), name  # which is a pattern
-        named = keys.names_of(models[name]) - ({"value"} if name == "AssertionKeys" else set())
+        named = keys.key_names(models[name]) - ({"value"} if name == "AssertionKeys" else set())
         if name in ("GateKeys", "RuleKeys"):  # a limit of a rule has its sentence where it is declared
             named -= set(map(limit_key, LIMITS))
         assert named == set(sentences), name

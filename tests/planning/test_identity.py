@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gradegate.assertions.grading.bound import BoundAssertion
 from gradegate.config.context import Context
-from gradegate.config.load import load
+from gradegate.config.load import load_suites
 from gradegate.core.settings import Settings
 from gradegate.planning.identity import calls, conversation, digest, identity, plan_digest, request
 from gradegate.planning.planner import build_client, make_plan
@@ -24,7 +24,7 @@ CONFIG = table(__file__, "CONFIG")
 def planned(tmp_path, config=CONFIG, **settings):
     write(tmp_path, {"promptfooconfig.yaml": config})
     context = Context(Settings(cwd=tmp_path, **settings))
-    suites = load(context)
+    suites = load_suites(context)
     return make_plan(suites, context, build_client(suites, context)).jobs
 
 
@@ -205,7 +205,7 @@ def digest_of(tmp_path, config=CONFIG):
     """The digest of a plan, of which nobody says which files it was read from."""
     write(tmp_path, {"promptfooconfig.yaml": config})
     context = Context(Settings(cwd=tmp_path))
-    suites = load(context)
+    suites = load_suites(context)
     return plan_digest(replace(make_plan(suites, context, build_client(suites, context)), digests={}))
 
 

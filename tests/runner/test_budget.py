@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.core.policy import NO_LIMITS, Limits, strictest
+from gradegate.core.policy import NO_LIMITS, Limits, strictest_budget
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.budget import Budget
@@ -29,8 +29,8 @@ def test_seconds_run_from_the_start(llm, gate):
 
 
 def test_the_strictest_limit_holds():
-    assert strictest([Limits(3, None, 5.0), Limits(None, 0.5), Limits(2, 1.0, 9.0)]) == Limits(2, 0.5, 5.0)
-    assert strictest([]) == Limits()
+    assert strictest_budget([Limits(3, None, 5.0), Limits(None, 0.5), Limits(2, 1.0, 9.0)]) == Limits(2, 0.5, 5.0)
+    assert strictest_budget([]) == Limits()
 
 
 def take(budget: Budget, sent: threading.Event) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.config.dialect import Source
-from gradegate.config.providers import providers
+from gradegate.config.providers import read_providers
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
@@ -25,7 +25,7 @@ URL = "https://example.com/cat.jpg"
 def build(provider_id: str, config: dict[str, Any] | None = None, **env: str) -> Provider:
     """Raises ConfigError, as a run would before any call. ``env`` is the whole environment."""
     source = Source(Path("promptfooconfig.yaml"), {}, Workspace(Path.cwd()), Environment(env))
-    spec = providers({"id": provider_id, "config": config or {}}, source, LINE)[0]
+    spec = read_providers({"id": provider_id, "config": config or {}}, source, LINE)[0]
     found = split_id(spec.id)
     assert found is not None
     make = PROVIDERS.find(found[0])

@@ -30,7 +30,7 @@ from gradegate.assertions.metrics.tool_calls import (
     named,
     tool,
 )
-from gradegate.core.field_types import FilledText, parted, stripped
+from gradegate.core.field_types import FilledText, split_commas, strip_texts
 from gradegate.files import documents
 from gradegate.providers.api.content import declared
 from gradegate.structs import JsonObject
@@ -95,8 +95,8 @@ def _faults(called: Sequence[JsonObject], functions: JsonObject) -> list[str]:
 
 _Names = Annotated[
     list[FilledText],
-    BeforeValidator(stripped),
-    BeforeValidator(parted),
+    BeforeValidator(strip_texts),
+    BeforeValidator(split_commas),
     Field(min_length=1),
 ]
 

@@ -31,7 +31,7 @@ def is_script(written: str) -> bool:
     )
 
 
-def code(written: str, source: Source, origin: Origin, *, engine: bool = False) -> Code:
+def read_code(written: str, source: Source, origin: Origin, *, engine: bool = False) -> Code:
     """The snippet as it is, or the file with its code: a program where the engine does not have what it uses.
 
     ``engine``: there runs nothing but the engine. Raises ConfigError for a file that is none of JavaScript.
@@ -70,7 +70,7 @@ def _suffix(path: str) -> str:
 _ROLE = "target"  # what is asked is no part of judging
 
 
-def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
+def prompt_from_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
     """The prompt that a function returns, or that a Python script prints where none is named. Raises ConfigError."""
     found = program(reference, source.workspace, source.folder, origin, SOURCE)
     label = source.workspace.name(found.file.path)
@@ -88,7 +88,7 @@ def by_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
     return PromptSpec("", label, origin, partial(_print, place, words))
 
 
-def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
+def prompt_from_command(written: str, source: Source, origin: Origin) -> PromptSpec:
     """The prompt that a program prints; its context is its last argument. Raises ConfigError."""
     check(f"`{written}`", origin, SOURCE)
     words = argv(written.removeprefix("exec:"))
@@ -98,7 +98,9 @@ def by_command(written: str, source: Source, origin: Origin) -> PromptSpec:
     return PromptSpec("", written, origin, partial(_print, place, words))
 
 
-def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterator[JsonObject]:
+def tests_from_program(
+    reference: str, config: Any, source: Source, origin: Origin
+) -> Iterator[JsonObject]:
     """The tests that a function returns, or that a module exports. Raises ConfigError."""
     found = program(reference, source.workspace, source.folder, origin, SOURCE)
     try:
@@ -114,7 +116,7 @@ def tests(reference: str, config: Any, source: Source, origin: Origin) -> Iterat
     yield from made
 
 
-def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
+def config_from_program(path: Path, workspace: Workspace, origin: Origin) -> bytes:
     """As JSON, what a config in JavaScript or TypeScript exports. Raises ConfigError."""
     instead = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
     found = program(path.name, workspace, path.parent, origin, instead)
@@ -126,7 +128,7 @@ def config(path: Path, workspace: Workspace, origin: Origin) -> bytes:
         ) from e
 
 
-def text(made: Any) -> str:
+def template_from_result(made: Any) -> str:
     """The template that a prompt function returned: text, messages, or ``{prompt}``. Raises ValueError."""
     if isinstance(made, Mapping) and "prompt" in made:
         if made.get("config"):

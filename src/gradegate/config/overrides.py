@@ -11,7 +11,7 @@ from gradegate.assertions.judge.form import number
 from gradegate.config import providers as specs
 from gradegate.config.dialect import Source
 from gradegate.core.assertion import Assertion
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
@@ -48,7 +48,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
 
     def named(written: str) -> list[ProviderSpec]:
         own = [spec for spec in suite.targets if written in spec.names]
-        return own or read(written, settings.at("provider"), specs.targets)
+        return own or read(written, settings.at("provider"), specs.read_targets)
 
     asked = suite.targets
     if settings.providers:
@@ -68,7 +68,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
         given={
             kind: found[0]
             for kind, name in graders.items()
-            if (found := read(name, settings.at("grader"), specs.providers))
+            if (found := read(name, settings.at("grader"), specs.read_providers))
         },
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),
@@ -198,4 +198,8 @@ def note_on_left_out(kept: int, suite: Suite, noun: str, options: Sequence[str])
     count = len(suite.cases if noun == "test" else suite.targets)
     if not options or kept == count:
         return []
-    return [Note(f"only {kept:,} of {many(count, noun)} of {suite.file}, by {', '.join(options)}")]
+    return [
+        Note(
+            f"only {kept:,} of {format_count(count, noun)} of {suite.file}, by {', '.join(options)}"
+        )
+    ]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gradegate.core.numbers import dollars, exact
+from gradegate.core.numbers import exact_fraction, format_dollars
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.core.usage import BudgetReport, Usage
 from gradegate.errors import ProviderError, Trouble
@@ -156,7 +156,7 @@ class Budget:
         """Count what earlier jobs of the same run took, before ``start``: calls, dollars and seconds."""
         with self._lock:
             self._calls += usage.calls
-            self._usd += exact(usage.cost)
+            self._usd += exact_fraction(usage.cost)
             self._unknown = self._unknown or bool(usage.unpriced)
             self._earlier_seconds += usage.seconds
 
@@ -196,7 +196,7 @@ class Budget:
             return  # of what sends no request
         with self._lock:
             self._in_flight[model] -= ended
-            cost = exact(usage.cost)
+            cost = exact_fraction(usage.cost)
             self._usd += cost
             self._unknown = self._unknown or bool(usage.unpriced)
             if usage.calls and not usage.unpriced and cost >= self._dearest.setdefault(model, cost):
@@ -224,15 +224,15 @@ class Budget:
             count * self._dearest.get(it, highest)
             for it, count in (self._in_flight + Counter([model])).items()
         )
-        return self._usd + reserved <= exact(self.limits.usd)
+        return self._usd + reserved <= exact_fraction(self.limits.usd)
 
     def _used_up(self) -> str:
         """The limit that is reached, as people read it; an empty string while there is something left."""
         limits = self.limits
         if limits.calls is not None and self._calls >= limits.calls:
             return f"{limits.calls} {'call' if limits.calls == 1 else 'calls'}"
-        if limits.usd is not None and (self._unknown or self._usd >= exact(limits.usd)):
-            return dollars(limits.usd) + (
+        if limits.usd is not None and (self._unknown or self._usd >= exact_fraction(limits.usd)):
+            return format_dollars(limits.usd) + (
                 " (the price of a reply is unknown)" if self._unknown else ""
             )
         if limits.seconds and self.seconds_left <= 0:

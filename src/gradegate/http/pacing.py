@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ProviderError
 
 WINDOW = 1.0  # seconds over which accepted calls are counted
@@ -346,4 +346,4 @@ class Lane:
             return ""
         rate = self.successes / seconds
         allowed = f"{rate:.0f} calls a second" if rate >= 2 else f"{rate * 60:.0f} calls a minute"
-        return f"{self._host} allowed about {allowed}; {many(self._waited, 'call')} waited"
+        return f"{self._host} allowed about {allowed}; {format_count(self._waited, 'call')} waited"

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from gradegate.config.context import Context
-from gradegate.config.load import Located, config_paths, read
+from gradegate.config.load import SuiteFile, config_paths, read_suite
 from gradegate.core.policy import Note
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
 from gradegate.files.git import (
@@ -29,7 +29,7 @@ NO_BASELINE = Note("there is no baseline to compare with, so every failure count
 class BaseConfigs(FrozenStruct):
     """The configs of the base, with a mistake for each that its commit lacks (``absent``), or that cannot be read (``problems``)."""
 
-    suites: tuple[Located, ...]
+    suites: tuple[SuiteFile, ...]
     absent: tuple[Mistake, ...]
     problems: tuple[Mistake, ...]
 
@@ -45,7 +45,7 @@ def find_renames(context: Context) -> Mapping[str, str]:
 def read_configs_of_base(context: Context, there: Context) -> BaseConfigs:
     """Every config by itself, so that one which the base does not have leaves the others to be compared."""
     root = Path(there.environment.workspace)
-    suites: dict[Path, Located | None] = {}
+    suites: dict[Path, SuiteFile | None] = {}
     absent: list[Mistake] = []
     problems: list[Mistake] = []
     for written in there.settings.configs or (None,):
@@ -64,7 +64,7 @@ def read_configs_of_base(context: Context, there: Context) -> BaseConfigs:
                 if not path.resolve().is_relative_to(root):
                     what = f"`{path.name}` leads out of the base"
                     raise ConfigError.at(what, None, "keep the config inside it")
-                suites[path] = read(path, there)
+                suites[path] = read_suite(path, there)
     found = tuple(located for located in suites.values() if located)
     return BaseConfigs(found, tuple(absent), tuple(problems))
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from gradegate.config.context import Context
-from gradegate.config.load import Located
+from gradegate.config.load import SuiteFile
 from gradegate.core.settings import RUN_OPTIONS
 from gradegate.planning.filters import select_again
 from gradegate.planning.plan import Plan
@@ -12,7 +12,7 @@ from gradegate.security.hosts import NOBODY, hosts
 from gradegate.structs import replace
 
 
-def with_command(plan: Plan, context: Context, suites: Sequence[Located]) -> Plan:
+def with_command(plan: Plan, context: Context, suites: Sequence[SuiteFile]) -> Plan:
     """The plan with the descriptions of its configs, and the arguments that ask the same in the same folder.
 
     The arguments hold what is asked and how it is graded; not the configs, and not what belongs to a place: reports,

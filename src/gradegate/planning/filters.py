@@ -11,7 +11,7 @@ from gradegate.config.overrides import (
     provider_filters,
     selectors,
 )
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note, Rule
 from gradegate.core.settings import Again, Settings
 from gradegate.core.suite import Case, Suite
@@ -101,11 +101,11 @@ def select_again(plan: Plan, again: Again) -> Plan:
         (job, own) for job, own in pairs if (job.suite, job.number) in cases or job.talk in talks
     ]
     asked = {key for _, own in kept for key in own}
-    asks = many(sum(job.repeats for job, _ in kept), "answer")
+    asks = format_count(sum(job.repeats for job, _ in kept), "answer")
     only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
     notes = [Note(only), *plan.notes]
     if gone := len(again.keys - asked):
-        what = f"{many(gone, 'failure')} of {again.file.name} no longer in the configs"
+        what = f"{format_count(gone, 'failure')} of {again.file.name} no longer in the configs"
         notes.append(Note(f"{what}, and not asked again"))
     suites = dict.fromkeys(job.suite for job, _ in kept)
     return replace(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.core.numbers import name_some
+from gradegate.core.numbers import list_some
 from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Complaints, ConfigError, Mistake
@@ -116,7 +116,7 @@ def _those(kind: str, labels: Sequence[str]) -> str:
     names = [f"`{label}`" for label in dict.fromkeys(labels) if label]
     if not names:
         return f"remove it: no {kind} has a name"
-    return f"the {kind}s are {name_some(names[:MOST], len(names))}"
+    return f"the {kind}s are {list_some(names[:MOST], len(names))}"
 
 
 class _Labels:

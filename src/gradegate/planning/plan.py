@@ -12,7 +12,7 @@ from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.suite import Case, DerivedSpec
 from gradegate.errors import ConfigError, Mistake
 from gradegate.providers.api.provider import Provider
-from gradegate.recordings.parsing.recorded_answer import Answer
+from gradegate.recordings.parsing.recorded_answer import RecordedAnswer
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.baseline import Baseline
 from gradegate.results.history import History
@@ -46,7 +46,7 @@ class Job(FrozenStruct):
     render: Render | None = None
     definition: bytes = b""  # of what the case gives and asks for
     of_base: bool = False  # asked for comparison; no rule looks at its answers
-    given: tuple[Answer | None, ...] | None = (
+    given: tuple[RecordedAnswer | None, ...] | None = (
         None  # by repetition, where answers made elsewhere are graded
     )
     stores: str = ""  # the name under which its answer is stored for later jobs

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from gradegate.config.context import Context, with_named_keys
-from gradegate.config.load import Located
-from gradegate.core.conversation import CONVERSATION, told
-from gradegate.core.policy import Limits, strictest
+from gradegate.config.load import SuiteFile
+from gradegate.core.conversation import CONVERSATION, parse_conversation
+from gradegate.core.policy import Limits, strictest_budget
 from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
@@ -31,7 +31,7 @@ from gradegate.structs import JsonObject, replace
 MAX_REPEATS = 10_000
 
 
-def make_plan(suites: Sequence[Located], context: Context, client: Client) -> Plan:
+def make_plan(suites: Sequence[SuiteFile], context: Context, client: Client) -> Plan:
     """Cases to jobs, then every check over the finished plan. Raises ConfigError with every mistake of every suite.
 
     A key that is missing is a mistake, too; in a ``keyless`` context it is data of the plan.
@@ -197,7 +197,7 @@ class SuitePlanner:
         """The variables of a case, filled in: one mapping for each combination of the values in its lists."""
         mistakes = self.draft.mistakes
         try:
-            told(case.vars.get(CONVERSATION) or ())
+            parse_conversation(case.vars.get(CONVERSATION) or ())
             with gather_mistakes(mistakes):
                 return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
         except ValueError as e:
@@ -236,9 +236,11 @@ def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
     return max(least, whole // of + (number <= whole % of))
 
 
-def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
+def limits_of(settings: Settings, suites: Iterable[SuiteFile]) -> Limits:
     """The strictest of what command line and configs allow; of a shard its share."""
-    limits = strictest((settings.budget, *(located.suite.policy.budget for located in suites)))
+    limits = strictest_budget(
+        (settings.budget, *(located.suite.policy.budget for located in suites))
+    )
     if settings.shard is None:
         return limits
     # An even share of calls and dollars. Seconds go by for all shards at once.
@@ -250,13 +252,13 @@ def limits_of(settings: Settings, suites: Iterable[Located]) -> Limits:
     )
 
 
-def concurrency(settings: Settings, suites: Iterable[Located]) -> int:
+def concurrency(settings: Settings, suites: Iterable[SuiteFile]) -> int:
     """How many calls to a host may be in flight: what the command line says, else the most that a config says, else 50."""
     configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
     return share(settings.max_concurrency or configured or CONCURRENCY, settings.shard, least=1)
 
 
-def build_client(suites: Sequence[Located], context: Context) -> Client:
+def build_client(suites: Sequence[SuiteFile], context: Context) -> Client:
     """One client for all providers; its time-out is the command line's, else the longest of the configs'."""
     settings = context.settings
     configured = max((located.suite.timeout or 0.0 for located in suites), default=0.0)

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.config.context import Context
-from gradegate.config.load import Located
+from gradegate.config.load import SuiteFile
 from gradegate.core.policy import Note
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.client import Client
 from gradegate.planning.identity import UNNAMED, Call, calls, conversation
 from gradegate.planning.plan import Job, Plan
 from gradegate.planning.planner import make_plan
-from gradegate.recordings.parsing.fields import answering, called
-from gradegate.recordings.parsing.fields import calls as calls_of
-from gradegate.recordings.parsing.reader import read
-from gradegate.recordings.parsing.recorded_answer import Answer, Question
+from gradegate.recordings.parsing.fields import call_identity, turns_of_answer
+from gradegate.recordings.parsing.fields import calls_in_turns as calls_of
+from gradegate.recordings.parsing.reader import load_recordings
+from gradegate.recordings.parsing.recorded_answer import RecordedAnswer, RecordedQuestion
 from gradegate.registry import suggest
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
@@ -35,7 +35,7 @@ AGAIN = Note(
 
 
 def plan_with_answers(
-    suites: list[Located], context: Context, client: Client
+    suites: list[SuiteFile], context: Context, client: Client
 ) -> tuple[Plan, frozenset[Path]]:
     """The plan, with the answers that were made elsewhere, and the files that hold these. Raises ConfigError with every mistake.
 
@@ -43,7 +43,7 @@ def plan_with_answers(
     """
     if not context.settings.answers:
         return make_plan(suites, context, client), frozenset()
-    recording = read(context)
+    recording = load_recordings(context)
     try:
         made = make_plan(suites, context, client)
     except ConfigError as e:
@@ -54,7 +54,7 @@ def plan_with_answers(
     mistakes = [*recording.mistakes, *join.mistakes()]
     if mistakes:
         raise ConfigError(*mistakes)
-    given: dict[int, list[Answer | None]] = defaultdict(list)
+    given: dict[int, list[RecordedAnswer | None]] = defaultdict(list)
     for call in (
         join.calls
     ):  # the repetitions of a job come in their order, and the runs of a case by their numbers
@@ -74,7 +74,7 @@ class _Join:
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.calls = calls
-        self.found: dict[str, dict[int, Answer]] = {}
+        self.found: dict[str, dict[int, RecordedAnswer]] = {}
         self._twice: list[Mistake] = []
         self._unknown: list[Mistake] = []
         self._unfit: list[Mistake] = []
@@ -86,7 +86,7 @@ class _Join:
             tuple[object, ...], tuple[list[Call], Iterator[Call] | None]
         ] = {}  # the calls that a question may be
 
-    def put(self, answer: Answer) -> None:
+    def put(self, answer: RecordedAnswer) -> None:
         """Give the answer to its call, or note why it has none."""
         if answer.question is not None:
             call = self._find_asked(answer, answer.question)
@@ -142,7 +142,7 @@ class _Join:
 
     # --- by what was asked ------------------------------------------------------------------------------------
 
-    def _find_asked(self, answer: Answer, question: Question) -> Call | None:
+    def _find_asked(self, answer: RecordedAnswer, question: RecordedQuestion) -> Call | None:
         if question.session in self._by_id:
             return self._by_id[question.session]
         text = question.text.strip()
@@ -191,7 +191,7 @@ def _questions(job: Job) -> set[str]:
     return {text.strip() for text in texts if text.strip()}
 
 
-def _fits(job: Job, question: Question) -> bool:
+def _fits(job: Job, question: RecordedQuestion) -> bool:
     if question.provider not in ("", job.target.name, job.target.id):
         return False
     if not question.whole:
@@ -203,16 +203,16 @@ def _fits(job: Job, question: Question) -> bool:
     return same and job.text.strip() == question.text.strip()
 
 
-def _contradicts(job: Job, answer: Answer) -> bool:
+def _contradicts(job: Job, answer: RecordedAnswer) -> bool:
     """Whether calls are told twice, and not the same ones."""
     if answer.tool_calls is None:
         return False
-    said = answering(answer.messages, "" if job.case.turns else job.text)
-    inside = Counter(map(called, calls_of(said)))
-    return bool(inside) and inside != Counter(map(called, answer.tool_calls))
+    said = turns_of_answer(answer.messages, "" if job.case.turns else job.text)
+    inside = Counter(map(call_identity, calls_of(said)))
+    return bool(inside) and inside != Counter(map(call_identity, answer.tool_calls))
 
 
-def _unlike(job: Job, answer: Answer) -> str:
+def _unlike(job: Job, answer: RecordedAnswer) -> str:
     """Why an answer cannot be one to a conversation of the config, as a sentence; empty where it can."""
     turns = job.case.turns
     if not turns or answer.error:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic.alias_generators import to_camel
 
 from gradegate.assertions.grading.bound import NEVER_REASK, Binding, BoundAssertion
-from gradegate.config.load import Located
+from gradegate.config.load import SuiteFile
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
 from gradegate.core.provider_spec import NOWHERE, Code
@@ -111,18 +111,18 @@ class GateSnapshot(FrozenStruct):
     answers: Iterable[AnswerTerms]  # read once
 
 
-def snapshots(plan: Plan, suites: Sequence[Located]) -> list[GateSnapshot]:
+def snapshots(plan: Plan, suites: Sequence[SuiteFile]) -> list[GateSnapshot]:
     """Those of each config of a plan; a config that is named twice is one with the jobs of both."""
     jobs: dict[str, list[Job]] = {}
     for job in plan.jobs:
         jobs.setdefault(job.suite, []).append(job)
-    by_file: dict[str, list[Located]] = {}
+    by_file: dict[str, list[SuiteFile]] = {}
     for located in suites:
         by_file.setdefault(located.suite.file, []).append(located)
     return [_snapshot(located, jobs.get(file, [])) for file, located in by_file.items()]
 
 
-def _snapshot(located: Sequence[Located], jobs: Sequence[Job]) -> GateSnapshot:
+def _snapshot(located: Sequence[SuiteFile], jobs: Sequence[Job]) -> GateSnapshot:
     reader, suite = _Reader(jobs), located[0].suite
     asked = {id(job.prompt) for job in jobs}
     written = [prompt for suite in located for prompt in suite.suite.prompts if id(prompt) in asked]

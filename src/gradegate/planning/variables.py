@@ -197,7 +197,7 @@ class Prompts(FrozenStruct, Complaints):
             if prompt.maker is not None:
                 about = {"id": provider.id, "label": label}
                 context = {"vars": values, "provider": about, "config": {}}
-                written = scripts.text(prompt.maker(context))
+                written = scripts.template_from_result(prompt.maker(context))
             source = case.options.prefix + written + case.options.suffix
             text = fill(source, {"env": self.env, **values})
         except TemplateError as e:

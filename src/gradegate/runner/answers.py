@@ -16,7 +16,7 @@ from gradegate.core.conversation import (
     Request,
     Transcript,
     Turn,
-    told,
+    parse_conversation,
 )
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, ProviderError
@@ -25,8 +25,12 @@ from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import WHOLE, ended
 from gradegate.providers.api.content import CALLS, UNTOLD, written
 from gradegate.providers.cache.call import Question
-from gradegate.recordings.parsing.fields import answering, calls, unasked
-from gradegate.recordings.parsing.recorded_answer import Answer
+from gradegate.recordings.parsing.fields import (
+    calls_in_turns,
+    turns_before_question,
+    turns_of_answer,
+)
+from gradegate.recordings.parsing.recorded_answer import RecordedAnswer
 from gradegate.results.rows import AnswerId
 from gradegate.runner import transforms
 from gradegate.structs import JsonObject, NamedTexts, Struct, replace
@@ -53,8 +57,8 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
         raise ProviderError(f"{job.target.name}: {answer.error}")
     asked = job.case.turns or (Turn("user", text),)
     prompt = "" if job.case.turns else text
-    said = answering(answer.messages, prompt)
-    early = EARLY if any(calls(unasked(answer.messages, prompt))) else ""
+    said = turns_of_answer(answer.messages, prompt)
+    early = EARLY if any(calls_in_turns(turns_before_question(answer.messages, prompt))) else ""
     turns = tuple(_turns(asked, said, answer))
     for turn in turns[:-1]:
         if turn.role == "assistant":
@@ -66,7 +70,7 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     end, spoken = ended(answer.finish_reason), [turn for turn in turns if turn.role == "assistant"]
     # The calls of the whole answer, and why these may not be all of them.
     called, silent = (
-        [*calls(spoken)],
+        [*calls_in_turns(spoken)],
         answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken),
     )
     untold = (
@@ -95,7 +99,7 @@ def given(job: Job, text: str, repeat: int) -> Transcript:
     )
 
 
-def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Iterator[Turn]:
+def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: RecordedAnswer) -> Iterator[Turn]:
     """What was said, the answer at its end. The question is the planned one, whatever the answer says that it was."""
     yield asked[0]
     planned = iter(asked[1:])
@@ -104,7 +108,7 @@ def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: Answer) -> Itera
         yield next(planned, turn) if turn.role == "user" else turn
     last = said[-1] if ends else Turn("assistant", "")
     own = answer.tool_calls
-    if own is not None and not any(calls(said)):
+    if own is not None and not any(calls_in_turns(said)):
         last = replace(last, metadata={**last.metadata, CALLS: list(own)})
     # An answer that is calls alone has them as its text, as one that is asked for now.
     alone = to_json(last.metadata[CALLS]) if last.metadata.get(CALLS) else ""
@@ -187,7 +191,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
         )
     if job.render is None:  # a conversation that the config tells comes before the answer
         single = _single(job, memory, job.text, repeat)
-        before = told(job.vars.get(CONVERSATION) or ())
+        before = parse_conversation(job.vars.get(CONVERSATION) or ())
         return replace(single, turns=(*before, *single.turns)) if before else single
     text = job.render(history)
     if chat.broken(text):
@@ -207,7 +211,7 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
             "output": said.output,
         }
     )
-    turns = (*told(history[:-1]), *said.turns)
+    turns = (*parse_conversation(history[:-1]), *said.turns)
     return Transcript(
         text,
         turns,

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from gradegate.config.context import Context
-from gradegate.config.load import Located, load, written_in
+from gradegate.config.load import SuiteFile, load_suites, secrets_in_configs
 from gradegate.core.policy import Note, Policy
 from gradegate.core.settings import LIVE
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -79,7 +79,9 @@ def plan_of_base(context: Context) -> Base | None:
     found = read_configs_of_base(context, there)
     suites, problems = found.suites, found.problems
     policies = tuple(located.suite.policy for located in suites)
-    secrets = tuple({*secrets_of(there, [it.suite for it in suites]).values, *written_in(there)})
+    secrets = tuple(
+        {*secrets_of(there, [it.suite for it in suites]).values, *secrets_in_configs(there)}
+    )
     planned = []
     if suites:
         try:
@@ -94,7 +96,7 @@ def plan_of_base(context: Context) -> Base | None:
 
 
 def prepare_comparison(
-    plan: Plan, suites: Sequence[Located], base: Base | None, context: Context, client: Client
+    plan: Plan, suites: Sequence[SuiteFile], base: Base | None, context: Context, client: Client
 ) -> Comparison:
     """Find what a plan is compared with, and compare its gate with that of the base. Raises ConfigError."""
     _check_weakening(plan.policies, context)
@@ -173,7 +175,9 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
     return replace(plan, baseline=replace(baseline, paired=pairs.answers, removed=removed))
 
 
-def _changes_of(base: Base, plan: Plan, suites: Sequence[Located], context: Context) -> GateChanges:
+def _changes_of(
+    base: Base, plan: Plan, suites: Sequence[SuiteFile], context: Context
+) -> GateChanges:
     """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
     head = snapshots(plan, suites)
     here = {suite.file for suite in head}
@@ -204,7 +208,7 @@ def unknown_changes(context: Context) -> GateChanges:
         return NO_CHANGES
     what = "the gate cannot be compared with the gate of the base without the keys"
     try:
-        policies = tuple(located.suite.policy for located in load(context))
+        policies = tuple(located.suite.policy for located in load_suites(context))
     except ConfigError:
         policies = ()
     is_unreadable = not policies and not base.policies and bool(base.problems)

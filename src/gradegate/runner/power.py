@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from gradegate.assertions.grading.bound import Binding
-from gradegate.core.numbers import chance, many, percent
+from gradegate.core.numbers import format_chance, format_count, format_percent
 from gradegate.core.options import MOST_RUNS
 from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
@@ -129,9 +129,9 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
                 1 - (1 - of_runs(share, times, it).good) ** cases for it in (times, passes)
             )
             if every > 0.01:
-                what = f"`repeat: {times}` makes each of {many(cases, 'case')} pass {times} times"
-                blocked = f"If each run fails {percent(share)} of the time, an unchanged pull request is blocked in {chance(every)} of runs"
-                cure = f"With `runs: {passes}/{times}`, {chance(most)} are"
+                what = f"`repeat: {times}` makes each of {format_count(cases, 'case')} pass {times} times"
+                blocked = f"If each run fails {format_percent(share)} of the time, an unchanged pull request is blocked in {format_chance(every)} of runs"
+                cure = f"With `runs: {passes}/{times}`, {format_chance(most)} are"
                 yield Note(f"{what}. {blocked}. {cure}", Origin(policy.rules[0].suite))
 
 

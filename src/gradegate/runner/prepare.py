@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gradegate.config.context import Context, is_vendors_key
-from gradegate.config.load import Located, load, shown_in, written_in
+from gradegate.config.load import SuiteFile, load_suites, secrets_in_configs, variables_in_configs
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.client import Client
 from gradegate.planning.plan import Plan
@@ -29,7 +29,7 @@ from gradegate.security.redaction import Hide, redactor
 from gradegate.security.secrets import sounds_secret
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
-CaseSelection = Callable[[list[Located]], list[Located]]  # other cases of the suites
+CaseSelection = Callable[[list[SuiteFile]], list[SuiteFile]]  # other cases of the suites
 
 
 class Inputs(FrozenStruct):
@@ -81,9 +81,9 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
     programs.begin(context.exec_policy)
     base = plan_of_base(context)  # first, so that one plan at a time is in memory
     begin()
-    suites: list[Located] = []
+    suites: list[SuiteFile] = []
     try:
-        suites += load(context)
+        suites += load_suites(context)
         chosen = select(suites) if select else suites
         client = build_client(chosen, context)
         try:
@@ -96,9 +96,11 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
             plan = with_powers(with_labels(plan, chosen, base, context, client))
     except ConfigError as e:
         begin()
-        found = secrets_of(context, [it.suite for it in suites], shown_in(context)).values
+        found = secrets_of(
+            context, [it.suite for it in suites], variables_in_configs(context)
+        ).values
         named = ConfigError(*(with_near_variable(it, context.environ) for it in e.mistakes))
-        hide = redactor({STAND_IN, *found, *written_in(context)})
+        hide = redactor({STAND_IN, *found, *secrets_in_configs(context)})
         raise concealed_mistakes(named, hide) from None
 
     secrets = secrets_of(context, [it.suite for it in chosen], (use.name for use in plan.keys))
@@ -115,7 +117,7 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
     )
 
 
-def _inputs(suites: Sequence[Located], answers: frozenset[Path], context: Context) -> Inputs:
+def _inputs(suites: Sequence[SuiteFile], answers: frozenset[Path], context: Context) -> Inputs:
     """The files of the suites, with recorded ``answers`` and what was kept of earlier runs."""
     read = {*answers}
     named = set[Path]()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
-from gradegate.core.numbers import exact, reached, scores
+from gradegate.core.numbers import exact_fraction, format_scores, meets
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
 from gradegate.results.case_outcome import conclude_case
@@ -41,7 +41,7 @@ def grade_from_verdict(bound: BoundAssertion, verdict: Verdict, usage: Usage) ->
     elif (
         not passed and verdict.passed is not False and threshold is not None and not scoring.decides
     ):
-        shown_score, shown_threshold = scores(verdict.score, threshold, scoring.scale)
+        shown_score, shown_threshold = format_scores(verdict.score, threshold, scoring.scale)
         reasons.append(f"score {shown_score} is below the threshold {shown_threshold}")
     if verdict.reason.strip():
         reasons.append(verdict.reason)
@@ -141,7 +141,7 @@ def _passes(bound: BoundAssertion, verdict: Verdict) -> bool:
     scoring = bound.evaluator.scoring
     threshold = bound.applied_threshold
     if threshold is not None:
-        has_reached = reached(verdict.score, threshold, scoring.tolerance)
+        has_reached = meets(verdict.score, threshold, scoring.tolerance)
         return verdict.passed is not False and has_reached
     if verdict.passed is not None:
         return verdict.passed
@@ -152,7 +152,7 @@ def _passes(bound: BoundAssertion, verdict: Verdict) -> bool:
 
 def _reverse_score(score: float) -> float:
     """1 minus the score, from 0 to 1."""
-    return float(min(Fraction(1), max(Fraction(0), 1 - exact(score))))
+    return float(min(Fraction(1), max(Fraction(0), 1 - exact_fraction(score))))
 
 
 def _with_trouble(grade: Grade, trouble: Trouble | None, refused_by: str) -> Grade:

@@ -18,7 +18,7 @@ from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.core.conversation import Message, Reply, Request, Variables
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
 from gradegate.http.crew import gather
@@ -220,7 +220,7 @@ class Judge(Struct, frozen=True):
         self.account.add(asked.booked(usage))
         if len(vectors) != len(texts):
             raise ProviderError(
-                f"{model.name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
+                f"{model.name} gave {format_count(len(vectors), 'vector')} for {format_count(len(texts), 'text')}",
                 Trouble.MALFORMED,
             )
         if len({len(vector) for vector in vectors}) > 1:
@@ -314,7 +314,7 @@ class Judge(Struct, frozen=True):
         """The error that the last reply was cut off, with the option that allows a longer one."""
         model = self.models["text"]
         tokens = replies[-1].usage.completion_tokens
-        end = f"after {many(tokens, 'token')}" if tokens else "at its token limit"
+        end = f"after {format_count(tokens, 'token')}" if tokens else "at its token limit"
         times = _times(replies)
         return ProviderError(
             f"the reply of {model.name} was cut off {end}{times}; raise `{model.limit_option}` in the config of the grader",

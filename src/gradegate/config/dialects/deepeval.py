@@ -16,7 +16,9 @@ def read(source: Source) -> Suite:
     mistakes: list[Mistake] = []
     for row in source.content:
         with gather_mistakes(mistakes):
-            (test,) = goldens.tests([row], source.file, joined=source.path.suffix in TABLES)
+            (test,) = goldens.tests_from_goldens(
+                [row], source.file, joined=source.path.suffix in TABLES
+            )
             origin, options = Origin(source.file, test.line), CaseOptions(expand_vars=False)
             turns = read_turns(test["turns"], source, origin) if "turns" in test else ()
             about = {name: test[name] for name in ("description", "vars", "metadata")}

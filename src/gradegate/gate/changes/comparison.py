@@ -6,8 +6,8 @@ Additions and other texts of prompts are no findings, and order never matters.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.core.numbers import figure, many
-from gradegate.core.policy import LIMITS, Limits, Policy, Rule, limit_key, strictest
+from gradegate.core.numbers import format_count, format_number
+from gradegate.core.policy import LIMITS, Limits, Policy, Rule, limit_key, strictest_budget
 from gradegate.errors import Mistake, Origin
 from gradegate.gate.changes.weakening import (
     CHANGED,
@@ -54,7 +54,7 @@ def compare(
     if problems:  # why the base could not be compared as a whole: one finding
         first, others = problems[0], len(problems) - 1
         where = f" ({first.origin})" if first.origin else ""
-        more = f", and {many(others, 'more mistake')}" if others else ""
+        more = f", and {format_count(others, 'more mistake')}" if others else ""
         found.append(
             GateChange(WEAKER, f"not all of the base can be compared: {first.what}{where}{more}")
         )
@@ -164,7 +164,8 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
     lenient = any(policy.errors == "ignore" and policy.errors_up_to for policy in policies)
     kind = WEAKER if lenient else CHANGED
     before, now = (
-        strictest(policy.budget for suite in it for policy in suite.policies) for it in (base, head)
+        strictest_budget(policy.budget for suite in it for policy in suite.policies)
+        for it in (base, head)
     )
     for name in names(Limits):
         most, less = getattr(before, name), getattr(now, name)
@@ -175,7 +176,7 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
                 for it in suite.policies
                 if getattr(it.budget, name) == less
             )
-            what = f"the budget is smaller: `gate.budget.{name}` {'none' if most is None else figure(most)} became {figure(less)}"
+            what = f"the budget is smaller: `gate.budget.{name}` {'none' if most is None else format_number(most)} became {format_number(less)}"
             yield GateChange(kind, what, Origin(file))
 
 

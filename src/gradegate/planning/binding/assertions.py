@@ -13,13 +13,13 @@ from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
 from gradegate.assertions.judge.prose import stripped
 from gradegate.config import unknown_keys as wrongkeys
-from gradegate.config.keys import STEERING, OptionKeys, belongs, names_of
+from gradegate.config.keys import STEERING, OptionKeys, key_names, where_key_belongs
 from gradegate.config.unknown_keys import is_own
 from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Turn, Variables
 from gradegate.core.provider_spec import ProviderSpec, Verbatim
 from gradegate.core.suite import CaseOptions, Idle
-from gradegate.core.validation import wrong
+from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.planning.binding import tool_files as toolfiles
 from gradegate.planning.binding.models import Binder
@@ -55,12 +55,12 @@ def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> lis
     if not free:
         return []  # without every grader's module, which takes as long to import as all of a small run
     strange = [name for name in free if name not in _grader_options()]
-    idle += [Idle(name, origin) for name in strange if wrongkeys.documents(name)]
-    known = STEERING | TEST_PARAMETERS | _grader_options() | names_of(OptionKeys)
+    idle += [Idle(name, origin) for name in strange if wrongkeys.is_documentation(name)]
+    known = STEERING | TEST_PARAMETERS | _grader_options() | key_names(OptionKeys)
     mistakes = []
     for name in strange:
-        if not wrongkeys.documents(name):
-            what, cure = wrongkeys.said(name, "options", known, belongs)
+        if not wrongkeys.is_documentation(name):
+            what, cure = wrongkeys.explain_unknown_key(name, "options", known, where_key_belongs)
             what = what.replace("unknown key", "unknown option")
             mistakes.append(Mistake(what, origin, cure))
     return mistakes
@@ -342,7 +342,7 @@ def _limit(spec: Assertion, written: Any) -> float:
     elif isinstance(written, bool) or (limit := number(written)) is None:
         what = "is not a number"
         cure = (
-            wrongkeys.instead_of_value("assertion", "threshold", written)
+            wrongkeys.cure_for_removed_value("assertion", "threshold", written)
             or "write one, such as 0.5"
         )
     else:
@@ -361,5 +361,5 @@ def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
     if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         return Mistake(f"`{spec.type}`: `{name}` is not an option", spec.origin, "remove it")
-    what, cure = wrong(detail)
+    what, cure = explain_invalid(detail)
     return Mistake(f"`{spec.type}`: `{name}` {what}", spec.origin, cure)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradegate.assertions.grading.bound import NEVER_REASK, ReaskPolicy
 from gradegate.assertions.grading.evaluator import Evaluator
-from gradegate.config.providers import shown
+from gradegate.config.providers import with_environment
 from gradegate.core.assertion import Assertion
 from gradegate.core.provider_spec import UNREAD, Graders, ProviderSpec
 from gradegate.core.suite import CaseOptions, Idle, Suite
@@ -80,7 +80,7 @@ class Binder(FrozenStruct):
 
     def _provider(self, spec: ProviderSpec) -> Provider:
         spec = behind(
-            shown(spec, self.suite.env)
+            with_environment(spec, self.suite.env)
         )  # of the command line, and of an assertion's `config`
         spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
         # The same path is another file elsewhere.

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.assertions.grading.bound import BoundAssertion
-from gradegate.config.test_files import instead_of_variable
+from gradegate.config.test_files import cure_for_variable
 from gradegate.core.policy import Note
 from gradegate.core.suite import Case, Suite
-from gradegate.core.validation import as_share
+from gradegate.core.validation import parse_percent
 from gradegate.errors import Mistake, gather_mistakes
 from gradegate.planning.binding.assertions import check_share
 from gradegate.planning.checks.scripts import check
@@ -93,7 +93,7 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
     for case in cases:
         if not case.assertions:
             what = "the test has no assertion, so its answer is not checked"
-            cure = instead_of_variable(case.vars)
+            cure = cure_for_variable(case.vars)
             yield Note(f"{what}; {cure}" if cure else what, case.origin)
         if case.threshold is not None and case.threshold <= 0:
             yield Note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)
@@ -102,7 +102,7 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
 def _per_cent(bound: BoundAssertion, limit: float | None) -> float | None:
     """The share that a threshold may be meant for, of an assertion whose scores may be more than 1; None for any other."""
     scoring = bound.evaluator.scoring
-    meant = None if limit is None or scoring.share or scoring.at_most else as_share(limit)
+    meant = None if limit is None or scoring.share or scoring.at_most else parse_percent(limit)
     return (
         meant if meant and meant >= _TENTH else None
     )  # of a few points there may be more than one

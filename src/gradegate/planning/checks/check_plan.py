@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from gradegate.assertions.grading.bound import Binding
 from gradegate.config import unknown_keys
-from gradegate.config.test_files import instead_of_variable
-from gradegate.core.numbers import name_some
+from gradegate.config.test_files import cure_for_variable
+from gradegate.core.numbers import list_some
 from gradegate.core.policy import Limits, Note
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.settings import Settings
@@ -87,7 +87,7 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
 
     for (what, cure, missing), origins in sorted(places.items(), key=place):
         others = [str(origin) for origin in origins[1:] if origin]
-        also = f" (also at {name_some(others[:5], len(others))})" if others else ""
+        also = f" (also at {list_some(others[:5], len(others))})" if others else ""
         yield Mistake(what + also, origins[0], cure, missing)
 
 
@@ -107,7 +107,7 @@ def check_plan(
             _check_suite(draft, frozenset(it.missing for it in missing), settings)
         findings.mistakes += (*suite.unread, *draft.mistakes)
         findings.missing += missing
-        passed = unknown_keys.notes([*suite.idle, *dict.fromkeys(binder.idle)])
+        passed = unknown_keys.notes_on_idle_keys([*suite.idle, *dict.fromkeys(binder.idle)])
         written = credentials.written_keys(suite)
         findings.notes += (*suite.notes, *passed, *draft.notes, *written)
     findings.notes += quarantines.ends(jobs)
@@ -117,7 +117,7 @@ def check_plan(
     is_empty = not settings.listing and not any(job.assertions for job in jobs)
     if is_empty and not findings.mistakes:
         where = Origin(drafts[0].binder.suite.file) if len(drafts) == 1 else None
-        cures = (instead_of_variable(job.case.vars) for job in jobs)
+        cures = (cure_for_variable(job.case.vars) for job in jobs)
         cure = next(filter(None, cures), "add `assert`")
         what = "no test has an assertion, so nothing would be checked"
         findings.mistakes.append(Mistake(what, where, cure))

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.core.conversation import Request
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.client import RETRIED, Client, Waits
@@ -215,7 +215,9 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
     """What is listed for so many texts. Raises ProviderError where it is not one for each."""
     if not isinstance(listed, list) or len(listed) != texts:
         count = len(listed) if isinstance(listed, list) else 0
-        raise ProviderError(f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}")
+        raise ProviderError(
+            f"{host} gave {format_count(count, 'vector')} for {format_count(texts, 'text')}"
+        )
     return listed
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.usage import CacheReport
 from gradegate.http.exchange import Ask
 from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, Stored
@@ -108,11 +108,13 @@ class Replies:
             )
         if doubted := sum(store.doubted for store in self._stores):
             why = "written with another credential, or changed; where credentials change often, GRADEGATE_CACHE_SECRET keeps answers longer"
-            problems.append(f"{many(doubted, 'kept answer')} not believed, and asked for: {why}")
+            problems.append(
+                f"{format_count(doubted, 'kept answer')} not believed, and asked for: {why}"
+            )
         if self._lost:
             why = "a later run could not tell who wrote them; with GRADEGATE_CACHE_SECRET it would not ask for them again"
             problems.append(
-                f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}"
+                f"{format_count(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}"
             )
         return tuple(problems)
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradegate.config.context import Context
-from gradegate.config.load import Located
-from gradegate.core.numbers import many
+from gradegate.config.load import SuiteFile
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import LabelsFile, Note
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files import documents as document
@@ -27,7 +27,7 @@ MOST = 30  # that a run grades
 _NONE = Note("the base has no labels: the labels of this pull request count after the merge")
 
 
-def label_mistakes(suites: Sequence[Located]) -> list[Mistake]:
+def label_mistakes(suites: Sequence[SuiteFile]) -> list[Mistake]:
     """What is wrong with the files that gates name."""
     return [
         mistake
@@ -37,7 +37,7 @@ def label_mistakes(suites: Sequence[Located]) -> list[Mistake]:
 
 
 def with_labels(
-    plan: Plan, suites: Sequence[Located], base: Base | None, context: Context, client: Client
+    plan: Plan, suites: Sequence[SuiteFile], base: Base | None, context: Context, client: Client
 ) -> Plan:
     """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
     found = []
@@ -75,7 +75,7 @@ def with_labels(
         sample = sorted(graded, key=lambda pair: _digest(pair[0]))[:MOST]
         found += [(job, label.passes) for label, job in sample]
         if base and unfit:
-            what = f"{many(len(unfit), 'label')} of the base cannot be used here"
+            what = f"{format_count(len(unfit), 'label')} of the base cannot be used here"
             notes.append(Note(f"{what}; the first: {unfit[0].what}"))
         if not base:
             wrong += [it for it in unfit if it not in wrong]
@@ -94,7 +94,7 @@ def with_labels(
     return replace(plan, labels=labels, notes=(*plan.notes, *notes), missing_keys=missing_keys)
 
 
-def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:
+def _by_file(suites: Sequence[SuiteFile]) -> dict[LabelsFile, list[SuiteFile]]:
     """The suites by the file that their gates name."""
     groups = defaultdict(list)
     for located in suites:
@@ -103,11 +103,11 @@ def _by_file(suites: Sequence[Located]) -> dict[LabelsFile, list[Located]]:
     return groups
 
 
-def _chosen(file: LabelsFile, group: Sequence[Located]) -> Selection:
+def _chosen(file: LabelsFile, group: Sequence[SuiteFile]) -> Selection:
     """The labelled outputs of a file, with what is wrong with it."""
     found, wrong = parse(file.content, file.name)
     if found and len(found) < LEAST:
-        what = f"`{file.name}` has {many(len(found), 'labelled output')}"
+        what = f"`{file.name}` has {format_count(len(found), 'labelled output')}"
         wrong.append(Mistake(what, file.origin, f"label at least {LEAST}"))
     selection = select(found, group, 1)
     return replace(selection, mistakes=[*wrong, *selection.mistakes])

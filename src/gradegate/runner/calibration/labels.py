@@ -10,15 +10,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, Validati
 
 from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config.context import Context
-from gradegate.config.key_mistakes import mistakes
-from gradegate.config.load import Located
+from gradegate.config.key_mistakes import validation_mistakes
+from gradegate.config.load import SuiteFile
 from gradegate.core.assertion import Assertion
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents as document
 from gradegate.files.workspace import Workspace
 from gradegate.planning.plan import Job, Plan
-from gradegate.recordings.parsing.fields import strange
+from gradegate.recordings.parsing.fields import unwritable_part
 from gradegate.registry import suggest
 from gradegate.structs import FrozenStruct, replace
 
@@ -74,13 +74,13 @@ def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
     labels = []
     for row in rows[1:] if rows and rows[0].keys() == {"agreement"} else rows:
         origin = Origin(name, row.line)
-        if what := strange(row):
+        if what := unwritable_part(row):
             found.append(Mistake(what, origin, "write plain JSON"))
             continue
         try:
             labels.append(Label.model_validate({**row, "origin": origin}))
         except ValidationError as e:
-            found += mistakes(e, row, name)
+            found += validation_mistakes(e, row, name)
             if {detail["loc"][0] for detail in e.errors(include_url=False)} <= {
                 "label",
                 "output",
@@ -111,12 +111,12 @@ class Selected(FrozenStruct):
 class Selection(FrozenStruct):
     """Suites with the cases that labels are about; the labels in the order of those cases; labels that fit no case, or several."""
 
-    suites: Sequence[Located]
+    suites: Sequence[SuiteFile]
     labels: Sequence[Selected]
     mistakes: Sequence[Mistake]
 
 
-def select(labels: Iterable[Label], suites: Sequence[Located], asks: int) -> Selection:
+def select(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> Selection:
     """Find the cases that labels are about, each to be answered ``asks`` times."""
     named: dict[str | None, list[tuple[int, Case]]] = defaultdict(
         list

@@ -8,7 +8,7 @@ from operator import add
 from pathlib import Path
 
 from gradegate.config.context import Context
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.usage import NO_USAGE, BudgetReport, Usage
 from gradegate.errors import ConfigError, Mistake, Trouble
@@ -58,7 +58,7 @@ def merge_parts(prepared: Prepared, context: Context, watch: Watch) -> RunResult
         keys=tuple(dict.fromkeys(key for it in records for key in it.keys)),
         hidden=tuple(sorted({name for it in records for name in it.hidden})),
         incomplete="".join(problems[:1])
-        + (f", and {many(more, 'more problem')}" if more > 0 else ""),
+        + (f", and {format_count(more, 'more problem')}" if more > 0 else ""),
     )
 
 
