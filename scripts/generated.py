@@ -10,7 +10,7 @@ from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
 from gradegate.core.options import SWITCH, Option, resolve_option_names
 from gradegate.core.settings import OPTIONS
-from gradegate.planning.binding.unknown_types import known, spelled
+from gradegate.planning.binding.unknown_types import foreign_types, spell_as_type
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.vendors import Vendor
 
@@ -120,11 +120,11 @@ def from_deepeval() -> str:
     head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
     before, rest = (DOCS / "from-deepeval.md").read_text().split(head, 1)
     rows: dict[str, list[str]] = {}
-    for it in known():
+    for it in foreign_types():
         if it.tool == "DeepEval":
             rows.setdefault(
                 same
-                if it.cure == spelled(it.name)
+                if it.cure == spell_as_type(it.name)
                 else resolve_option_names(it.cure, inputs=False),
                 [],
             ).append(f"`{it.name}`")

@@ -9,7 +9,7 @@ from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
 from gradegate.config.dialect import DIALECTS
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.registry import Registry, near
+from gradegate.registry import Registry, near_miss
 from gradegate.reports.delivery.report import REPORTS
 from support.each import each, table
 from support.fake_llm import FakeLlm
@@ -83,7 +83,7 @@ def test_what_a_slip_of_the_pen_is():
     rows = {"ctiy": "city", "factualness": "factuality", "evluation": "evaluation", "ecko": "echo", "DefaultTest": "default_test"}
     rows |= {"pii": "", "grading": "", "https": ""}
     names = ("city", "pi", "factuality", "factfulness", "tracing", "echo", "evaluation", "it", "default_test", "tests")
-    assert {word: near(word, names) for word in rows} == rows
+    assert {word: near_miss(word, names) for word in rows} == rows
 
 
 # --- plugins --------------------------------------------------------------------------------------------------

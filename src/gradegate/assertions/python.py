@@ -54,12 +54,14 @@ class Python(Evaluator):
         try:
             if isinstance(self.value, Program):
                 return verdict_from_script_value(
-                    repository_code.call(self.value, arguments, ROLE, "get_assert")
+                    repository_code.call_function(self.value, arguments, ROLE, "get_assert")
                 )
-            return verdict_from_script_value(repository_code.inline(self.value, arguments, ROLE))
+            return verdict_from_script_value(
+                repository_code.run_snippet(self.value, arguments, ROLE)
+            )
         except NoVerdict as e:
             return broken_verdict(f"the Python fails on the answer: {e}")
-        except repository_code.Failed as e:
-            if e.raised:
+        except repository_code.CodeError as e:
+            if e.has_raised:
                 return broken_verdict(f"the Python fails on the answer: {e}")
             raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e

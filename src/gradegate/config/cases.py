@@ -26,11 +26,11 @@ from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
-from gradegate.providers.api.content import CALLS, uniform
+from gradegate.providers.api.content import CALLS, uniform_call
 from gradegate.registry import suggest
-from gradegate.sandbox.repository_code import INSTEAD, program
+from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, names
+from gradegate.structs import Struct, field_names
 
 
 class ImageKeys(BaseModel):
@@ -105,7 +105,7 @@ def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
         raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
     if keys.tool_calls is None:
         return Turn(keys.role, keys.content, tuple(documents), pictures)
-    calls = [uniform(call) for call in keys.tool_calls]
+    calls = [uniform_call(call) for call in keys.tool_calls]
     content = keys.content
     if calls and not content:  # as of a model that calls without a word
         content = document.to_json(calls)
@@ -259,7 +259,9 @@ class CaseReader(Struct, frozen=True):
             graders = self.reader.read_graders(keys.provider, origin_of(file, item, "provider"))
         # As they are written, and then those that mean something else than their text
         written = {
-            name: getattr(keys, name) for name in names(Assertion) if name in keys.model_fields_set
+            name: getattr(keys, name)
+            for name in field_names(Assertion)
+            if name in keys.model_fields_set
         }
         read = {
             "value": self._value(keys.value, origin, inline, keys.type),
@@ -283,7 +285,7 @@ class CaseReader(Struct, frozen=True):
             return value
         source = self.reader.source
         if kind.removeprefix("not-") == "python":
-            return program(value, source.workspace, source.folder, origin, INSTEAD)
+            return load_program(value, source.workspace, source.folder, origin, USE_OTHER_ASSERTION)
         if kind.removeprefix("not-") == "javascript":
             return scripts.read_code(value, source, origin)
         if is_code(value):

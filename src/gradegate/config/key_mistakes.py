@@ -15,7 +15,7 @@ from gradegate.core.validation import explain_invalid
 from gradegate.errors import Mistake, Origin
 from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
-from gradegate.registry import near
+from gradegate.registry import near_miss
 
 _SHARES = {"ignore-up-to", "threshold"} | {
     limit_key(name) for name, limit in LIMITS.items() if limit.is_share
@@ -69,7 +69,7 @@ def _distinct(details: Sequence[Any]) -> Iterator[Any]:
     inner = {steps[:length] for steps, _ in located for length in range(len(steps))}
     seen = set()
     for steps, detail in located:
-        absent = detail["type"] == "missing" and near(
+        absent = detail["type"] == "missing" and near_miss(
             str(steps[-1]), misspelt.get(detail["loc"][:-1], ())
         )
         if not absent and steps not in inner and steps not in seen:

@@ -21,9 +21,9 @@ from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.secrets import secrets_in
+from gradegate.security.secrets import secrets_in_text
 from gradegate.structs import FrozenStruct, replace
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
@@ -75,7 +75,7 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
     settings = context.settings
     workspace = Workspace.around(path, settings.cwd, context.environment, vouched)
-    workspace = replace(workspace, instead=settings.instead)
+    workspace = replace(workspace, instead=settings.file_overrides)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     if path.suffix in testfiles.TABLES:
@@ -95,12 +95,14 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
                 context.environment,
                 settings.variables,
                 settings.asks_targets,
-                not settings.listing,
+                not settings.is_listing,
             )
             suite = overrides.with_variables(dialect.read(source), settings)
             suite = overrides.apply_overrides(suite, source, settings)
-            suite = overrides.with_assertions(suite, settings.assertions, settings.at("assert"))
-            policy = suite.policy.held(settings.reask, bool(settings.baseline))
+            suite = overrides.with_assertions(
+                suite, settings.assertions, settings.origin_of("assert")
+            )
+            policy = suite.policy.with_defaults(settings.reask, bool(settings.baseline))
             digest = hashlib.sha256(raw).hexdigest()
             return SuiteFile(replace(suite, policy=policy), workspace, source.folder, digest)
     if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
@@ -111,7 +113,7 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
             raise ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
     keys: Iterable[str] = content if isinstance(content, dict) else ()
     for key in keys:
-        if meant := near(key, key_names(ConfigKeys)):
+        if meant := near_miss(key, key_names(ConfigKeys)):
             origin = document.origin_of(name, content, key)
             raise ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
@@ -122,7 +124,7 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
 def secrets_in_configs(context: Context) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
     for text in _contents(context):
-        yield from secrets_in(text)
+        yield from secrets_in_text(text)
 
 
 def variables_in_configs(context: Context) -> Iterator[str]:

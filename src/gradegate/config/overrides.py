@@ -18,9 +18,9 @@ from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.registry import suggest
-from gradegate.sandbox.evaluate import Exceeded
+from gradegate.sandbox.evaluate import LimitExceeded
 from gradegate.structs import FrozenStruct, replace
-from gradegate.templating.regex import found_in
+from gradegate.templating.regex import match_texts
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
@@ -48,7 +48,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
 
     def named(written: str) -> list[ProviderSpec]:
         own = [spec for spec in suite.targets if written in spec.names]
-        return own or read(written, settings.at("provider"), specs.read_targets)
+        return own or read(written, settings.origin_of("provider"), specs.read_targets)
 
     asked = suite.targets
     if settings.providers:
@@ -60,15 +60,15 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     kept = asked
     with gather_mistakes(mistakes):
         kept = _targets(replace(suite, targets=asked), settings, notes)
-    graders = {} if settings.listing else settings.graders
+    graders = {} if settings.is_listing else settings.graders
     return replace(
         suite,
         targets=kept,
-        others=tuple(spec for spec in suite.targets if spec not in kept),
-        given={
+        unused_targets=tuple(spec for spec in suite.targets if spec not in kept),
+        option_graders={
             kind: found[0]
             for kind, name in graders.items()
-            if (found := read(name, settings.at("grader"), specs.read_providers))
+            if (found := read(name, settings.origin_of("grader"), specs.read_providers))
         },
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),
@@ -185,8 +185,8 @@ def with_assertions(suite: Suite, written: Sequence[str], option: Origin) -> Sui
 def match_pattern(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
     """Which of the texts an option's pattern matches. Raises ConfigError if the pattern cannot be used."""
     try:
-        found = found_in(pattern, texts)
-    except Exceeded as e:
+        found = match_texts(pattern, texts)
+    except LimitExceeded as e:
         raise ConfigError.at(f"{option} cannot be used: {e}", None, "simplify it") from e
     except ValueError as e:
         raise ConfigError.at(f"{option} {e}", None, "correct it") from e

@@ -15,10 +15,10 @@ from gradegate.core.suite import Idle
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, Use
-from gradegate.security.secrets import is_model_name, is_runners
+from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, VariableUse
+from gradegate.security.secrets import belongs_to_runner, is_model_name
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.template import TemplateError, environment, render_env
+from gradegate.templating.template import TemplateError, env_variables, render_env
 
 _OPTIONS = 6  # that a cure names
 _UNFILLED = "the provider's config cannot be filled in"
@@ -193,10 +193,13 @@ def with_environment(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     missing = [*spec.missing]
     overlay, drawn = read_env_block(spec.env, env, spec.origin, missing)
     drawn = {**drawn, **spec.drawn}
-    inner = env.over(overlay, drawn)
+    inner = env.with_literals(overlay, drawn)
     provider_id = str(_filled(spec.id, inner, spec.origin, missing))
     sent = MODEL if is_model_name(provider_id) else TEXT
-    uses = {Use(variable, "id", sent) for variable in variables_shown(spec.id, inner, spec.origin)}
+    uses = {
+        VariableUse(variable, "id", sent)
+        for variable in variables_shown(spec.id, inner, spec.origin)
+    }
     for place, value in spec.config.items():
         uses |= _uses(place, value, inner, spec)
     return replace(
@@ -210,12 +213,15 @@ def with_environment(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     )
 
 
-def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[Use]:
+def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[VariableUse]:
     """What an option shows of the environment: each header apart. Raises ConfigError."""
     if place != "headers" or not isinstance(value, Mapping):
-        return {Use(variable, place, TEXT) for variable in variables_shown(value, env, spec.origin)}
+        return {
+            VariableUse(variable, place, TEXT)
+            for variable in variables_shown(value, env, spec.origin)
+        }
     return {
-        Use(variable, f"headers.{name}", HEADER)
+        VariableUse(variable, f"headers.{name}", HEADER)
         for name, text in value.items()
         for variable in variables_shown(text, env, spec.origin)
     }
@@ -245,17 +251,19 @@ def variables_shown(value: Any, env: Environment, origin: Origin) -> frozenset[s
 def _names_in(value: Any, env: Environment, origin: Origin) -> tuple[frozenset[str], list[str]]:
     """The variables that the templates in a value show, and those that they need and nobody set. Raises ConfigError."""
     try:
-        names, needed = environment(value)
+        names, needed = env_variables(value)
     except TemplateError as e:
         raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
-    return names, sorted(name for name in needed if not env.get(name) and not is_runners(name))
+    return names, sorted(
+        name for name in needed if not env.get(name) and not belongs_to_runner(name)
+    )
 
 
 def _filled(value: Any, env: Environment, origin: Origin, missing: list[Mistake]) -> Any:
     """The value with what it shows of the environment, and the stand-in for what is ``missing``. Raises ConfigError."""
     names, unset = _names_in(value, env, origin)
     for name in sorted(names):
-        if is_runners(name) and name not in env.literals:
+        if belongs_to_runner(name) and name not in env.literals:
             what = f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads"
             raise ConfigError.at(what, origin, "remove it")
     for name in unset:

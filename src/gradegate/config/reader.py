@@ -16,7 +16,7 @@ from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, Graders
 from gradegate.errors import Complaints, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.structs import JsonObject, Struct
 
 M = TypeVar("M", bound=BaseModel)
@@ -80,7 +80,7 @@ class ConfigReader(Struct, Complaints):
         # A misspelt key is read as it is meant: without it, something else would be missing.
         meant = {}
         for key in wrong & value.keys() - key_names(model):
-            if close := near(key, key_names(model) - right.keys()):
+            if close := near_miss(key, key_names(model) - right.keys()):
                 meant[close] = value[key]
         for attempt in ({**right, **meant}, right):
             with suppress(ValidationError):

@@ -21,7 +21,7 @@ from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, READ, TooMuch
 from gradegate.files.paths import is_code
 from gradegate.registry import suggest
-from gradegate.sandbox.program import is_python, split
+from gradegate.sandbox.program import is_python, split_reference
 from gradegate.security.redaction import excerpt
 
 _NAME = re.compile(r"(?:not-)?[a-z][a-z0-9-]*")
@@ -235,7 +235,7 @@ def load_tests(
             f"`{reference}` is not fetched", origin, "download the tests into the repository"
         )
     if is_code(reference):
-        name = source.workspace.name(source.folder / split(reference)[0])
+        name = source.workspace.name(source.folder / split_reference(reference)[0])
         for test in scripts.tests_from_program(reference, config, source, origin):
             yield test, name
         return

@@ -17,8 +17,8 @@ from gradegate.core.numbers import list_some
 from gradegate.core.policy import LIMITS, Note, limit_key
 from gradegate.core.suite import Idle
 from gradegate.files.documents import origin_of, table
-from gradegate.providers.api.options import steers
-from gradegate.registry import near, plain
+from gradegate.providers.api.options import is_option_name
+from gradegate.registry import fold_word, near_miss
 from gradegate.structs import JsonObject
 
 _TABLE = table("config", "keys.yaml")
@@ -53,12 +53,12 @@ _STRICT = (
 def has_word_for_checks(key: str) -> bool:
     """Whether a key has a word for what is checked, in camelCase, snake_case or kebab-case."""
     words = {word.lower() for word in _WORD.findall(key)}
-    return bool(words & _WORDS or _INSIDE.search(plain(key)))
+    return bool(words & _WORDS or _INSIDE.search(fold_word(key)))
 
 
 def is_documentation(key: str) -> bool:
     """Whether a key says something to people alone."""
-    return plain(key) in DOCUMENTS
+    return fold_word(key) in DOCUMENTS
 
 
 def cure_for_removed_key(place: str, key: str) -> str:
@@ -75,7 +75,7 @@ def cure_for_removed_value(place: str, key: str, value: Any) -> str:
 @cache
 def _meant(place: str) -> Mapping[str, str]:
     removed = table("config", "removed.yaml")["keys"].get(place, {})
-    meant = {plain(word): cure for word, cure in removed.items()}
+    meant = {fold_word(word): cure for word, cure in removed.items()}
     for entry in _TABLE["meant"].get(place, ()):
         meant.update(dict.fromkeys(entry["for"].split(), entry["say"]))
     return meant
@@ -83,7 +83,7 @@ def _meant(place: str) -> Mapping[str, str]:
 
 def has_cure(key: str, place: str) -> bool:
     """Whether people write the key for another one of that place."""
-    return plain(key) in _meant(place)
+    return fold_word(key) in _meant(place)
 
 
 def explain_unknown_key(
@@ -96,11 +96,11 @@ def explain_unknown_key(
     if key in UNSUPPORTED:
         return f"`{key}` is not supported", UNSUPPORTED[key]
     unknown = f"unknown key `{key}`"
-    word = plain(key)
+    word = fold_word(key)
     if cure := _meant(place).get(word):
         return unknown, cure
     nearest = _nearest(key, place, list(known))
-    if (place in _LIMITED and is_limit(key)) or (place == "test" and near(key, _RULES)):
+    if (place in _LIMITED and is_limit(key)) or (place == "test" and near_miss(key, _RULES)):
         what = f"`{key}` decides nothing there"
         if place == "rule":
             what = f"`{key}` is not a key of a rule"
@@ -114,18 +114,18 @@ def explain_unknown_key(
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
     if place == "assertion" and EVALUATORS.find(key.removeprefix("not-")):
         return unknown, f"write `type: {key}`, and what it compares or judges with as `value`"
-    if place == "provider" and steers(key):
+    if place == "provider" and is_option_name(key):
         return unknown, "write it into `config`"
     return unknown, nearest
 
 
 def _nearest(key: str, place: str, known: Sequence[str]) -> str:
     """What a key is a slip of the pen for, else what to do about one that nobody knows."""
-    if close := near(key, known):
+    if close := near_miss(key, known):
         return f'did you mean "{close}"?'
-    if close := near(key, _meant(place)):
+    if close := near_miss(key, _meant(place)):
         return _meant(place)[close]
-    if place and (close := near(key, MISPLACED)):
+    if place and (close := near_miss(key, MISPLACED)):
         return f'did you mean "{close}"? {MISPLACED[close]}'
     return str(_TABLE["unknown"].get(place, "remove it; keys of your own start with x-"))
 
@@ -140,7 +140,7 @@ _LARGEST = 1_000_000  # number that a cure repeats
 
 def is_limit(key: str) -> bool:
     """Whether a key speaks of a threshold, or is nearly one of a rule."""
-    return "threshold" in plain(key) or bool(near(key, _RULES))
+    return "threshold" in fold_word(key) or bool(near_miss(key, _RULES))
 
 
 def find_limit_key(value: Any) -> str:
@@ -165,7 +165,7 @@ def _keys_in(value: Any) -> Iterator[str]:
 
 def cure_as_rule(key: str, value: Any, place: str) -> str:
     """What to write in place of such a key, where ``place`` is its place as unknown_keys.py calls it ("root", "gate", "rule")."""
-    wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
+    wanted = near_miss(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
     count = value if type(value) is int and 0 <= value <= _LARGEST else 0
     limit = f"{wanted}: {count if _RULES[wanted].counts else _share(value)}"
     if place == "rule" and wanted == "min-pass-rate":
@@ -261,7 +261,7 @@ def may_decide(key: str, model: type[BaseModel]) -> bool:
         return not is_documentation(key)
     if has_cure(key, keys.place_of(model)) or is_limit(key):
         return True
-    if model is keys.ProviderKeys and steers(
+    if model is keys.ProviderKeys and is_option_name(
         key
     ):  # an option that belongs into `config`, such as an address
         return True
@@ -271,7 +271,7 @@ def may_decide(key: str, model: type[BaseModel]) -> bool:
         key not in keys.INERT and (key in MISPLACED or keys.where_key_belongs(key))
     ):
         return True
-    return bool(near(key, [*keys.key_names(model) - keys.INERT, *MISPLACED, *UNSUPPORTED]))
+    return bool(near_miss(key, [*keys.key_names(model) - keys.INERT, *MISPLACED, *UNSUPPORTED]))
 
 
 def _identities(value: Any) -> set[int]:

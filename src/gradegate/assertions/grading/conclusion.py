@@ -22,7 +22,7 @@ def grade_from_verdict(bound: BoundAssertion, verdict: Verdict, usage: Usage) ->
     threshold = bound.applied_threshold
 
     # Broken code fails under `not-`, too.
-    is_negated = bound.assertion.negated and not verdict.broken
+    is_negated = bound.assertion.is_negated and not verdict.broken
     if is_negated and verdict.reverse is not None:
         verdict = verdict.reverse
     if not math.isfinite(verdict.score):
@@ -102,7 +102,7 @@ def error_grades(binding: Binding, why: str) -> list[Grade]:
 
 def grade_of_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from the grades of its members."""
-    is_negated = binding.assertion.negated
+    is_negated = binding.assertion.is_negated
     outcome, score, reason = conclude_case(members, binding.threshold, "set")
     if is_negated and any(grade.counts and grade.has_error for grade in members):
         # The ERROR wins, because `not-` would turn a FAIL of another member into a PASS.

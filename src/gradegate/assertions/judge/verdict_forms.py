@@ -11,7 +11,7 @@ from gradegate.assertions.judge.rubric import list_of, shape
 from gradegate.core.numbers import format_count
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Likened, NamedTexts
+from gradegate.structs import NamedTexts, PartlyEqual
 
 T = TypeVar("T")
 YES_NO: NamedTexts = {
@@ -32,13 +32,13 @@ YES_NO_LINE = LastLine(
 )
 
 
-class Judgement(Likened, Generic[T]):
+class Judgement(PartlyEqual, Generic[T]):
     """A verdict as it was read, with the grader's reason; two with the same verdict are equal, whatever the reasons.
 
     ``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none.
     """
 
-    beside = ("reason",)
+    not_compared = ("reason",)
     verdict: T
     reason: str = ""
 

@@ -18,7 +18,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.security.environment import Environment
-from gradegate.structs import JsonObject, inherited, replace
+from gradegate.structs import JsonObject, inherit_fields, replace
 
 KEYS = "prompts providers targets tests defaultTest scenarios".split()
 
@@ -72,7 +72,7 @@ class _Reader:
             what = "there are no tests, so nothing would be checked"
             reader.say(what, reader.origin_at("tests"), "add `tests:`")
         targetless = None
-        if not written and not (cases and all(case.recorded for case in cases)):
+        if not written and not (cases and all(case.is_recorded for case in cases)):
             cure = "add `providers: [openai:chat:MODEL]`"
             place = reader.origin_at(self._targets_key)
             targetless = Mistake("the config names no provider", place, cure)
@@ -107,8 +107,10 @@ class _Reader:
         """The environment under the config's own literals."""
         env, line = self.reader.source.env, self.reader.origin_at("env")
         with gather_mistakes(self.reader.mistakes):
-            return env.over(*specs.read_env_block(written, env, line, self.reader.mistakes))
-        return env.over(written)
+            return env.with_literals(
+                *specs.read_env_block(written, env, line, self.reader.mistakes)
+            )
+        return env.with_literals(written)
 
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
         found = []
@@ -232,9 +234,9 @@ class _Reader:
         base = entry or self._default
         joins = entry is not None or case.options.default_assertions
         return replace(
-            inherited(case, base, joined=("vars", "metadata")),
+            inherit_fields(case, base, joined=("vars", "metadata")),
             assertions=(*base.assertions, *case.assertions) if joins else case.assertions,
-            options=inherited(case.options, base.options, joined=("settings",)),
+            options=inherit_fields(case.options, base.options, joined=("settings",)),
             threshold=case.threshold if "threshold" in test else base.threshold,
             origin=case.origin,
         )
