@@ -111,18 +111,19 @@ def console_report(calibration: Calibration) -> Console:
 
 def _texts(calibration: Calibration) -> Iterator[str]:
     run = calibration.run
-    differing = [output for output in calibration.judged if output.differs]
-    unjudged = [output for output in calibration.judged if output.first.has_error]
+    differing = [output for output in calibration.judged if output.contradicts_label]
+    error_grades = [output for output in calibration.judged if output.first.has_error]
     yield from _output_lines("DIFFERS", differing)
-    yield from _output_lines("NO VERDICT", unjudged)
+    yield from _output_lines("NO VERDICT", error_grades)
 
     # A line for each assertion, if there are several, and one for all of them
     rows: list[tuple[str, ...]] = [_HEADER]
     name = _agreement_name(calibration.assertions[0])
     if len(calibration.assertions) > 1:
         name = "all"
-        for agreement in calibration.assertions:
-            rows += [_cells(agreement, _agreement_name(agreement))]
+        rows += [
+            _cells(agreement, _agreement_name(agreement)) for agreement in calibration.assertions
+        ]
     rows.append(_cells(calibration.overall, name))
     yield from _columns(rows)
     yield ""
@@ -247,7 +248,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         yield f"{format_count(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
     corrections = []
     for rate in _RATES:
-        corrected = overall.corrected(rate)
+        corrected = overall.correct_pass_rate(rate)
         if corrected is not None:
             corrections.append(
                 f"{format_percent(corrected)} where it measures {format_percent(rate)}"
@@ -262,7 +263,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
     elif calibration.noise_bound > NOISE[1]:
         most = format_percent(calibration.noise_bound)
         yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
-    if calibration.unmoved:
+    if calibration.is_unmoved:
         yield "All asks of each output gave the same reason and score (temperature 0, a cache?), so they say nothing about noise"
 
 
@@ -296,7 +297,7 @@ def _output_figures(output: JudgedOutput) -> dict[str, Any]:
         "output": row.output,
         "label": _label_text(output),
         "outcome": first.outcome.value,
-        "differs": output.differs,
+        "differs": output.contradicts_label,
         "asks": [
             {"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason}
             for grade in output.grades
