@@ -6,11 +6,11 @@ from pathlib import Path
 import price_table
 import yaml
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
-from gradegate.core.options import SWITCH, Option, worded
+from gradegate.core.options import SWITCH, Option, resolve_option_names
 from gradegate.core.settings import OPTIONS
-from gradegate.planning.binding.unknown_types import known, spelled
+from gradegate.planning.binding.unknown_types import foreign_types, spell_as_type
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.vendors import Vendor
 
@@ -120,10 +120,13 @@ def from_deepeval() -> str:
     head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
     before, rest = (DOCS / "from-deepeval.md").read_text().split(head, 1)
     rows: dict[str, list[str]] = {}
-    for it in known():
+    for it in foreign_types():
         if it.tool == "DeepEval":
             rows.setdefault(
-                same if it.cure == spelled(it.name) else worded(it.cure, inputs=False), []
+                same
+                if it.cure == spell_as_type(it.name)
+                else resolve_option_names(it.cure, inputs=False),
+                [],
             ).append(f"`{it.name}`")
     made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
     return before + head + made + rest[rest.index("\n\n") + 1 :]
@@ -232,7 +235,7 @@ def assertions() -> str:
     lists: dict[str, list[str]] = {"Deterministic": [], "Model-graded": []}
     for page in sorted((DOCS / "assertions").glob("*.md")):
         if names := names_of(page):
-            graders = [grader for grader in map(GRADERS.find, names) if grader]
+            graders = [grader for grader in map(EVALUATORS.find, names) if grader]
             sentence = " ".join(page.read_text().split("\n\n")[1].split())
             list_of = lists[
                 "Model-graded"

@@ -8,11 +8,11 @@ import yaml
 
 from gradegate.cli import main as cli
 from gradegate.cli import parser as flags
-from gradegate.core.options import worded
+from gradegate.core.options import resolve_option_names
 from gradegate.core.policy import Limits
 from gradegate.core.settings import OPTIONS, RUN_OPTIONS
 from gradegate.files import documents
-from gradegate.github.inputs import answers_to_promptfoo, from_inputs
+from gradegate.github.inputs import promptfoo_answers, settings_from_inputs
 from support.each import table
 
 # An option, what somebody writes, and what both doors make of it.
@@ -46,7 +46,7 @@ def test_both_doors_read_the_same():
         args = cli.build_parser().parse_args(["run", *words])
         read = [flags.context_from_args(args, Path("/w")).settings]
         if not option.no_input:
-            read.append(from_inputs({f"INPUT_{name.upper()}": text}, Path("/w")).run)
+            read.append(settings_from_inputs({f"INPUT_{name.upper()}": text}, Path("/w")).run)
         wrong += [(name, it) for it in (getattr(settings, option.field) for settings in read) if it != value]
     assert wrong == []
     both = {option.name for option in RUN_OPTIONS if option.commands and not option.no_input}
@@ -83,13 +83,16 @@ def test_messages_leave_the_names_of_options_to_the_door():
     inputs, wrong = {option.name for option in OPTIONS if not option.no_input}, []
     reasons = {option.no_flag for option in OPTIONS}
     for name, text in _messages():
-        left = re.sub(r"`gradegate [^`]*`", "", worded(text, inputs=True))
+        left = re.sub(r"`gradegate [^`]*`", "", resolve_option_names(text, inputs=True))
         unknown = {*re.findall(r"<--([a-z-]+)", text), *re.findall(r"`gradegate run --([a-z-]+)", text)} - inputs
         bare = {*re.findall(r"(?<![\w-])--([a-z][a-z-]*)", left)} & inputs
         wrong += [(name, text)] if unknown or bare or ("command line" in left and text not in reasons) else []
     assert wrong == []
-    assert worded("with <--grader text=ID> or <--allow-exec>", inputs=True) == "with the input `grader: text=ID` or the input `allow-exec`"
-    assert worded("with <--grader text=ID> or <--allow-exec>", inputs=False) == "with --grader text=ID or --allow-exec"
+    assert (
+        resolve_option_names("with <--grader text=ID> or <--allow-exec>", inputs=True)
+        == "with the input `grader: text=ID` or the input `allow-exec`"
+    )
+    assert resolve_option_names("with <--grader text=ID> or <--allow-exec>", inputs=False) == "with --grader text=ID or --allow-exec"
 
 
 def test_a_door_without_an_option_says_why():
@@ -97,8 +100,8 @@ def test_a_door_without_an_option_says_why():
     assert lacking == []
     for option in OPTIONS:
         if option.no_input:
-            (mistake,) = from_inputs({f"INPUT_{option.name.upper()}": "x"}, Path()).mistakes
-            assert str(mistake) == f"there is no input `{option.name}` -> {answers_to_promptfoo().get(option.name, option.no_input)}"
+            (mistake,) = settings_from_inputs({f"INPUT_{option.name.upper()}": "x"}, Path()).mistakes
+            assert str(mistake) == f"there is no input `{option.name}` -> {promptfoo_answers().get(option.name, option.no_input)}"
 
 
 def test_a_command_has_the_options_of_the_table_and_no_other():

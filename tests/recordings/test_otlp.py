@@ -6,7 +6,7 @@ import pytest
 
 from gradegate.config.context import Context
 from gradegate.core.settings import Settings
-from gradegate.recordings.parsing.reader import read
+from gradegate.recordings.parsing.reader import load_recordings
 from support.answered import cases, config, jsonl
 from support.traces import genai, span, traced
 
@@ -182,4 +182,4 @@ def test_a_span_that_was_written_twice_is_one(grade, gate):
 def test_spans_without_ids_are_spans_of_their_own(tmp_path):
     bare = [span(n, {"gradegate.case": f"c{n}", "output.value": "x"}) | {"spanId": ""} for n in (1, 2)]
     (tmp_path / "a.jsonl").write_text(jsonl([traced(*bare)]))
-    assert [it.id for it in read(Context(Settings(answers=("a.jsonl",), cwd=tmp_path))).answers] == ["c1", "c2"]
+    assert [it.id for it in load_recordings(Context(Settings(answers=("a.jsonl",), cwd=tmp_path))).answers] == ["c1", "c2"]

@@ -11,8 +11,8 @@ import pytest
 from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.files.documents import at_line
-from gradegate.recordings.parsing.reader import read
-from gradegate.recordings.parsing.recorded_answer import SHAPES
+from gradegate.recordings.parsing.reader import load_recordings
+from gradegate.recordings.parsing.recorded_answer import FORMATS
 from support.answered import cases, config, jsonl
 from support.scenes import scenes
 from support.traces import genai, span, traced
@@ -47,7 +47,7 @@ def outcomes(ran):
 def one(tmp_path, row):
     """The answer that a row is read as."""
     (tmp_path / "a.jsonl").write_text(jsonl([row]))
-    recording = read(Context(Settings(answers=("a.jsonl",), cwd=tmp_path)))
+    recording = load_recordings(Context(Settings(answers=("a.jsonl",), cwd=tmp_path)))
     assert not recording.mistakes, recording.mistakes
     return recording.answers[0]
 
@@ -330,10 +330,10 @@ SAMPLES = {
 
 
 def test_each_shape_is_recognised_by_itself_alone():
-    assert set(SAMPLES) == set(SHAPES.names())
+    assert set(SAMPLES) == set(FORMATS.names())
     for name, sample in SAMPLES.items():
         row = at_line(json.loads(json.dumps(sample)), 1)
-        assert [other for other, shape in SHAPES if shape.recognises(row)] == [name]
+        assert [other for other, shape in FORMATS if shape.recognises(row)] == [name]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -355,4 +355,4 @@ def test_the_page_of_answers_has_a_row_for_each_shape_of_others():
     section = (ROOT / "docs" / "answers.md").read_text().partition("### Other files")[2].partition("## ")[0]
     files = [line.split("|")[1] for line in section.splitlines() if line.startswith("| ")][1:]
     found = sorted(next(name for name, word in words.items() if word in file) for file in files)
-    assert found == sorted(set(SHAPES.names()) - {"lines"})
+    assert found == sorted(set(FORMATS.names()) - {"lines"})

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from gradegate.cli import main as cli
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import NO_LIMITS, Limits
-from gradegate.runner.estimate import Calls, Cost, Estimate
+from gradegate.runner.estimate import CallCount, Cost, Estimate
 from gradegate.runner.estimate import estimate_lines as lines_of
 from gradegate.structs import replace
 from support.each import each, table
@@ -82,7 +82,7 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
     lines = said(llm, gate, written)
     gate(written, "--grader-retries", "0")
     judged = sum(body["model"] == "judge" for body in llm.bodies)
-    assert lines[:2] == [f"target: {many(len(llm.bodies) - judged, 'call')}", f"grader: {many(judged, 'call')}"]
+    assert lines[:2] == [f"target: {format_count(len(llm.bodies) - judged, 'call')}", f"grader: {format_count(judged, 'call')}"]
 
 
 def test_new_answers_to_failures_have_their_price(llm, gate):
@@ -93,7 +93,7 @@ def test_new_answers_to_failures_have_their_price(llm, gate):
     assert most("answers") > 1.2 * most("grader")
 
 
-FREE = Estimate(Calls(6, 6), Calls(4, 4), grades=4, expected=0.25, most=8, cost=Cost(1.5, 2.5))
+FREE = Estimate(CallCount(6, 6), CallCount(4, 4), grades=4, expected=0.25, most=8, cost=Cost(1.5, 2.5))
 
 
 @each(
@@ -118,9 +118,9 @@ def test_a_budget_of_as_many_calls_as_are_planned_is_enough(limits, line):
     "change, index, line",
     [
         ({}, 0, "target: 6 calls"),
-        ({"target": Calls(6, 5)}, 0, "target: 5 to 6 calls"),
-        ({"target": Calls(6, 5)}, 1, "grader: 4 calls"),
-        ({"grader": Calls(4, 3)}, 1, "grader: 3 to 4 calls"),
+        ({"target": CallCount(6, 5)}, 0, "target: 5 to 6 calls"),
+        ({"target": CallCount(6, 5)}, 1, "grader: 4 calls"),
+        ({"grader": CallCount(4, 3)}, 1, "grader: 3 to 4 calls"),
         ({}, 2, "re-asks: 0.2 expected, at most 8 (of 4 grades)"),
         ({"labels": 1}, 2, "labels: 1 call of graders, where a rule is missed or a history is written"),
         ({}, 3, "cost: about 1.5 USD; 2.5 USD with all possible re-asks"),
@@ -149,7 +149,7 @@ def test_a_line_says_a_range_only_where_its_ends_differ(change, index, line):
     ],
 )
 def test_the_time_of_a_run_is_that_at_the_rate_of_the_last_one(rate, line):
-    lines = [*lines_of(replace(FREE, target=Calls(200), grader=Calls(250), expected=10.0), rate=rate)]
+    lines = [*lines_of(replace(FREE, target=CallCount(200), grader=CallCount(250), expected=10.0), rate=rate)]
     assert [it for it in lines if it.startswith("time")] == ([line] if line else [])
 
 

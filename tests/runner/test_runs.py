@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.cli import main as cli
-from gradegate.gate.statistics import of_runs
+from gradegate.gate.statistics import runs_chances
 from support.flips import BAD, GOOD, case_in, scripted_runs, suite_of_runs
 
 HISTORY = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
@@ -61,7 +61,7 @@ def test_the_vectors(gate, llm, tmp_path, capsys):
 
 def test_what_an_unchanged_pull_request_is_blocked_for():
     for it in UNCHANGED:
-        fails = of_runs(it["failing_share"], it["of"], it["pass"]).good
+        fails = runs_chances(it["failing_share"], it["of"], it["pass"]).good
         assert 1 - (1 - fails) ** it["cases"] == pytest.approx(it["blocked"], rel=1e-5)
 
 

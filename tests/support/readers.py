@@ -39,7 +39,7 @@ class Says(Provider):
 
     name = "the judge"
     url = "https://judge.example/v1"
-    sees = True
+    takes_images = True
 
     def __init__(self, *replies, structured="none"):
         self.structured, self.replies, self.requests = structured, list(replies), []

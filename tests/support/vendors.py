@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from gradegate.config.dialect import Source
-from gradegate.config.providers import providers
+from gradegate.config.providers import read_providers
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.providers.api import options
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, split_id
+from gradegate.providers.api.provider import PROVIDERS, Provider, ProviderSetup, split_id
 from gradegate.security.environment import Environment
 from support.each import table
 from support.fake_llm import FakeLlm, chat
@@ -25,14 +25,14 @@ URL = "https://example.com/cat.jpg"
 def build(provider_id: str, config: dict[str, Any] | None = None, **env: str) -> Provider:
     """Raises ConfigError, as a run would before any call. ``env`` is the whole environment."""
     source = Source(Path("promptfooconfig.yaml"), {}, Workspace(Path.cwd()), Environment(env))
-    spec = providers({"id": provider_id, "config": config or {}}, source, LINE)[0]
+    spec = read_providers({"id": provider_id, "config": config or {}}, source, LINE)[0]
     found = split_id(spec.id)
     assert found is not None
     make = PROVIDERS.find(found[0])
     assert make is not None
-    options.check(spec, make)
+    options.check_options(spec, make)
     return make(
-        Setting(spec, found[1], Client(retries=0, timeout=10.0, environ=os.environ), Environment(env), lambda reference, origin: b"")
+        ProviderSetup(spec, found[1], Client(retries=0, timeout=10.0, environ=os.environ), Environment(env), lambda reference, origin: b"")
     )
 
 

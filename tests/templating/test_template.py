@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.templating import filters
-from gradegate.templating.template import TemplateError, needs, render, uses
+from gradegate.templating.template import TemplateError, render, variables_needed, variables_used
 from support.each import each, table
 
 VARS = table(__file__, "VARS")
@@ -61,11 +61,11 @@ REFUSED = table(__file__, "REFUSED")
 
 
 @pytest.fixture(autouse=True)
-def _account():
-    begin()
+def new_accounts():
+    reset_accounts()
 
 
-def filled(source):
+def render_or_none(source):
     try:
         return render(source, VARIABLES)
     except TemplateError:
@@ -80,7 +80,7 @@ def test_all_expressions_are_recorded():
 
 
 def test_templates_give_what_nunjucks_gives():
-    assert [[source, filled(source)] for source, _ in RECORDED] == RECORDED
+    assert [[source, render_or_none(source)] for source, _ in RECORDED] == RECORDED
 
 
 def test_what_is_not_supported_is_named_with_its_line():
@@ -115,10 +115,10 @@ def test_numbers_are_no_larger_than_those_of_javascript():
 
 def test_what_a_template_asks_for_is_known_beside_what_it_sets():
     source = "{% set total = 0 %}{% for n in nums %}{% set total = total + n %}{% set name = name + n %}{% endfor %}{{ total }}"
-    assert uses(source) == {"nums", "name"}
-    assert needs("{% for x in xs %}{% if sep %}, {% endif %}{% set sep = 1 %}{{ x }}{% endfor %}") == {"xs"}
-    assert uses("{% if a %}{% set x = 1 %}{% set y = 1 %}{% else %}{% set y = 2 %}{% endif %}{{ x }}{{ y }}") == {"a", "x"}
-    assert uses("{% for k, v in xs %}{{ k }}{{ v }}{{ loop.index }}{% endfor %}{{ v }}") == {"xs", "v"}
+    assert variables_used(source) == {"nums", "name"}
+    assert variables_needed("{% for x in xs %}{% if sep %}, {% endif %}{% set sep = 1 %}{{ x }}{% endfor %}") == {"xs"}
+    assert variables_used("{% if a %}{% set x = 1 %}{% set y = 1 %}{% else %}{% set y = 2 %}{% endif %}{{ x }}{{ y }}") == {"a", "x"}
+    assert variables_used("{% for k, v in xs %}{{ k }}{{ v }}{{ loop.index }}{% endfor %}{{ v }}") == {"xs", "v"}
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)
@@ -130,7 +130,7 @@ SIGNS = ["+", "-", "*", "/", "%", "~", "==", "===", "!=", "!==", "<", "<=", ">",
 
 @given(VALUES, VALUES, st.sampled_from(SIGNS))
 def test_every_sign_between_any_values_gives_a_text_or_is_refused(left, right, sign):
-    _text_or_refused(f"{{{{ a {sign} b }}}}", {"a": left, "b": right})
+    check_text_or_error(f"{{{{ a {sign} b }}}}", {"a": left, "b": right})
 
 
 @given(
@@ -141,10 +141,10 @@ def test_every_sign_between_any_values_gives_a_text_or_is_refused(left, right, s
 def test_every_filter_with_any_arguments_gives_a_text_or_is_refused(value, arguments, name):
     given_names = ", ".join(f"x{at}" for at in range(len(arguments)))
     variables = {"a": value} | {f"x{at}": argument for at, argument in enumerate(arguments)}
-    _text_or_refused(f"{{{{ a | {name}({given_names}) }}}}", variables)
+    check_text_or_error(f"{{{{ a | {name}({given_names}) }}}}", variables)
 
 
-def _text_or_refused(source, variables):
+def check_text_or_error(source, variables):
     try:
         assert isinstance(render(source, variables), str)
     except TemplateError as e:

@@ -32,7 +32,7 @@ from gradegate.assertions.metrics.conversation import clipped
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.core.conversation import Variables
 from gradegate.core.field_types import Number, Share
-from gradegate.core.numbers import exact
+from gradegate.core.numbers import exact_fraction
 from gradegate.structs import NamedTexts
 
 WORDS: NamedTexts = {"true": "true", "false": "false", "idk": "idk"}
@@ -118,7 +118,7 @@ class Factfulness(ModelEvaluator):
     # Of the runs: at 0 they would all say the same
     temperature: Annotated[Number, Field(strict=True, ge=0)] = 1.0
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         if self._source(variables):
             return ""
         return "there is no source; give `value`, or the variable `input` or `context`"
@@ -158,7 +158,7 @@ class Factfulness(ModelEvaluator):
             VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ()))
             for claim in checkable
         ]
-        share = score([claim.standing for claim in judged], exact(self.idk_penalty_weight))
+        share = score([claim.standing for claim in judged], exact_fraction(self.idk_penalty_weight))
         if share is None:
             raise NoVerdict(
                 f"all {len(judged)} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out"

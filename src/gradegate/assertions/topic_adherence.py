@@ -27,7 +27,7 @@ from gradegate.assertions.metrics.conversation import (
 )
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Exchange, Variables
-from gradegate.core.field_types import FilledText, listed, stripped
+from gradegate.core.field_types import FilledText, strip_texts, to_list
 from gradegate.structs import JsonObject
 
 WORDS = ("helped", "withheld", "strayed", "declined")
@@ -44,7 +44,7 @@ _MODES = {
 }
 _QUESTIONS = verdict_forms.texts("questions")
 _VERDICT = verdict_forms.single(dict(zip(WORDS, WORDS, strict=True)))
-_Topics = Annotated[list[FilledText], BeforeValidator(stripped), BeforeValidator(listed)]
+_Topics = Annotated[list[FilledText], BeforeValidator(strip_texts), BeforeValidator(to_list)]
 
 
 @assertion("topic-adherence")
@@ -58,7 +58,7 @@ class TopicAdherence(CountingMetric):
     relevant_topics: _Topics = Field(default_factory=list)
     mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         missing = "there are no topics; give them as `value`, or as the variable `relevant_topics`"
         return "" if self._topics(variables) else missing
 

@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 from gradegate import __version__, signals
 from gradegate.cli.help import FIRST_STEPS, help_epilog
 from gradegate.cli.output import print_error, print_mistake
-from gradegate.core.options import worded
+from gradegate.core.options import resolve_option_names
 from gradegate.errors import ConfigError, Terminated
 from gradegate.files.documents import table
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.registry import suggest
-from gradegate.reports.format.streams import guard
+from gradegate.reports.format.streams import guard_streams
 
 COMMANDS = tuple("init run validate view explain cases calibrate migrate merge schema".split())
 CONTAINER_COMMAND = "action"  # started by the container; no help page lists it
@@ -32,7 +32,7 @@ def run_process() -> NoReturn:
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
     # An installed plug-in of pydantic must not change how a config is read.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"
-    guard()
+    guard_streams()
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
@@ -49,9 +49,9 @@ def main(argv: Sequence[str]) -> int:
     """
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _end_at_lost_signal
-    signals.listen()
+    signals.start_listening()
     code = _run_command(argv)
-    return 128 + signals.received() if signals.received() else code
+    return 128 + signals.ending_signal() if signals.ending_signal() else code
 
 
 def _run_command(argv: Sequence[str]) -> int:
@@ -65,24 +65,24 @@ def _run_command(argv: Sequence[str]) -> int:
         args = build_parser(argv[0]).parse_args(argv)
         return int(args.command(args))
     except ConfigError as e:
-        from gradegate.core.numbers import many
+        from gradegate.core.numbers import format_count
 
         for mistake in e.mistakes:
             print_mistake(mistake)
-        print_error(f"{many(len(e.mistakes), 'mistake')}; nothing was asked of any model")
+        print_error(f"{format_count(len(e.mistakes), 'mistake')}; nothing was asked of any model")
         return MISTAKE
     except KeyboardInterrupt as e:
         return _code_of_signal(e)
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of gradegate: one line, and never green
-        if not signals.received():
+        if not signals.ending_signal():
             _print_defect(e)
         return INCONCLUSIVE
     finally:
         # Code of the repository ends before the command does. If none ran, the module was never imported.
         if code_processes := sys.modules.get("gradegate.sandbox.repository_code"):
-            code_processes.end()
+            code_processes.stop_code()
 
 
 def _print_defect(error: Exception) -> None:
@@ -166,7 +166,7 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             flags = [argument for argument in unknown if argument.startswith("-")]
             argument = (flags or unknown)[0].partition("=")[0]
-            what = f"`{_shorten(argument)}` is one argument too many"
+            what = f"`{_shorten(argument)}` is one argument too format_count"
             if flags:
                 what = f"there is no option `{_shorten(argument)}`"
             known = [name for name in self._option_string_actions if name.startswith("--")]
@@ -194,7 +194,7 @@ def _replacement(name: str) -> str:
         removed["options"],
     ):
         if name in texts:
-            return worded(texts[name], inputs=False)
+            return resolve_option_names(texts[name], inputs=False)
     return ""
 
 

@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradegate.core.options import worded
+from gradegate.core.options import resolve_option_names
 from gradegate.errors import ConfigError, Mistake
 from gradegate.structs import replace
 
 if TYPE_CHECKING:
     from gradegate.core.settings import Settings
     from gradegate.results.run_result import Decision
-    from gradegate.runner.prepare import Prepared
-    from gradegate.runner.session import Delivered
+    from gradegate.runner.prepare import Preparation
+    from gradegate.runner.session import Delivery
     from gradegate.runner.shards.shard import ShardReport
     from gradegate.structs import NamedTexts
 
@@ -42,25 +42,25 @@ def make_printable(text: str) -> str:
     The runner reads both streams.
     """
     from gradegate.reports.format.escape import harmless
-    from gradegate.security.secrets import sealing
+    from gradegate.security.secrets import document_redactor
 
-    return harmless(sealing(os.environ)(worded(text, inputs=False)))
+    return harmless(document_redactor(os.environ)(resolve_option_names(text, inputs=False)))
 
 
 def print_mistake(mistake: Mistake) -> None:
     """Print a mistake on standard error, its place in colour at a terminal, with the line of the file below it."""
-    from gradegate.reports.format.console import Line, Tone, say
-    from gradegate.security.secrets import sealing
+    from gradegate.reports.format.console import Line, Tone, write_line
+    from gradegate.security.secrets import document_redactor
 
-    redact = sealing(os.environ)
-    text = worded(str(mistake), inputs=False)
+    redact = document_redactor(os.environ)
+    text = resolve_option_names(str(mistake), inputs=False)
     line = Line(text)
     if mistake.origin:
-        place = worded(f"{mistake.origin}: ", inputs=False)
+        place = resolve_option_names(f"{mistake.origin}: ", inputs=False)
         line = Line(text.removeprefix(place), Tone.BAD, place)
-    say(line, redact, sys.stderr)
+    write_line(line, redact, sys.stderr)
     for excerpt_line in mistake.excerpt.splitlines():
-        say(Line(f"    {excerpt_line}"), redact, sys.stderr)
+        write_line(Line(f"    {excerpt_line}"), redact, sys.stderr)
     sys.stderr.flush()
 
 
@@ -88,16 +88,16 @@ def path_of_results(name: str) -> Path:
     return Path(name)
 
 
-def load_decision(results: Path) -> tuple[Decision, NamedTexts]:
+def load_checked_decision(results: Path) -> tuple[Decision, NamedTexts]:
     """The decision and the links of a results file. Raises ConfigError.
 
     If the decision does not follow from the cases of the file, it gets a note that says so.
     """
     from gradegate.core.policy import Note
     from gradegate.gate.decision import is_consistent
-    from gradegate.results.results_file import reread_file
+    from gradegate.results.results_file import load_decision
 
-    decision, links = reread_file(results)
+    decision, links = load_decision(results)
     if not is_consistent(decision):
         print_error(f"{results}: {_INCONSISTENT}")
         notes = (Note(_INCONSISTENT), *decision.run.notes)
@@ -108,11 +108,18 @@ def load_decision(results: Path) -> tuple[Decision, NamedTexts]:
 # --- what several commands print ----------------------------------------------------------------------------------
 
 
-def print_delivery(delivery: Delivered, settings: Settings) -> int:
+def print_delivery(delivery: Delivery, settings: Settings) -> int:
     """Print failures to write, then the run, so that the verdict is the last line. Returns the exit code."""
-    from gradegate.reports.delivery.deliver import links_to
+    from gradegate.reports.delivery.deliver import links_to_written
     from gradegate.reports.delivery.report import Links
-    from gradegate.reports.format.console import QUIET, WHOLE, View, fitted, lines, say
+    from gradegate.reports.format.console import (
+        QUIET,
+        WHOLE,
+        View,
+        console_lines,
+        fit_terminal,
+        write_line,
+    )
 
     for failure in delivery.failures.values():
         print_error(failure)
@@ -122,10 +129,12 @@ def print_delivery(delivery: Delivered, settings: Settings) -> int:
         view = QUIET
     elif settings.verbose:
         view = WHOLE
-    links = links_to(delivery.written, Links())
-    for line in lines(delivery.decision, fitted(view, sys.stdout), links, delivery.written):
-        say(line, delivery.seal)
-    return delivery.code()
+    links = links_to_written(delivery.written, Links())
+    for line in console_lines(
+        delivery.decision, fit_terminal(view, sys.stdout), links, delivery.written
+    ):
+        write_line(line, delivery.seal)
+    return delivery.exit_code()
 
 
 def print_shard_report(shard: ShardReport) -> int:
@@ -136,26 +145,26 @@ def print_shard_report(shard: ShardReport) -> int:
     return shard.code
 
 
-def print_estimate(preparation: Prepared) -> None:
+def print_estimate(preparation: Preparation) -> None:
     """Print what a run of the plan would cost, and what its rules cannot see."""
     from gradegate.reports.format.escape import harmless
-    from gradegate.runner.estimate import estimate, estimate_lines
+    from gradegate.runner.estimate import estimate_lines, estimate_run
 
-    plan_estimate = estimate(preparation.plan)
+    plan_estimate = estimate_run(preparation.plan)
     limits = preparation.client.budget.limits
     for line in estimate_lines(plan_estimate, limits, _rate_of_last_run()):
         print(harmless(preparation.hide(line)))
-    for line in preparation.unseen():
+    for line in preparation.power_lines():
         print(line)
 
 
 def _rate_of_last_run() -> float:
     """Calls a second of the last run in this folder; 0 if there was no run."""
     from gradegate.core.settings import LAST_RUN
-    from gradegate.results.results_file import reread_file
+    from gradegate.results.results_file import load_decision
 
     try:
-        run = reread_file(path_of_results(LAST_RUN))[0].run
+        run = load_decision(path_of_results(LAST_RUN))[0].run
     except ConfigError:
         return 0.0
     return run.usage.calls / run.seconds if run.seconds else 0.0

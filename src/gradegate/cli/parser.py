@@ -31,7 +31,7 @@ class PromptfooOption(FrozenStruct):
     """An option of ``promptfoo eval`` that gradegate lacks."""
 
     flags: list[str]
-    values: int | str  # how many it takes, in argparse's notation
+    values: int | str  # how format_count it takes, in argparse's notation
     reason: str
 
 
@@ -141,7 +141,7 @@ class _Refused(_NoEffect):
 def context_from_args(args: argparse.Namespace, cwd: Path) -> Context:
     """The context of a command: its settings and where it runs. Raises ConfigError with every mistake in an option."""
     from gradegate.config.context import build_context
-    from gradegate.security.env_files import with_files
+    from gradegate.security.env_files import with_env_files
 
     values = {}
     mistakes: list[Mistake] = []
@@ -161,5 +161,5 @@ def context_from_args(args: argparse.Namespace, cwd: Path) -> Context:
     if values.get("no_cache"):
         values.pop("cache", None)
     settings = Settings(**values, cwd=cwd, in_ci=bool(os.environ.get("CI")))
-    environ = with_files(os.environ, settings.env_files, cwd)
+    environ = with_env_files(os.environ, settings.env_files, cwd)
     return build_context(settings, environ, os.environ)

@@ -9,28 +9,28 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import code as scripts
 from gradegate.config import providers as specs
 from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
-from gradegate.config.key_mistakes import mistakes
+from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.config.keys import AssertionKeys, OptionKeys, TestKeys
-from gradegate.config.reader import Desk
+from gradegate.config.reader import ConfigReader
 from gradegate.core.assertion import ASSERT_SET, Assertion
-from gradegate.core.conversation import Image, Turn, exchanges
-from gradegate.core.policy import Note, Quarantine, runs_of
+from gradegate.core.conversation import Image, Turn, split_exchanges
+from gradegate.core.policy import Note, Quarantine, parse_runs
 from gradegate.core.provider_spec import NOTHING, Code, Verbatim
 from gradegate.core.suite import NO_OPTIONS, Case, CaseOptions
 from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
-from gradegate.providers.api.content import CALLS, uniform
+from gradegate.providers.api.content import CALLS, uniform_call
 from gradegate.registry import suggest
-from gradegate.sandbox.repository_code import INSTEAD, program
+from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, names
+from gradegate.structs import Struct, field_names
 
 
 class ImageKeys(BaseModel):
@@ -81,11 +81,11 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     try:
         keys = _TURNS.validate_python(written)
     except ValidationError as e:
-        raise ConfigError(*mistakes(e, written, file, (), TurnKeys)) from e
+        raise ConfigError(*validation_mistakes(e, written, file, (), TurnKeys)) from e
     turns = tuple(
         _turn(turn, source, origin_of(file, raw)) for turn, raw in zip(keys, written, strict=True)
     )
-    if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
+    if any(turn.role == "assistant" for turn in turns) and not split_exchanges(turns):
         what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
         cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
         raise ConfigError.at(what, origin, cure)
@@ -105,7 +105,7 @@ def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
         raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
     if keys.tool_calls is None:
         return Turn(keys.role, keys.content, tuple(documents), pictures)
-    calls = [uniform(call) for call in keys.tool_calls]
+    calls = [uniform_call(call) for call in keys.tool_calls]
     content = keys.content
     if calls and not content:  # as of a model that calls without a word
         content = document.to_json(calls)
@@ -141,20 +141,20 @@ LONGEST = 90  # days of a quarantine
 
 
 class CaseReader(Struct, frozen=True):
-    """Reads tests; what is wrong with them is noted at the desk."""
+    """Reads tests; what is wrong with them is noted at the reader."""
 
-    desk: Desk
+    reader: ConfigReader
 
     def case(self, test: Mapping[str, Any], file: str, inline: bool) -> Case | None:
         """A test of a file; ``inline`` when that is the config itself. None when it cannot be read at all."""
-        keys = self.desk.check(TestKeys, test, test, file)
+        keys = self.reader.check_keys(TestKeys, test, test, file)
         if keys is None:
             return None
         origin, place = origin_of(file, test), partial(origin_of, file, test)
         output = keys.provider_output
         if not isinstance(output, str | None):
             output = document.to_json(output)
-        with gather_mistakes(self.desk.mistakes):
+        with gather_mistakes(self.reader.mistakes):
             return Case(
                 description=keys.description,
                 vars=self._vars(keys.vars, origin, inline),
@@ -163,15 +163,15 @@ class CaseReader(Struct, frozen=True):
                 threshold=keys.threshold,
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
-                target=specs.targets(keys.provider, self.desk.source, place("provider"))[0]
+                target=specs.read_targets(keys.provider, self.reader.source, place("provider"))[0]
                 if keys.provider
                 else None,
                 output=output,
-                turns=read_turns(test["turns"], self.desk.source, origin)
+                turns=read_turns(test["turns"], self.reader.source, origin)
                 if test.get("turns") is not None
                 else (),
                 metadata=keys.metadata or NOTHING,
-                runs=runs_of(keys.runs, place("runs")) if keys.runs else None,
+                runs=parse_runs(keys.runs, place("runs")) if keys.runs else None,
                 quarantine=self._quarantine(keys.flaky, place("flaky")) if keys.flaky else None,
                 origin=origin,
             )
@@ -188,8 +188,8 @@ class CaseReader(Struct, frozen=True):
         """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
         if isinstance(written, Mapping):
             return dict(written)
-        workspace, variables = self.desk.source.workspace, dict[str, Any]()
-        folder = self.desk.source.folder if inline else (workspace.root / origin.file).parent
+        workspace, variables = self.reader.source.workspace, dict[str, Any]()
+        folder = self.reader.source.folder if inline else (workspace.root / origin.file).parent
         for reference in [written] if isinstance(written, str) else written:
             if is_code(reference):
                 what = f"`{reference}` is code, which gradegate does not run"
@@ -207,7 +207,7 @@ class CaseReader(Struct, frozen=True):
         keys, own_prompt = of_test.options, of_test.rubric_prompt
         if own_prompt is not None and keys and keys.rubric_prompt is not None:
             what = "`rubricPrompt` stands in the test and in its `options`"
-            self.desk.say(what, origin_of(file, test, "rubricPrompt"), "remove one")
+            self.reader.say(what, origin_of(file, test, "rubricPrompt"), "remove one")
         if keys is None and own_prompt is None:
             return NO_OPTIONS
         keys = keys or OptionKeys()
@@ -215,12 +215,12 @@ class CaseReader(Struct, frozen=True):
         origin = origin_of(file, test, "options", "provider")
         settings = {}
         for key, value in (keys.model_extra or {}).items():
-            if cure := unknown_keys.instead_of_key("options", key):
-                self.desk.say(f"unknown key `{key}`", origin_of(file, test, "options", key), cure)
+            if cure := unknown_keys.cure_for_removed_key("options", key):
+                self.reader.say(f"unknown key `{key}`", origin_of(file, test, "options", key), cure)
             else:
                 settings[key] = value
         return CaseOptions(
-            graders=self.desk.graders(keys.provider, origin),
+            graders=self.reader.read_graders(keys.provider, origin),
             rubric_prompt=self._rubric_prompt(rubric_prompt, origin),
             settings=settings or NOTHING,
             expand_vars=not keys.disable_var_expansion,
@@ -234,8 +234,10 @@ class CaseReader(Struct, frozen=True):
 
     def _code(self, written: str, test: Mapping[str, Any], file: str, key: str) -> Code:
         """A script of the test's options; empty when it holds a mistake, which is said."""
-        with gather_mistakes(self.desk.mistakes):
-            return scripts.code(written, self.desk.source, origin_of(file, test, "options", key))
+        with gather_mistakes(self.reader.mistakes):
+            return scripts.read_code(
+                written, self.reader.source, origin_of(file, test, "options", key)
+            )
         return ""
 
     def _assertions(self, written: Any, file: str, inline: bool) -> Iterator[Assertion]:
@@ -243,9 +245,9 @@ class CaseReader(Struct, frozen=True):
         for item in written if isinstance(written, list) else ():
             if not isinstance(item, Mapping):
                 continue
-            keys = self.desk.check(AssertionKeys, item, item, file)
+            keys = self.reader.check_keys(AssertionKeys, item, item, file)
             if keys is not None:
-                with gather_mistakes(self.desk.mistakes):
+                with gather_mistakes(self.reader.mistakes):
                     yield self._assertion(keys, item, file, inline)
 
     def _assertion(
@@ -254,18 +256,22 @@ class CaseReader(Struct, frozen=True):
         origin = origin_of(file, item)
         graders = NOTHING
         if keys.provider:
-            graders = self.desk.graders(keys.provider, origin_of(file, item, "provider"))
+            graders = self.reader.read_graders(keys.provider, origin_of(file, item, "provider"))
         # As they are written, and then those that mean something else than their text
         written = {
-            name: getattr(keys, name) for name in names(Assertion) if name in keys.model_fields_set
+            name: getattr(keys, name)
+            for name in field_names(Assertion)
+            if name in keys.model_fields_set
         }
         read = {
             "value": self._value(keys.value, origin, inline, keys.type),
             "graders": graders,
             "rubric_prompt": self._rubric_prompt(keys.rubric_prompt, origin),
             "config": keys.config or NOTHING,
-            "transform": scripts.code(keys.transform, self.desk.source, origin),
-            "context_transform": scripts.code(keys.context_transform, self.desk.source, origin),
+            "transform": scripts.read_code(keys.transform, self.reader.source, origin),
+            "context_transform": scripts.read_code(
+                keys.context_transform, self.reader.source, origin
+            ),
             "members": tuple(self._assertions(item.get("assert"), file, inline)),
             "reask": keys.reask or "",
             "origin": origin,
@@ -277,11 +283,11 @@ class CaseReader(Struct, frozen=True):
             return [self._value(item, origin, inline) for item in value]
         if not isinstance(value, str) or not value.startswith("file://"):
             return value
-        source = self.desk.source
+        source = self.reader.source
         if kind.removeprefix("not-") == "python":
-            return program(value, source.workspace, source.folder, origin, INSTEAD)
+            return load_program(value, source.workspace, source.folder, origin, USE_OTHER_ASSERTION)
         if kind.removeprefix("not-") == "javascript":
-            return scripts.code(value, source, origin)
+            return scripts.read_code(value, source, origin)
         if is_code(value):
             what = f"`{value}` is code, which gradegate does not run"
             raise ConfigError.at(what, origin, "use another assertion")
@@ -294,7 +300,7 @@ class CaseReader(Struct, frozen=True):
 
     def _rubric_prompt(self, written: Any, origin: Origin) -> Any:
         if isinstance(written, str) and written.startswith("file://"):
-            return self.desk.source.read_text(written, origin)
+            return self.reader.source.read_text(written, origin)
         if isinstance(written, Mapping):
             return {key: self._rubric_prompt(value, origin) for key, value in written.items()}
         if isinstance(written, list):
@@ -313,13 +319,15 @@ def template_notes(templates: Any, file: str) -> Iterator[Note]:
 
 def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
     try:
-        keys = AssertionKeys.model_validate(unknown_keys.kept(AssertionKeys, written, file, []))
+        keys = AssertionKeys.model_validate(
+            unknown_keys.without_idle_keys(AssertionKeys, written, file, [])
+        )
     except ValidationError as e:
-        for mistake in mistakes(e, written, file, keys=AssertionKeys):
+        for mistake in validation_mistakes(e, written, file, keys=AssertionKeys):
             yield f"{mistake.what} ({mistake.cure})"
         return
     base = keys.type.removeprefix("not-")
-    if base != ASSERT_SET and GRADERS.find(base) is None:
+    if base != ASSERT_SET and EVALUATORS.find(base) is None:
         what = f"there is no assertion type `{keys.type}`"
-        cure = suggest(base, GRADERS.names())
+        cure = suggest(base, EVALUATORS.names())
         yield f"{what} ({cure})" if cure else what

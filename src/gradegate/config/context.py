@@ -17,8 +17,8 @@ from gradegate.files.git import (
 )
 from gradegate.providers.api import readiness
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.sandbox.permission import NO_LEAVE, Leave, exec_policy
-from gradegate.security.egress import Egress
+from gradegate.sandbox.permission import NO_EXEC, ExecPolicy, exec_policy
+from gradegate.security.egress import EgressPolicy
 from gradegate.security.environment import Environment
 from gradegate.security.event import Event, read_event
 from gradegate.security.hosts import host_at
@@ -34,9 +34,9 @@ class Context(FrozenStruct):
     event: Event = Event()
     commit: str = ""  # what is checked out, where it is known
     on_default_branch: bool = False  # whether the default branch is what is run, and not a proposal
-    awaited: tuple[readiness.Ready, ...] = ()  # what has to answer before the run begins
-    egress: Egress = Egress()
-    exec_policy: Leave = NO_LEAVE
+    awaited: tuple[readiness.ReadyTarget, ...] = ()  # what has to answer before the run begins
+    egress: EgressPolicy = EgressPolicy()
+    exec_policy: ExecPolicy = NO_EXEC
     keyless: bool = False  # a key that is missing is data of the plan, which nobody asks without it
 
     @property
@@ -131,8 +131,8 @@ def build_context(
     # The workflow opens no vendor's key to texts of a config.
     opened = frozenset(name for name in settings.allowed_env if not is_vendors_key(name))
     environment = Environment(environ, opened)
-    awaited = readiness.read(settings.ready, environ)
-    egress = Egress(
+    awaited = readiness.parse_targets(settings.ready, environ)
+    egress = EgressPolicy(
         environ,
         settings.allowed_hosts,
         environment.on_github or bool(settings.allowed_hosts),  # keys are held to their hosts
@@ -161,10 +161,10 @@ def known_vendors() -> tuple[Vendor, ...]:
 
 def is_vendors_key(name: str) -> bool:
     """Whether a variable holds the key of any vendor."""
-    return Egress(vendors=known_vendors).is_vendors(name)
+    return EgressPolicy(vendors=known_vendors).is_vendor_key(name)
 
 
-def with_named_keys(egress: Egress, specs: Iterable[ProviderSpec]) -> Egress:
+def with_named_keys(egress: EgressPolicy, specs: Iterable[ProviderSpec]) -> EgressPolicy:
     """The policy with the variables that providers name as their keys."""
     named = set[str]()
     for spec in specs:

@@ -47,7 +47,7 @@ def are_complete(rows: Any) -> bool:
     )
 
 
-def tests(rows: Iterable[JsonObject], file: str, joined: bool) -> list[document.Map]:
+def tests_from_goldens(rows: Iterable[JsonObject], file: str, joined: bool) -> list[document.Map]:
     """Each row as a test in promptfoo's form; ``joined``: lists are texts with ``|``. Raises ConfigError."""
     read = []
     mistakes: list[Mistake] = []

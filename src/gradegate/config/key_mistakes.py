@@ -9,20 +9,20 @@ from pydantic import (
 )
 
 from gradegate.config import unknown_keys as wrongkeys
-from gradegate.config.keys import belongs, names_of, place_of
+from gradegate.config.keys import key_names, place_of, where_key_belongs
 from gradegate.core.policy import LIMITS, limit_key
-from gradegate.core.validation import wrong
+from gradegate.core.validation import explain_invalid
 from gradegate.errors import Mistake, Origin
 from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
-from gradegate.registry import near
+from gradegate.registry import near_miss
 
 _SHARES = {"ignore-up-to", "threshold"} | {
     limit_key(name) for name, limit in LIMITS.items() if limit.is_share
 }
 
 
-def mistakes(
+def validation_mistakes(
     error: ValidationError,
     content: Any,
     file: str,
@@ -46,16 +46,16 @@ def _mistake(
     name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
     if detail["type"] == "extra_forbidden":
         model = wrongkeys.model_at(keys, detail["loc"])
-        known = names_of(model) if model else ()
-        what, cure = wrongkeys.said(
-            name, place_of(model), known, belongs, value=detail.get("input")
+        known = key_names(model) if model else ()
+        what, cure = wrongkeys.explain_unknown_key(
+            name, place_of(model), known, where_key_belongs, value=detail.get("input")
         )
         return Mistake(what, origin, cure)
     if detail["type"] == "missing":
         return Mistake(f"`{name}` is missing", origin, "add it")
     place = place_of(wrongkeys.model_at(keys, detail["loc"]))
     mistake = wrong_value(name, detail, origin)
-    cure = wrongkeys.instead_of_value(place, name, detail["input"])
+    cure = wrongkeys.cure_for_removed_value(place, name, detail["input"])
     return Mistake(mistake.what, origin, cure) if cure else mistake
 
 
@@ -69,7 +69,7 @@ def _distinct(details: Sequence[Any]) -> Iterator[Any]:
     inner = {steps[:length] for steps, _ in located for length in range(len(steps))}
     seen = set()
     for steps, detail in located:
-        absent = detail["type"] == "missing" and near(
+        absent = detail["type"] == "missing" and near_miss(
             str(steps[-1]), misspelt.get(detail["loc"][:-1], ())
         )
         if not absent and steps not in inner and steps not in seen:
@@ -88,5 +88,5 @@ def _steps(detail: Any) -> tuple[Any, ...]:
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
     """What is wrong with a value, and what to write."""
-    what, cure = wrong(detail, share=name in _SHARES, name=name)
+    what, cure = explain_invalid(detail, share=name in _SHARES, name=name)
     return Mistake(f"`{name}` {what}", origin, cure)

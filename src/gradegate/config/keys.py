@@ -315,16 +315,16 @@ def place_of(model: type[BaseModel] | None) -> str:
 
 
 @cache
-def names_of(model: type[BaseModel]) -> frozenset[str]:
+def key_names(model: type[BaseModel]) -> frozenset[str]:
     """The keys of a model, as configs write them."""
     return frozenset(field.alias or name for name, field in model.model_fields.items())
 
 
 @cache
-def belongs(key: str) -> str:
+def where_key_belongs(key: str) -> str:
     """Where a key belongs that has a meaning somewhere ("into an assertion"); empty for any other."""
     if key in STEERING - INERT:
         return _PLACES[OptionKeys][1]
     return next(
-        (where for model, (_, where) in _PLACES.items() if where and key in names_of(model)), ""
+        (where for model, (_, where) in _PLACES.items() if where and key in key_names(model)), ""
     )

@@ -14,16 +14,16 @@ from gradegate.config import overrides
 from gradegate.config import test_files as testfiles
 from gradegate.config.context import Context
 from gradegate.config.dialect import DIALECTS, Source
-from gradegate.config.keys import ConfigKeys, names_of
+from gradegate.config.keys import ConfigKeys, key_names
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.secrets import secrets_in
+from gradegate.security.secrets import secrets_in_text
 from gradegate.structs import FrozenStruct, replace
 
 _ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
@@ -38,7 +38,7 @@ DEFAULT_CONFIGS = (
 )
 
 
-class Located(FrozenStruct):
+class SuiteFile(FrozenStruct):
     """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file.
 
     ``recorded`` are cases that bring their answers: they are planned in place of the suite's, and no target is asked.
@@ -51,7 +51,7 @@ class Located(FrozenStruct):
     recorded: tuple[Case, ...] | None = None
 
 
-def load(context: Context) -> list[Located]:
+def load_suites(context: Context) -> list[SuiteFile]:
     """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
     suites, mistakes = [], list[Mistake]()
     strict = context.environment.vouched_only
@@ -65,23 +65,25 @@ def load(context: Context) -> list[Located]:
     for path in config_paths(context.settings):
         with gather_mistakes(mistakes):
             vouched = Vouched.around(path, context.environment) if strict else None
-            suites.append(read(path, context, vouched))
+            suites.append(read_suite(path, context, vouched))
     if mistakes:
         raise ConfigError(*dict.fromkeys(mistakes))
     return suites
 
 
-def read(path: Path, context: Context, vouched: Vouched | None = None) -> Located:
+def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> SuiteFile:
     """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
     settings = context.settings
     workspace = Workspace.around(path, settings.cwd, context.environment, vouched)
-    workspace = replace(workspace, instead=settings.instead)
+    workspace = replace(workspace, instead=settings.file_overrides)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
     if path.suffix in testfiles.TABLES:
-        content = testfiles.table(raw, name)
+        content = testfiles.read_table(raw, name)
     elif is_javascript(path.name):
-        content = document.resolved(scripts.config(path, workspace, Origin(name)), name)
+        content = document.resolved(
+            scripts.config_from_program(path, workspace, Origin(name)), name
+        )
     else:
         content = document.resolved(raw, name)
     for dialect in DIALECTS.one_by_one():
@@ -93,14 +95,16 @@ def read(path: Path, context: Context, vouched: Vouched | None = None) -> Locate
                 context.environment,
                 settings.variables,
                 settings.asks_targets,
-                not settings.listing,
+                not settings.is_listing,
             )
             suite = overrides.with_variables(dialect.read(source), settings)
             suite = overrides.apply_overrides(suite, source, settings)
-            suite = overrides.with_assertions(suite, settings.assertions, settings.at("assert"))
-            policy = suite.policy.held(settings.reask, bool(settings.baseline))
+            suite = overrides.with_assertions(
+                suite, settings.assertions, settings.origin_of("assert")
+            )
+            policy = suite.policy.with_defaults(settings.reask, bool(settings.baseline))
             digest = hashlib.sha256(raw).hexdigest()
-            return Located(replace(suite, policy=policy), workspace, source.folder, digest)
+            return SuiteFile(replace(suite, policy=policy), workspace, source.folder, digest)
     if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
         cure = "write `prompts`, `providers` and `tests` into it"
         raise ConfigError.at("the file is empty", Origin(name), cure)
@@ -109,7 +113,7 @@ def read(path: Path, context: Context, vouched: Vouched | None = None) -> Locate
             raise ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
     keys: Iterable[str] = content if isinstance(content, dict) else ()
     for key in keys:
-        if meant := near(key, names_of(ConfigKeys)):
+        if meant := near_miss(key, key_names(ConfigKeys)):
             origin = document.origin_of(name, content, key)
             raise ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
@@ -117,13 +121,13 @@ def read(path: Path, context: Context, vouched: Vouched | None = None) -> Locate
     raise ConfigError.at(what, Origin(name), f"it reads: {formats}")
 
 
-def written_in(context: Context) -> Iterator[str]:
+def secrets_in_configs(context: Context) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
     for text in _contents(context):
-        yield from secrets_in(text)
+        yield from secrets_in_text(text)
 
 
-def shown_in(context: Context) -> Iterator[str]:
+def variables_in_configs(context: Context) -> Iterator[str]:
     """The variables of the environment that the configs and the models of the command line name anywhere."""
     settings = context.settings
     for text in (*settings.graders.values(), *settings.providers, *_contents(context)):

@@ -6,21 +6,21 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import of_two
+from gradegate.assertions.grading.evaluator import two_part_type
 from gradegate.assertions.judge.form import number
 from gradegate.config import providers as specs
 from gradegate.config.dialect import Source
 from gradegate.core.assertion import Assertion
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.registry import suggest
-from gradegate.sandbox.evaluate import Exceeded
+from gradegate.sandbox.evaluate import LimitExceeded
 from gradegate.structs import FrozenStruct, replace
-from gradegate.templating.regex import found_in
+from gradegate.templating.regex import match_texts
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
@@ -48,7 +48,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
 
     def named(written: str) -> list[ProviderSpec]:
         own = [spec for spec in suite.targets if written in spec.names]
-        return own or read(written, settings.at("provider"), specs.targets)
+        return own or read(written, settings.origin_of("provider"), specs.read_targets)
 
     asked = suite.targets
     if settings.providers:
@@ -60,15 +60,15 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     kept = asked
     with gather_mistakes(mistakes):
         kept = _targets(replace(suite, targets=asked), settings, notes)
-    graders = {} if settings.listing else settings.graders
+    graders = {} if settings.is_listing else settings.graders
     return replace(
         suite,
         targets=kept,
-        others=tuple(spec for spec in suite.targets if spec not in kept),
-        given={
+        unused_targets=tuple(spec for spec in suite.targets if spec not in kept),
+        option_graders={
             kind: found[0]
             for kind, name in graders.items()
-            if (found := read(name, settings.at("grader"), specs.providers))
+            if (found := read(name, settings.origin_of("grader"), specs.read_providers))
         },
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),
@@ -160,7 +160,7 @@ def with_variables(suite: Suite, settings: Settings) -> Suite:
 def parse_assertion(written: str) -> Assertion:
     """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
     text = written.strip()
-    kind = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    kind = two_part_type(text) or ((named := _NAME.match(text)) and named[0]) or ""
     match = _FORM.fullmatch(text, len(kind)) if kind else None
     threshold = number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):
@@ -185,8 +185,8 @@ def with_assertions(suite: Suite, written: Sequence[str], option: Origin) -> Sui
 def match_pattern(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
     """Which of the texts an option's pattern matches. Raises ConfigError if the pattern cannot be used."""
     try:
-        found = found_in(pattern, texts)
-    except Exceeded as e:
+        found = match_texts(pattern, texts)
+    except LimitExceeded as e:
         raise ConfigError.at(f"{option} cannot be used: {e}", None, "simplify it") from e
     except ValueError as e:
         raise ConfigError.at(f"{option} {e}", None, "correct it") from e
@@ -198,4 +198,8 @@ def note_on_left_out(kept: int, suite: Suite, noun: str, options: Sequence[str])
     count = len(suite.cases if noun == "test" else suite.targets)
     if not options or kept == count:
         return []
-    return [Note(f"only {kept:,} of {many(count, noun)} of {suite.file}, by {', '.join(options)}")]
+    return [
+        Note(
+            f"only {kept:,} of {format_count(count, noun)} of {suite.file}, by {', '.join(options)}"
+        )
+    ]

@@ -12,7 +12,7 @@ from gradegate.config.keys import (
     RuleKeys,
     SelectKeys,
 )
-from gradegate.config.reader import Desk
+from gradegate.config.reader import ConfigReader
 from gradegate.core.policy import (
     LIMITS,
     LabelsFile,
@@ -22,7 +22,7 @@ from gradegate.core.policy import (
     Rule,
     Select,
     limit_key,
-    runs_of,
+    parse_runs,
 )
 from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError, gather_mistakes
@@ -31,25 +31,27 @@ from gradegate.structs import replace
 from gradegate.templating.script import COUNT
 
 
-def policy(gate: GateKeys | None, desk: Desk) -> Policy:
+def read_policy(gate: GateKeys | None, reader: ConfigReader) -> Policy:
     """The rules; without any, every case must pass."""
     limits = _limits(gate) if gate else {}
     if limits and gate and gate.rules:
         key = limit_key(next(iter(limits)))
         what = f"`{key}` stands in the gate beside `rules`"
-        desk.say(what, desk.line("gate", key), "write it into a rule")
-    rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=desk.file),)
+        reader.say(what, reader.origin_at("gate", key), "write it into a rule")
+    rules: tuple[Rule, ...] = (Rule("every case passes", every_case=True, suite=reader.file),)
     if gate and gate.rules:
         if len(gate.rules) > MAX_RULES:
-            desk.say(
-                f"the gate has more than {MAX_RULES} rules", desk.line("gate", "rules"), "join some"
+            reader.say(
+                f"the gate has more than {MAX_RULES} rules",
+                reader.origin_at("gate", "rules"),
+                "join some",
             )
         rules = tuple(
-            _rule(keys, ("gate", "rules", number), desk)
+            _rule(keys, ("gate", "rules", number), reader)
             for number, keys in enumerate(gate.rules[:MAX_RULES])
         )
     elif limits:
-        rules = (_rule(RuleKeys.model_construct(name="gate", **limits), ("gate",), desk),)
+        rules = (_rule(RuleKeys.model_construct(name="gate", **limits), ("gate",), reader),)
     if gate is None:
         return Policy(rules)
     reask = gate.reask if isinstance(gate.reask, ReaskKeys) else ReaskKeys(ask=gate.reask)
@@ -59,20 +61,20 @@ def policy(gate: GateKeys | None, desk: Desk) -> Policy:
         weakening=gate.weakening,
         reask=reask.ask,
         noise=reask.noise,
-        runs=runs_of(gate.runs, desk.line("gate", "runs")),
+        runs=parse_runs(gate.runs, reader.origin_at("gate", "runs")),
         budget=budget,
-        labels=_labels(gate.labels, desk) if gate.labels is not None else None,
+        labels=_labels(gate.labels, reader) if gate.labels is not None else None,
     )
     if isinstance(gate.errors, str):
         return replace(written, errors=gate.errors)
     return replace(written, errors="ignore", errors_up_to=gate.errors.ignore_up_to)
 
 
-def _labels(written: str | LabelsKeys, desk: Desk) -> LabelsFile | None:
+def _labels(written: str | LabelsKeys, reader: ConfigReader) -> LabelsFile | None:
     keys = LabelsKeys(file=written) if isinstance(written, str) else written
-    origin = desk.line("gate", "labels")
-    with gather_mistakes(desk.mistakes):
-        content = desk.source.read(keys.file, origin)
+    origin = reader.origin_at("gate", "labels")
+    with gather_mistakes(reader.mistakes):
+        content = reader.source.read(keys.file, origin)
         return LabelsFile(keys.file, content, keys.agreement, origin)
     return None
 
@@ -88,48 +90,48 @@ def _select(keys: SelectKeys) -> Select:
     return Select(**patterns, metadata=tuple(sorted(keys.metadata.items())))
 
 
-def _rule(keys: RuleKeys, path: tuple[str | int, ...], desk: Desk) -> Rule:
-    origin = desk.line(*path)
+def _rule(keys: RuleKeys, path: tuple[str | int, ...], reader: ConfigReader) -> Rule:
+    origin = reader.origin_at(*path)
     deciding = [name for name, limit in LIMITS.items() if limit.decides]
     if all(getattr(keys, name) is None for name in deciding):
         cure = f"give one of {', '.join(f'`{limit_key(name)}`' for name in deciding)}"
-        desk.say(f"the rule `{keys.name}` has no threshold", origin, cure)
+        reader.say(f"the rule `{keys.name}` has no threshold", origin, cure)
     for name in deciding:
         value = getattr(keys, name)
         if LIMITS[name].is_minimum and value is not None and value <= 0:
             key = limit_key(name)
             what = f"the rule `{keys.name}` can never fail: {key} is {value:g}"
-            desk.notes.append(Note(what, desk.line(*path, key)))
+            reader.notes.append(Note(what, reader.origin_at(*path, key)))
     return Rule(
         keys.name,
         _select(keys.select),
-        suite=desk.file,
+        suite=reader.file,
         origin=origin,
-        runs=runs_of(keys.runs, desk.line(*path, "runs")),
+        runs=parse_runs(keys.runs, reader.origin_at(*path, "runs")),
         **keys.model_dump(exclude={"name", "select", "runs"}),
     )
 
 
-def derived(written: Sequence[Any], desk: Desk) -> Iterator[DerivedSpec]:
-    """Those without a mistake; mistakes are said at the desk."""
+def read_derived_metrics(written: Sequence[Any], reader: ConfigReader) -> Iterator[DerivedSpec]:
+    """Those without a mistake; mistakes are said at the reader."""
     names = []
     if len(written) > MAX_DERIVED:
         what = f"there are more than {MAX_DERIVED} derived metrics"
-        desk.say(what, desk.line("derivedMetrics"), "leave some out")
+        reader.say(what, reader.origin_at("derivedMetrics"), "leave some out")
     for number, item in enumerate(written[:MAX_DERIVED]):
-        origin = desk.line("derivedMetrics", number)
+        origin = reader.origin_at("derivedMetrics", number)
         if not isinstance(item, Mapping):
-            desk.say("a derived metric is a mapping", origin, "write `- {name: ..., value: ...}`")
-        elif keys := desk.check(DerivedKeys, item, item, desk.file):
+            reader.say("a derived metric is a mapping", origin, "write `- {name: ..., value: ...}`")
+        elif keys := reader.check_keys(DerivedKeys, item, item, reader.file):
             misnamed = f"two derived metrics are called `{keys.name}`" if keys.name in names else ""
             if keys.name == COUNT:
                 misnamed = f"a derived metric is called `{COUNT}`, which is reserved for the number of answers"
             if misnamed := misnamed if keys.name.strip() else "a derived metric has no name":
-                desk.say(misnamed, origin, "give it another name")
-            with gather_mistakes(desk.mistakes):
+                reader.say(misnamed, origin, "give it another name")
+            with gather_mistakes(reader.mistakes):
                 if keys.value.startswith("file://") and not scripts.is_script(keys.value):
                     what = f"`{keys.value}` is not a JavaScript file"
                     raise ConfigError.at(what, origin, "name a .js, .cjs or .mjs file")
-                code = scripts.code(keys.value, desk.source, origin, engine=True)
+                code = scripts.read_code(keys.value, reader.source, origin, engine=True)
                 yield DerivedSpec(keys.name, code, origin)
             names.append(keys.name)

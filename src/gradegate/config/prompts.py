@@ -8,7 +8,7 @@ from typing import Any
 from gradegate.config import code as scripts
 from gradegate.config import test_files as testfiles
 from gradegate.config.keys import PromptKeys
-from gradegate.config.reader import Desk
+from gradegate.config.reader import ConfigReader
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.errors import ConfigError, Origin, gather_mistakes
@@ -25,29 +25,29 @@ _FILES = ("file", "path")  # keys of a prompt under which nobody looks for its f
 _PATHS = (".txt", ".md", ".j2", ".json", ".yaml", ".yml", ".jsonl", ".csv")
 
 
-def prompts(written: Any, desk: Desk) -> Iterator[PromptSpec]:
+def read_prompts(written: Any, reader: ConfigReader) -> Iterator[PromptSpec]:
     """The prompts of a list, a single one, or those of a mapping from prompts to their labels."""
     if isinstance(written, Mapping) and not {"id", "raw"} & set(written):
         for text, label in written.items():
             if isinstance(label, str):
                 entry = {"raw": text, "label": label}
                 line = document.line_of(written, [text])
-                yield from prompts([document.at_line(entry, line)], desk)
+                yield from read_prompts([document.at_line(entry, line)], reader)
             else:
                 what = f"the label of the prompt `{text}` is not text"
-                desk.say(what, desk.line("prompts", text), "write `PROMPT: LABEL`")
+                reader.say(what, reader.origin_at("prompts", text), "write `PROMPT: LABEL`")
         return
-    for item, origin in desk.items(written, "prompts"):
-        own = document.origin_of(desk.file, item)
-        with gather_mistakes(desk.mistakes):
-            yield from _prompt(item, own if own.line else origin, desk)
+    for item, origin in reader.items_with_origins(written, "prompts"):
+        own = document.origin_of(reader.file, item)
+        with gather_mistakes(reader.mistakes):
+            yield from _prompt(item, own if own.line else origin, reader)
 
 
-def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
+def _prompt(item: Any, origin: Origin, reader: ConfigReader) -> Iterator[PromptSpec]:
     if isinstance(item, Mapping):
-        before = len(desk.mistakes)
-        keys = desk.check(PromptKeys, item, item, origin.file)
-        if keys is None or len(desk.mistakes) > before:  # one mistake for one prompt
+        before = len(reader.mistakes)
+        keys = reader.check_keys(PromptKeys, item, item, origin.file)
+        if keys is None or len(reader.mistakes) > before:  # one mistake for one prompt
             return
         if keys.raw is None and (
             name := next((item[key] for key in _FILES if isinstance(item.get(key), str)), "")
@@ -60,9 +60,9 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         if text is None:
             raise ConfigError.at("a prompt needs `raw` or `id`", origin, "add the text as `raw`")
         if keys.raw is None and not _is_path(text):
-            desk.notes += _as_text(text, _WORD, origin)
+            reader.notes += _as_text(text, _WORD, origin)
         label = keys.label or keys.display
-        for prompt in _prompt(text, origin, desk):
+        for prompt in _prompt(text, origin, reader):
             yield replace(prompt, label=label or prompt.label, config=keys.config or {})
     elif not isinstance(item, str):
         raise ConfigError.at(
@@ -70,17 +70,17 @@ def _prompt(item: Any, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
         )
     elif item.startswith("file://") or _is_path(item):
         yield from (
-            [scripts.by_file(item, desk.source, origin)]
+            [scripts.prompt_from_file(item, reader.source, origin)]
             if is_code(item)
-            else _files(item, origin, desk)
+            else _files(item, origin, reader)
         )
     elif item.startswith("exec:"):
-        yield scripts.by_command(item, desk.source, origin)
+        yield scripts.prompt_from_command(item, reader.source, origin)
     elif item.startswith(("langfuse://", "portkey://", "helicone://")):
         what = f"gradegate does not fetch or run `{item}`"
         raise ConfigError.at(what, origin, "put the prompt into the repository")
     else:
-        desk.notes += _as_text(item, _NAME, origin)
+        reader.notes += _as_text(item, _NAME, origin)
         yield PromptSpec(item, item, origin)
 
 
@@ -90,19 +90,19 @@ def _as_text(text: str, kind: re.Pattern[str], origin: Origin) -> list[Note]:
     return [Note(what, origin)] if len(text) <= _LONGEST and kind.fullmatch(text) else []
 
 
-def _files(reference: str, origin: Origin, desk: Desk) -> Iterator[PromptSpec]:
-    workspace = desk.source.workspace
-    for path in workspace.glob(reference, desk.source.folder, origin):
+def _files(reference: str, origin: Origin, reader: ConfigReader) -> Iterator[PromptSpec]:
+    workspace = reader.source.workspace
+    for path in workspace.glob(reference, reader.source.folder, origin):
         name = workspace.name(path)
         if path.suffix == ".csv":
-            yield from _rows(desk.source.read_text(str(path), origin), name)
+            yield from _rows(reader.source.read_text(str(path), origin), name)
             continue
         if path.suffix not in _PATHS:
             raise ConfigError.at(
                 f"`{reference}` is not a text file", origin, f"use one of {', '.join(_PATHS)}"
             )
         # The prompts of a file, as promptfoo reads each kind: Markdown and Jinja to the last newline.
-        text = desk.source.read_text(str(path), origin)
+        text = reader.source.read_text(str(path), origin)
         if path.suffix == ".txt":
             parts = re.split(
                 r"^[^\S\n]*---[^\S\n]*$", text.replace("\r\n", "\n"), flags=re.MULTILINE
@@ -129,7 +129,7 @@ def _rows(text: str, name: str) -> Iterator[PromptSpec]:
         (line.strip(), number) for number, line in enumerate(text.splitlines(), 1) if line.strip()
     ]
     if "," in text:
-        rows = list(testfiles.csv_table(text.encode(), name))
+        rows = list(testfiles.read_csv_rows(text.encode(), name))
         if rows and "prompt" not in rows[0]:
             raise ConfigError.at(
                 f"`{name}` has no column `prompt`", Origin(name, 1), "name it in the first line"

@@ -8,17 +8,17 @@ from pydantic import ValidationError
 from gradegate.config import code as scripts
 from gradegate.config import unknown_keys
 from gradegate.config.dialect import Source
-from gradegate.config.key_mistakes import mistakes
+from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.config.keys import ProviderKeys
 from gradegate.core.provider_spec import KINDS, NOTHING, Graders, ProviderSpec
 from gradegate.core.suite import Idle
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, Use
-from gradegate.security.secrets import is_model_name, is_runners
+from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, VariableUse
+from gradegate.security.secrets import belongs_to_runner, is_model_name
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.template import TemplateError, environment, render_env
+from gradegate.templating.template import TemplateError, env_variables, render_env
 
 _OPTIONS = 6  # that a cure names
 _UNFILLED = "the provider's config cannot be filled in"
@@ -28,22 +28,24 @@ _NAMES = "model modelName model_name modelId name provider".split()
 TRANSFORMS = "transformResponse responseParser transformRequest requestTransform".split()
 
 
-def providers(written: Any, source: Source, origin: Origin, form: str = "%s") -> list[ProviderSpec]:
+def read_providers(
+    written: Any, source: Source, origin: Origin, form: str = "%s"
+) -> list[ProviderSpec]:
     """A string, a mapping, ``{ID: {...}}``, ``file://providers.yaml``, or a list of these. Raises ConfigError.
 
     ``form`` is where a cure writes such a mapping.
     """
     file = _file(written)
     if file:
-        return providers(*_from_file(file, written, source, origin))
+        return read_providers(*_from_file(file, written, source, origin))
     if isinstance(written, str):
-        return [shown(ProviderSpec(written, origin=origin), source.env)]
+        return [with_environment(ProviderSpec(written, origin=origin), source.env)]
     if isinstance(written, list):
         specs = []
         wrong: list[Mistake] = []
         for item in written:
             with gather_mistakes(wrong):
-                specs += providers(item, source, _origin(item, origin), form)
+                specs += read_providers(item, source, _origin(item, origin), form)
         if wrong:
             raise ConfigError(*dict.fromkeys(wrong))
         return specs
@@ -54,16 +56,16 @@ def providers(written: Any, source: Source, origin: Origin, form: str = "%s") ->
     )
 
 
-def targets(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
+def read_targets(written: Any, source: Source, origin: Origin) -> list[ProviderSpec]:
     """As ``providers``; where no target is asked, whatever a config names is a label alone. Raises ConfigError."""
     return (
-        providers(written, source, origin)
+        read_providers(written, source, origin)
         if source.asks_targets
         else _labels(written, source, origin)
     )
 
 
-def graders(written: Any, source: Source, origin: Origin) -> Graders:
+def read_graders(written: Any, source: Source, origin: Origin) -> Graders:
     """One provider for every kind, or a mapping by kind: text, embedding, classification, moderation."""
     if not written or not source.asks_graders:
         return NOTHING
@@ -82,7 +84,7 @@ def graders(written: Any, source: Source, origin: Origin) -> Graders:
             (kind, f"provider: {{{kind}: %s}}", spec) for kind, spec in written.items() if spec
         )
         return {
-            kind: providers(spec, source, _origin(spec, origin), form)[0]
+            kind: read_providers(spec, source, _origin(spec, origin), form)[0]
             for kind, form, spec in of_kinds
         }
     if isinstance(written, Mapping) and (
@@ -94,7 +96,7 @@ def graders(written: Any, source: Source, origin: Origin) -> Graders:
         return {"*": ProviderSpec("", wrong=wrong)}
     if isinstance(written, list) and len(written) != 1:
         raise ConfigError.at("a grader is one provider, not several", origin, "name one")
-    return {"*": providers(written, source, origin, "provider: %s")[0]}
+    return {"*": read_providers(written, source, origin, "provider: %s")[0]}
 
 
 def _origin(written: Any, origin: Origin) -> Origin:
@@ -109,17 +111,17 @@ def _mapping(written: JsonObject, source: Source, origin: Origin, form: str) -> 
         raise ConfigError.at(
             "`transformResponse` belongs into `config` of the provider", origin, "move it there"
         )
-    meant = unknown_keys.kept(ProviderKeys, written, origin.file, source.idle)
+    meant = unknown_keys.without_idle_keys(ProviderKeys, written, origin.file, source.idle)
     try:
         keys = ProviderKeys.model_validate(
             {key: value for key, value in meant.items() if value is not None}
         )
     except ValidationError as e:
-        raise ConfigError(*mistakes(e, written, origin.file, (), ProviderKeys)) from e
+        raise ConfigError(*validation_mistakes(e, written, origin.file, (), ProviderKeys)) from e
     prompts = tuple(keys.prompts or ())
-    transform = scripts.code(keys.transform, source, origin)
+    transform = scripts.read_code(keys.transform, source, origin)
     opened = {
-        key: scripts.code(str(it), source, origin, engine=True)
+        key: scripts.read_code(str(it), source, origin, engine=True)
         for key in TRANSFORMS
         if scripts.is_script(str(it := keys.config.get(key, "")))
     }
@@ -134,7 +136,7 @@ def _mapping(written: JsonObject, source: Source, origin: Origin, form: str) -> 
         origin=origin,
         places=places,
     )
-    return shown(spec, source.env)
+    return with_environment(spec, source.env)
 
 
 def _unnamed(written: JsonObject, origin: Origin, form: str) -> Mistake | None:
@@ -182,19 +184,22 @@ def _with_model(written: JsonObject) -> str:
 def _with_options(provider_id: str, options: Sequence[str]) -> str:
     if not options:
         return f"{{id: {provider_id}}}"
-    shown = [f"{key}: ..." for key in options[:_OPTIONS]] + ["..."] * (len(options) > _OPTIONS)
-    return f"{{id: {provider_id}, config: {{{', '.join(shown)}}}}}"
+    named = [f"{key}: ..." for key in options[:_OPTIONS]] + ["..."] * (len(options) > _OPTIONS)
+    return f"{{id: {provider_id}, config: {{{', '.join(named)}}}}}"
 
 
-def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
+def with_environment(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     """The provider with what its templates show of the environment; one that was filled in stays as it is. Raises ConfigError."""
     missing = [*spec.missing]
-    overlay, drawn = literals(spec.env, env, spec.origin, missing)
+    overlay, drawn = read_env_block(spec.env, env, spec.origin, missing)
     drawn = {**drawn, **spec.drawn}
-    inner = env.over(overlay, drawn)
+    inner = env.with_literals(overlay, drawn)
     provider_id = str(_filled(spec.id, inner, spec.origin, missing))
     sent = MODEL if is_model_name(provider_id) else TEXT
-    uses = {Use(variable, "id", sent) for variable in sources(spec.id, inner, spec.origin)}
+    uses = {
+        VariableUse(variable, "id", sent)
+        for variable in variables_shown(spec.id, inner, spec.origin)
+    }
     for place, value in spec.config.items():
         uses |= _uses(place, value, inner, spec)
     return replace(
@@ -208,29 +213,36 @@ def shown(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     )
 
 
-def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[Use]:
+def _uses(place: str, value: Any, env: Environment, spec: ProviderSpec) -> set[VariableUse]:
     """What an option shows of the environment: each header apart. Raises ConfigError."""
     if place != "headers" or not isinstance(value, Mapping):
-        return {Use(variable, place, TEXT) for variable in sources(value, env, spec.origin)}
+        return {
+            VariableUse(variable, place, TEXT)
+            for variable in variables_shown(value, env, spec.origin)
+        }
     return {
-        Use(variable, f"headers.{name}", HEADER)
+        VariableUse(variable, f"headers.{name}", HEADER)
         for name, text in value.items()
-        for variable in sources(text, env, spec.origin)
+        for variable in variables_shown(text, env, spec.origin)
     }
 
 
-def literals(
+def read_env_block(
     written: Mapping[str, str], env: Environment, origin: Origin, missing: list[Mistake]
 ) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
     """The values of an ``env`` block, filled in, and the variables that each of them shows; the keys that it lacks are added to ``missing``.
 
     Raises ConfigError.
     """
-    drawn = {name: names for name, text in written.items() if (names := sources(text, env, origin))}
+    drawn = {
+        name: names
+        for name, text in written.items()
+        if (names := variables_shown(text, env, origin))
+    }
     return _filled(written, env, origin, missing), drawn
 
 
-def sources(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
+def variables_shown(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
     """The variables of the environment that the templates in a value give away. Raises ConfigError."""
     names, unset = _names_in(value, env, origin)
     return frozenset(unset).union(*map(env.sources, names))
@@ -239,17 +251,19 @@ def sources(value: Any, env: Environment, origin: Origin) -> frozenset[str]:
 def _names_in(value: Any, env: Environment, origin: Origin) -> tuple[frozenset[str], list[str]]:
     """The variables that the templates in a value show, and those that they need and nobody set. Raises ConfigError."""
     try:
-        names, needed = environment(value)
+        names, needed = env_variables(value)
     except TemplateError as e:
         raise ConfigError.at(f"{_UNFILLED}: {e}", origin, "correct the template") from e
-    return names, sorted(name for name in needed if not env.get(name) and not is_runners(name))
+    return names, sorted(
+        name for name in needed if not env.get(name) and not belongs_to_runner(name)
+    )
 
 
 def _filled(value: Any, env: Environment, origin: Origin, missing: list[Mistake]) -> Any:
     """The value with what it shows of the environment, and the stand-in for what is ``missing``. Raises ConfigError."""
     names, unset = _names_in(value, env, origin)
     for name in sorted(names):
-        if is_runners(name) and name not in env.literals:
+        if belongs_to_runner(name) and name not in env.literals:
             what = f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads"
             raise ConfigError.at(what, origin, "remove it")
     for name in unset:

@@ -10,18 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import GRADERS, of_two
+from gradegate.assertions.grading.evaluator import EVALUATORS, two_part_type
 from gradegate.config import code as scripts
 from gradegate.config import goldens
 from gradegate.config.code import is_script
 from gradegate.config.dialect import Source
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, READ, TooMuch
 from gradegate.files.paths import is_code
 from gradegate.registry import suggest
-from gradegate.sandbox.program import is_python, split
+from gradegate.sandbox.program import is_python, split_reference
 from gradegate.security.redaction import excerpt
 
 _NAME = re.compile(r"(?:not-)?[a-z][a-z0-9-]*")
@@ -46,13 +46,13 @@ _RUBRIC = "llm-rubric"  # its text is not stripped, as promptfoo has it
 _SNIPPET = re.compile(r"(?:javascript|fn|eval):(.*)", re.DOTALL)
 
 
-def read(content: bytes, file: str) -> Iterator[document.Map]:
+def read_csv_tests(content: bytes, file: str) -> Iterator[document.Map]:
     """The rows as tests, each with its line. Raises ConfigError."""
     for header, row, line in _rows(content, file, _TEST):
         yield document.at_line(_test(header, row, Origin(file, line)), line)
 
 
-def csv_table(content: bytes, file: str) -> Iterator[document.Map]:
+def read_csv_rows(content: bytes, file: str) -> Iterator[document.Map]:
     """The rows as they are, cells by column, each with its line. Raises ConfigError."""
     for header, row, line in _rows(content, file, 3, 2):
         yield document.at_line(dict(zip(header, row, strict=False)), line)
@@ -83,7 +83,7 @@ def _rows(
                 elif any(name.startswith("__") for name in header[len(row) :]):
                     cure = "write the commas of empty cells too"
                 if cure:
-                    what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
+                    what = f"the row has {format_count(len(row), 'cell')} for {format_count(len(header), 'column')}"
                     raise ConfigError.at(what, Origin(file, line), cure)
                 READ.add_values(each + per_cell * len(row))
                 yield header, row, line
@@ -122,7 +122,7 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
                     f"the column `{name}` is a variable", origin, f"write `_{name}`"
                 )
             kind, _ = _kind(cell.strip()) if _ASSERTED.fullmatch(name) else ("", None)
-            if GRADERS.find(kind.removeprefix("not-")):
+            if EVALUATORS.find(kind.removeprefix("not-")):
                 what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` looks like an assertion"
                 raise ConfigError.at(what, origin, "name the column `__expected`")
             test["vars"][name] = cell
@@ -171,7 +171,7 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
     if typed:
         return _typed(kind, typed[1], typed[2], origin)
     alone = _ALONE.match(stripped)
-    grader = GRADERS.find(alone[1].removeprefix("not-")) if alone else None
+    grader = EVALUATORS.find(alone[1].removeprefix("not-")) if alone else None
     if alone and grader is not None and not grader.needs_value():
         return _typed(alone[1], alone[2], "", origin)
     return {"type": "equals", "value": stripped}
@@ -179,14 +179,14 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
 
 def _kind(text: str) -> tuple[str, re.Match[str] | None]:
     """The type in ``TYPE(THRESHOLD):VALUE``, and the match of the rest; empty and None for another text."""
-    name = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    name = two_part_type(text) or ((named := _NAME.match(text)) and named[0]) or ""
     typed = _TYPED.fullmatch(text, len(name)) if name else None
     return (name, typed) if typed else ("", None)
 
 
 def _typed(kind: str, threshold: str | None, value: str, origin: Origin) -> dict[str, Any]:
     """``TYPE(THRESHOLD):VALUE`` as an assertion."""
-    grader = GRADERS.find(kind.removeprefix("not-"))
+    grader = EVALUATORS.find(kind.removeprefix("not-"))
     assertion: dict[str, Any] = {"type": kind}
     name = kind.removeprefix("not-")
     if value.strip() or grader is None or grader.needs_value():
@@ -209,7 +209,7 @@ def _number(cell: str, origin: Origin) -> float:
         ) from e
 
 
-def instead_of_variable(variables: Iterable[str]) -> str:
+def cure_for_variable(variables: Iterable[str]) -> str:
     """What to write in place of a variable that is meant to assert, in a test without assertions; empty if there is none."""
     meant = next(filter(_ASSERTED.fullmatch, variables), None)
     how = "name its column `__expected`, or write `assert` into the test"
@@ -220,11 +220,11 @@ TABLES = (".jsonl", ".csv")
 SUFFIXES = (".yaml", ".yml", ".json", *TABLES)
 
 
-def tests_in(
+def load_tests(
     reference: str,
     source: Source,
     origin: Origin,
-    config: Any = None,  # noqa: PT028 - no test
+    config: Any = None,
 ) -> Iterator[tuple[Any, str]]:
     """Each test of the files that a path or pattern matches, with its file. Raises ConfigError.
 
@@ -235,8 +235,8 @@ def tests_in(
             f"`{reference}` is not fetched", origin, "download the tests into the repository"
         )
     if is_code(reference):
-        name = source.workspace.name(source.folder / split(reference)[0])
-        for test in scripts.tests(reference, config, source, origin):
+        name = source.workspace.name(source.folder / split_reference(reference)[0])
+        for test in scripts.tests_from_program(reference, config, source, origin):
             yield test, name
         return
     for path in source.workspace.glob(reference, source.folder, origin):
@@ -256,15 +256,15 @@ def tests_in(
 def _read(path: Path, name: str, source: Source, origin: Origin) -> Sequence[Any]:
     content = source.read(str(path), origin)
     if path.suffix in TABLES:
-        rows = table(content, name)
+        rows = read_table(content, name)
         if goldens.are_complete(rows) if path.suffix == ".csv" else goldens.are_goldens(rows):
-            rows = goldens.tests(rows, name, joined=True)
+            rows = goldens.tests_from_goldens(rows, name, joined=True)
         elif path.suffix == ".csv":
-            rows = list(read(content, name))
+            rows = list(read_csv_tests(content, name))
         return rows
     tests = document.resolved(content, name)
     if goldens.are_goldens(tests):
-        tests = goldens.tests(tests, name, joined=False)
+        tests = goldens.tests_from_goldens(tests, name, joined=False)
     if isinstance(tests, dict):
         tests = tests["tests"] if isinstance(tests.get("tests"), list) else [tests]
     if not isinstance(tests, list):
@@ -272,8 +272,10 @@ def _read(path: Path, name: str, source: Source, origin: Origin) -> Sequence[Any
     return tests
 
 
-def table(content: bytes, name: str) -> list[document.Map]:
+def read_table(content: bytes, name: str) -> list[document.Map]:
     """The rows of a file of JSON lines or CSV, as they are, each with its line. Raises ConfigError."""
     return list(
-        document.read_lines(content, name) if name.endswith(".jsonl") else csv_table(content, name)
+        document.read_lines(content, name)
+        if name.endswith(".jsonl")
+        else read_csv_rows(content, name)
     )

@@ -11,14 +11,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import keys
-from gradegate.core.numbers import name_some
+from gradegate.core.numbers import list_some
 from gradegate.core.policy import LIMITS, Note, limit_key
 from gradegate.core.suite import Idle
 from gradegate.files.documents import origin_of, table
-from gradegate.providers.api.options import steers
-from gradegate.registry import near, plain
+from gradegate.providers.api.options import is_option_name
+from gradegate.registry import fold_word, near_miss
 from gradegate.structs import JsonObject
 
 _TABLE = table("config", "keys.yaml")
@@ -50,23 +50,23 @@ _STRICT = (
 )  # where nothing is passed over but what documents
 
 
-def speaks_of_checks(key: str) -> bool:
+def has_word_for_checks(key: str) -> bool:
     """Whether a key has a word for what is checked, in camelCase, snake_case or kebab-case."""
     words = {word.lower() for word in _WORD.findall(key)}
-    return bool(words & _WORDS or _INSIDE.search(plain(key)))
+    return bool(words & _WORDS or _INSIDE.search(fold_word(key)))
 
 
-def documents(key: str) -> bool:
+def is_documentation(key: str) -> bool:
     """Whether a key says something to people alone."""
-    return plain(key) in DOCUMENTS
+    return fold_word(key) in DOCUMENTS
 
 
-def instead_of_key(place: str, key: str) -> str:
+def cure_for_removed_key(place: str, key: str) -> str:
     """What to write instead of a key that gradegate no longer reads; empty for any other key."""
     return str(table("config", "removed.yaml")["keys"].get(place, {}).get(key, ""))
 
 
-def instead_of_value(place: str, key: str, value: Any) -> str:
+def cure_for_removed_value(place: str, key: str, value: Any) -> str:
     """What to write instead of a value that gradegate no longer reads; empty for any other value."""
     values = table("config", "removed.yaml")["values"].get(place, {}).get(key, {})
     return str(values.get(value.lower(), "")) if isinstance(value, str) else ""
@@ -75,18 +75,18 @@ def instead_of_value(place: str, key: str, value: Any) -> str:
 @cache
 def _meant(place: str) -> Mapping[str, str]:
     removed = table("config", "removed.yaml")["keys"].get(place, {})
-    meant = {plain(word): cure for word, cure in removed.items()}
+    meant = {fold_word(word): cure for word, cure in removed.items()}
     for entry in _TABLE["meant"].get(place, ()):
         meant.update(dict.fromkeys(entry["for"].split(), entry["say"]))
     return meant
 
 
-def is_meant(key: str, place: str) -> bool:
+def has_cure(key: str, place: str) -> bool:
     """Whether people write the key for another one of that place."""
-    return plain(key) in _meant(place)
+    return fold_word(key) in _meant(place)
 
 
-def said(
+def explain_unknown_key(
     key: str, place: str, known: Iterable[str], elsewhere: Callable[[str], str], value: Any = None
 ) -> tuple[str, str]:
     """What is wrong with an unknown key, and the cure.
@@ -96,36 +96,36 @@ def said(
     if key in UNSUPPORTED:
         return f"`{key}` is not supported", UNSUPPORTED[key]
     unknown = f"unknown key `{key}`"
-    word = plain(key)
+    word = fold_word(key)
     if cure := _meant(place).get(word):
         return unknown, cure
     nearest = _nearest(key, place, list(known))
-    if (place in _LIMITED and is_limit(key)) or (place == "test" and near(key, _RULES)):
+    if (place in _LIMITED and is_limit(key)) or (place == "test" and near_miss(key, _RULES)):
         what = f"`{key}` decides nothing there"
         if place == "rule":
             what = f"`{key}` is not a key of a rule"
-        return what, as_rule(key, value, place)
-    if asserts(value):
+        return what, cure_as_rule(key, value, place)
+    if has_assertions(value):
         return f"`{key}` has no meaning here, so its assertion is not checked", nearest
-    if documents(key) and (limit := limit_in(value)):
+    if is_documentation(key) and (limit := find_limit_key(value)):
         inner = value.get(limit) if isinstance(value, dict) else None
-        return f"`{limit}` of `{key}` decides nothing there", as_rule(limit, inner, place)
-    if place and (key in MISPLACED or (not documents(key) and elsewhere(key))):
+        return f"`{limit}` of `{key}` decides nothing there", cure_as_rule(limit, inner, place)
+    if place and (key in MISPLACED or (not is_documentation(key) and elsewhere(key))):
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
-    if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
+    if place == "assertion" and EVALUATORS.find(key.removeprefix("not-")):
         return unknown, f"write `type: {key}`, and what it compares or judges with as `value`"
-    if place == "provider" and steers(key):
+    if place == "provider" and is_option_name(key):
         return unknown, "write it into `config`"
     return unknown, nearest
 
 
 def _nearest(key: str, place: str, known: Sequence[str]) -> str:
     """What a key is a slip of the pen for, else what to do about one that nobody knows."""
-    if close := near(key, known):
+    if close := near_miss(key, known):
         return f'did you mean "{close}"?'
-    if close := near(key, _meant(place)):
+    if close := near_miss(key, _meant(place)):
         return _meant(place)[close]
-    if place and (close := near(key, MISPLACED)):
+    if place and (close := near_miss(key, MISPLACED)):
         return f'did you mean "{close}"? {MISPLACED[close]}'
     return str(_TABLE["unknown"].get(place, "remove it; keys of your own start with x-"))
 
@@ -140,15 +140,15 @@ _LARGEST = 1_000_000  # number that a cure repeats
 
 def is_limit(key: str) -> bool:
     """Whether a key speaks of a threshold, or is nearly one of a rule."""
-    return "threshold" in plain(key) or bool(near(key, _RULES))
+    return "threshold" in fold_word(key) or bool(near_miss(key, _RULES))
 
 
-def limit_in(value: Any) -> str:
+def find_limit_key(value: Any) -> str:
     """The first key in what a key documents that speaks of a threshold; empty where there is none."""
     return next(filter(is_limit, _keys_in(value)), "")
 
 
-def asserts(value: Any) -> bool:
+def has_assertions(value: Any) -> bool:
     """Whether what stands under a key holds assertions, however deep."""
     return any(key == "assert" for key in _keys_in(value))
 
@@ -163,9 +163,9 @@ def _keys_in(value: Any) -> Iterator[str]:
             left += item
 
 
-def as_rule(key: str, value: Any, place: str) -> str:
+def cure_as_rule(key: str, value: Any, place: str) -> str:
     """What to write in place of such a key, where ``place`` is its place as unknown_keys.py calls it ("root", "gate", "rule")."""
-    wanted = near(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
+    wanted = near_miss(key, _RULES) or ("min-score" if "score" in key.lower() else "min-pass-rate")
     count = value if type(value) is int and 0 <= value <= _LARGEST else 0
     limit = f"{wanted}: {count if _RULES[wanted].counts else _share(value)}"
     if place == "rule" and wanted == "min-pass-rate":
@@ -216,9 +216,11 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     )
 
 
-def kept(model: type[BaseModel], value: JsonObject, file: str, idle: list[Idle]) -> JsonObject:
+def without_idle_keys(
+    model: type[BaseModel], value: JsonObject, file: str, idle: list[Idle]
+) -> JsonObject:
     """A mapping of a config without the keys that mean nothing in it, which are added to ``idle``."""
-    known = keys.names_of(model)
+    known = keys.key_names(model)
     if known >= value.keys():
         return value
     own = {key for key in value if is_own(key) and key not in known}
@@ -228,9 +230,9 @@ def kept(model: type[BaseModel], value: JsonObject, file: str, idle: list[Idle])
     meant = {
         key
         for key in strange
-        if means_something(key, model)
-        or (documents(key) and limit_in(value[key]))
-        or asserts(value[key])
+        if may_decide(key, model)
+        or (is_documentation(key) and find_limit_key(value[key]))
+        or has_assertions(value[key])
     }
     if model is keys.PromptKeys or (
         model is keys.ConfigKeys and (value.get("tests") or value.get("scenarios"))
@@ -253,21 +255,23 @@ def is_own(key: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def means_something(key: str, model: type[BaseModel]) -> bool:
+def may_decide(key: str, model: type[BaseModel]) -> bool:
     """Whether a key that the model does not know may be meant for one that decides something, here or elsewhere."""
     if model in _STRICT:
-        return not documents(key)
-    if is_meant(key, keys.place_of(model)) or is_limit(key):
+        return not is_documentation(key)
+    if has_cure(key, keys.place_of(model)) or is_limit(key):
         return True
-    if model is keys.ProviderKeys and steers(
+    if model is keys.ProviderKeys and is_option_name(
         key
     ):  # an option that belongs into `config`, such as an address
         return True
-    if documents(key):
+    if is_documentation(key):
         return False
-    if speaks_of_checks(key) or (key not in keys.INERT and (key in MISPLACED or keys.belongs(key))):
+    if has_word_for_checks(key) or (
+        key not in keys.INERT and (key in MISPLACED or keys.where_key_belongs(key))
+    ):
         return True
-    return bool(near(key, [*keys.names_of(model) - keys.INERT, *MISPLACED, *UNSUPPORTED]))
+    return bool(near_miss(key, [*keys.key_names(model) - keys.INERT, *MISPLACED, *UNSUPPORTED]))
 
 
 def _identities(value: Any) -> set[int]:
@@ -287,21 +291,21 @@ def _identities(value: Any) -> set[int]:
     return found
 
 
-def notes(idle: Iterable[Idle]) -> list[Note]:
+def notes_on_idle_keys(idle: Iterable[Idle]) -> list[Note]:
     """One note for each file: its keys in the order in which they come, each with how often it is there."""
     files: dict[str, list[Idle]] = {}
     for item in idle:
         files.setdefault(item.origin.file, []).append(item)
-    said = []
+    lines = []
     for items in files.values():
         counts = Counter(item.key for item in items)
         names = [
             f"`{key}`" + (f" ({count} times)" if count > 1 else "") for key, count in counts.items()
         ]
         first = min((item.origin for item in items), key=lambda origin: origin.line)
-        said.append(
+        lines.append(
             Note(
-                f"has no meaning here and is ignored: {name_some(names[:MOST], len(names))}", first
+                f"has no meaning here and is ignored: {list_some(names[:MOST], len(names))}", first
             )
         )
-    return said
+    return lines

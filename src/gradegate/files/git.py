@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.plain_files import regular
-from gradegate.security.environment import Environment, event_shown
+from gradegate.security.environment import Environment, describe_event
 from gradegate.structs import FrozenStruct
 
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ class Vouched(FrozenStruct, eq=False):
                 yield "/".join(path)
 
     def _refusal(self, what: str, origin: Origin | None) -> ConfigError:
-        why = f"{what} the commit {self.commit}, and nothing else is read at {event_shown(self.event)}"
+        why = f"{what} the commit {self.commit}, and nothing else is read at {describe_event(self.event)}"
         return ConfigError.at(why, origin, f"{CURE}; {WHERE}")
 
     def _gone(self, at: tuple[str, ...], tree: str) -> Iterator[Path]:

@@ -12,23 +12,28 @@ from urllib.parse import quote
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.http.credentials import NOTHING, Credential, FixedKey
+from gradegate.http.credentials import NO_FIELDS, Credential, FixedKey
 from gradegate.http.tokens import Token
-from gradegate.providers.api.aws_signing import SECONDS, Credentials, SignedRequests, signed_key
+from gradegate.providers.api.aws_signing import (
+    SECONDS,
+    AwsCredentials,
+    RequestSigner,
+    make_bearer_key,
+)
 from gradegate.providers.api.bedrock_converse import OPTIONS, Converse
-from gradegate.providers.api.chat_api import members
+from gradegate.providers.api.chat_api import as_object
 from gradegate.providers.api.chat_model import CHAT, REGION, ChatModel
-from gradegate.providers.api.federation import strayed
+from gradegate.providers.api.federation import wrong_host_mistake
 from gradegate.providers.api.json_http import (
-    Model,
+    HttpModel,
     base_url,
-    must_be,
+    check_part,
     need_model,
     need_text,
-    one_text,
+    request_text,
 )
-from gradegate.providers.api.prices import price
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.prices import table_price
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup, find_key
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject, NamedTexts
 
@@ -74,20 +79,20 @@ class Bedrock(ChatModel):
     vendor = VENDOR
     fields = ("apiKey", "accessKeyId", "secretAccessKey", "sessionToken")
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
-        model = need_model(setting, "bedrock:MODEL")
+    def __init__(self, setup: ProviderSetup) -> None:
+        config = setup.config
+        model = need_model(setup, "bedrock:MODEL")
         if _ELSEWHERE.match(model):
-            raise setting.mistake(
+            raise setup.mistake(
                 f"Converse does not serve `{model}`",
                 "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API",
             )
-        region = _region(setting)
-        endpoint = config.get("endpoint") or setting.env.address(*_ADDRESSES)
-        base = base_url(setting, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
+        region = _region(setup)
+        endpoint = config.get("endpoint") or setup.env.address(*_ADDRESSES)
+        base = base_url(setup, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
         super().__init__(
-            setting, Converse(model, config), url, _credential(setting, url, region), model
+            setup, Converse(model, config), url, _credential(setup, url, region), model
         )
 
     def _priced_as(self, response: JsonObject) -> str:
@@ -97,11 +102,11 @@ class Bedrock(ChatModel):
         placed = dot and place in _PLACES
         rest = rest if placed else bare
         names = (f"{'global' if placed and place == 'global' else 'regional'}.{rest}", rest)
-        return next((name for name in names if price(name)), bare)
+        return next((name for name in names if table_price(name)), bare)
 
 
 @PROVIDERS.register("bedrock:kb")
-class KnowledgeBase(Model):
+class KnowledgeBase(HttpModel):
     """A knowledge base that retrieves and has a model answer, at ``https://bedrock-agent-runtime.{region}.amazonaws.com``.
 
     API: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_agent-runtime_RetrieveAndGenerate.html. It takes no key of Bedrock,
@@ -120,28 +125,28 @@ class KnowledgeBase(Model):
     fields = Bedrock.fields
     rates = None
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
-        region = _region(setting)
+    def __init__(self, setup: ProviderSetup) -> None:
+        config = setup.config
+        region = _region(setup)
         if not config.get("knowledgeBaseId"):
-            raise setting.mistake(
-                f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask",
+            raise setup.mistake(
+                f"`{setup.spec.id}` does not say which `knowledgeBaseId` to ask",
                 "write it into its `config`",
             )
-        model = str(config.get("modelArn") or setting.model)
+        model = str(config.get("modelArn") or setup.model)
         if model in ("", "default"):
-            raise setting.mistake(
-                f"`{setting.spec.id}` names no model",
+            raise setup.mistake(
+                f"`{setup.spec.id}` names no model",
                 "write bedrock:kb:MODEL, or `modelArn` in its config",
             )
         whole = model.startswith("arn:") or model.partition(".")[0] in _PLACES
         self._arn = model if whole else f"arn:aws:bedrock:{region}::foundation-model/{model}"
         url = f"https://bedrock-agent-runtime.{region}.amazonaws.com/retrieveAndGenerate"
-        signing = SignedRequests(_given(setting) or _credentials(setting), region)
-        super().__init__(setting, url, signing, model)
+        signing = RequestSigner(_given(setup) or _credentials(setup), region)
+        super().__init__(setup, url, signing, model)
 
     def _headers_for(self, body: JsonObject) -> NamedTexts:
-        return NOTHING  # a config sets none
+        return NO_FIELDS  # a config sets none
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -168,10 +173,10 @@ class KnowledgeBase(Model):
                 "vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}
             }
         about = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
-        response, seconds = self._post(
-            {"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": about}
+        response, seconds = self._post_object(
+            {"input": {"text": request_text(request)}, "retrieveAndGenerateConfiguration": about}
         )
-        text = need_text(members(response.get("output")).get("text"), self.host)
+        text = need_text(as_object(response.get("output")).get("text"), self.host)
         usage = Usage(1, unpriced=1, seconds=seconds)
         stopped = response.get("guardrailAction") == "INTERVENED"
         return Reply(
@@ -183,57 +188,53 @@ class KnowledgeBase(Model):
         )
 
 
-def _region(setting: Setting) -> str:
-    region = str(
-        setting.config.get("region") or setting.env.address(*_REGIONS) or "us-east-1"
-    ).strip()
-    must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
+def _region(setup: ProviderSetup) -> str:
+    region = str(setup.config.get("region") or setup.env.address(*_REGIONS) or "us-east-1").strip()
+    check_part("region", region, REGION, setup, "write a region of AWS, such as eu-central-1")
     return region
 
 
-def _credential(setting: Setting, url: str, region: str) -> Credential:
+def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
-    credentials = _given(setting)
-    key = None if credentials else secret(setting, _KEY)
+    credentials = _given(setup)
+    key = None if credentials else find_key(setup, _KEY)
     if key:
         return FixedKey(key)
-    signing = credentials or _credentials(setting, _KEY)
+    signing = credentials or _credentials(setup, _KEY)
     if not VENDOR.serves(url):
-        raise strayed(
-            setting,
+        raise wrong_host_mistake(
+            setup,
             "one that AWS credentials sign goes",
             url,
             f"set {_KEY}, or `apiKey` in its config",
         )
-    return setting.client.tokens.of(
-        (region, signing), lambda: Token(signed_key(signing, region), SECONDS)
+    return setup.client.tokens.for_account(
+        (region, signing), lambda: Token(make_bearer_key(signing, region), SECONDS)
     )
 
 
-def _given(setting: Setting) -> Credentials | None:
+def _given(setup: ProviderSetup) -> AwsCredentials | None:
     """The credentials of the config, which win over all else, as in promptfoo. Raises ConfigError."""
     values = [
-        str(setting.config.get(name) or "")
+        str(setup.config.get(name) or "")
         for name in ("accessKeyId", "secretAccessKey", "sessionToken")
     ]
     access, secret_key, _ = values
     if bool(access) != bool(secret_key):
         lacking = "secretAccessKey" if access else "accessKeyId"
-        raise setting.keyless(f"no `{lacking}`", "write both, or neither")
-    return Credentials(*values) if access else None
+        raise setup.keyless(f"no `{lacking}`", "write both, or neither")
+    return AwsCredentials(*values) if access else None
 
 
-def _credentials(setting: Setting, instead: str = "") -> Credentials:
+def _credentials(setup: ProviderSetup, instead: str = "") -> AwsCredentials:
     """Those of the environment. Raises ConfigError where they are not there; ``instead`` is a variable that would do."""
-    access, secret_key, session = (
-        setting.key(name).strip() for name in (_ACCESS, _SECRET, _SESSION)
-    )
+    access, secret_key, session = (setup.key(name).strip() for name in (_ACCESS, _SECRET, _SESSION))
     if not access and not secret_key:
         cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}" + (
             f"; or set {instead}" if instead else ""
         )
-        raise setting.keyless("", cure, instead or _ACCESS)
+        raise setup.keyless("", cure, instead or _ACCESS)
     if not access or not secret_key:
         lacking = _SECRET if access else _ACCESS
-        raise setting.keyless(f"{lacking} is not set", _SIGN_IN, lacking)
-    return Credentials(access, secret_key, session)
+        raise setup.keyless(f"{lacking} is not set", _SIGN_IN, lacking)
+    return AwsCredentials(access, secret_key, session)

@@ -6,9 +6,16 @@ are those of promptfoo (https://www.promptfoo.dev/docs/providers/llama.cpp/).
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.providers.api.chat_api import is_count, picked
-from gradegate.providers.api.json_http import Model, base_url, count, need_text, one_text, read_key
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.chat_api import is_count, pick_options
+from gradegate.providers.api.json_http import (
+    HttpModel,
+    base_url,
+    need_text,
+    read_key,
+    request_text,
+    token_count,
+)
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.vendors import Vendor
 
 TOKENS = 512
@@ -19,26 +26,24 @@ SENT = tuple(
 
 
 @PROVIDERS.register("llama")
-class Llama(Model):
+class Llama(HttpModel):
     """The model that the server has, at ``{base}/completion``."""
 
     options = (*SENT, "apiBaseUrl", "apiKey", "apiKeyEnvar", "headers")
     vendor = Vendor(addresses=("LLAMA_BASE_URL",), requests=("POST /completion",))
     rates = (0.0, 0.0)
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
+    def __init__(self, setup: ProviderSetup) -> None:
+        config = setup.config
         base = base_url(
-            setting,
-            config.get("apiBaseUrl")
-            or setting.env.get("LLAMA_BASE_URL")
-            or "http://localhost:8080",
+            setup,
+            config.get("apiBaseUrl") or setup.env.get("LLAMA_BASE_URL") or "http://localhost:8080",
         )
         super().__init__(
-            setting,
+            setup,
             f"{base}/completion",
-            read_key(setting, needed=False),
-            setting.model,
+            read_key(setup, needed=False),
+            setup.model,
         )
 
     limit_option = "n_predict"
@@ -54,10 +59,10 @@ class Llama(Model):
         sent = {
             "n_predict": TOKENS,
             "temperature": 0,
-            **picked({**self._config, **request.options}, SENT),
+            **pick_options({**self._config, **request.options}, SENT),
             **({"n_predict": request.max_tokens} if request.max_tokens else {}),
         }
-        answer, seconds = self._post({"prompt": one_text(request), **sent})
+        answer, seconds = self._post_object({"prompt": request_text(request), **sent})
         text = need_text(answer.get("content"), self.host)
         cut = (
             answer.get("stop_type") == "limit"
@@ -66,8 +71,8 @@ class Llama(Model):
         )
         usage = Usage(
             1,
-            count(answer.get("tokens_evaluated")),
-            count(answer.get("tokens_predicted")),
+            token_count(answer.get("tokens_evaluated")),
+            token_count(answer.get("tokens_predicted")),
             seconds=seconds,
         )
         return Reply(

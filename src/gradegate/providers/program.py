@@ -14,13 +14,25 @@ from gradegate.core.conversation import IS_DATA, RAW, Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
-from gradegate.providers.api.chat_api import members
-from gradegate.providers.api.json_http import own_prompt, plain_messages
+from gradegate.providers.api.chat_api import as_object
+from gradegate.providers.api.json_http import plain_messages, prompt_text
 from gradegate.providers.api.prices import is_number
-from gradegate.providers.api.provider import PROVIDERS, Labels, Provider, Setting, Vectors
+from gradegate.providers.api.provider import (
+    PROVIDERS,
+    LabelScores,
+    Provider,
+    ProviderSetup,
+    Vectors,
+)
 from gradegate.sandbox import repository_code
-from gradegate.sandbox.program import argv, command_digest
-from gradegate.sandbox.repository_code import ANSWERS, Failed, Place, check, program
+from gradegate.sandbox.program import command_digest, split_command
+from gradegate.sandbox.repository_code import (
+    USE_ANSWERS,
+    CodeError,
+    CodePlace,
+    check_allowed,
+    load_program,
+)
 from gradegate.security.redaction import excerpt
 
 _LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
@@ -31,36 +43,34 @@ _OWN = ("finish_reason", "refused", IS_DATA, RAW)  # of an answer's metadata: sa
 class _Code(Provider):
     """What answers by code of the repository."""
 
-    sees = True
+    takes_images = True
     names_model = False
     replies_from = "program"
     rates = None  # what the code spends is not known before it says so
-    repeatable = False  # what an application answers may change with its code
+    is_repeatable = False  # what an application answers may change with its code
 
-    def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
-        self._config = setting.config
+    def __init__(self, setup: ProviderSetup) -> None:
+        self.name = setup.spec.name
+        self._config = setup.config
         self._options = {
-            "id": setting.spec.id,
-            "label": setting.spec.label,
+            "id": setup.spec.id,
+            "label": setup.spec.label,
             "config": dict(self._config),
         }
-        most = setting.config.get("timeout")
-        workers = setting.config.get("workers", 0)
+        most = setup.config.get("timeout")
+        workers = setup.config.get("workers", 0)
         if most is not None and (not is_number(most) or most <= 0):
-            raise setting.mistake(
-                f"`timeout` of `{setting.spec.id}` is no time", "give milliseconds"
-            )
+            raise setup.mistake(f"`timeout` of `{setup.spec.id}` is no time", "give milliseconds")
         if not isinstance(workers, int) or isinstance(workers, bool) or not 0 <= workers <= 100:
-            raise setting.mistake(
-                f"`workers` of `{setting.spec.id}` is not a number of processes", "give e.g. 2"
+            raise setup.mistake(
+                f"`workers` of `{setup.spec.id}` is not a number of processes", "give e.g. 2"
             )
         self._seconds = None if most is None else float(most) / 1000
         self._workers = workers
         # The variables that the config gives the code: literals, and what the workflow named.
-        spec = setting.spec
-        env = setting.env
-        named = repository_code.leave().named
+        spec = setup.spec
+        env = setup.env
+        named = repository_code.current_policy().exec_env
         given = {
             name: text
             for name, text in env.literals.items()
@@ -82,7 +92,7 @@ class _Code(Provider):
             said.written or {"role": said.role, "content": said.content}
             for said in request.messages
         ]
-        prompt = own_prompt(request)
+        prompt = prompt_text(request)
         if prompt is None:
             prompt = to_json(written)
         context = {
@@ -100,7 +110,7 @@ class _Code(Provider):
             raise ProviderError(
                 f"{self.name} returned more than {_METADATA:,} characters of metadata"
             )
-        kept = {str(name): value for name, value in members(metadata).items() if name not in _OWN}
+        kept = {str(name): value for name, value in as_object(metadata).items() if name not in _OWN}
         kept |= {} if isinstance(output, str) else {IS_DATA: True}
         text = output if isinstance(output, str) else to_json(output)
         ended = said.get("finishReason")
@@ -113,11 +123,11 @@ class _Code(Provider):
 
     def _timed(self, ask: Callable[[], Any]) -> tuple[Any, float]:
         """What the code says to one call of the budget, and the seconds that it took. Raises ProviderError."""
-        self.budget.take()
+        self.budget.reserve_call()
         started = time.monotonic()
         try:
             return ask(), time.monotonic() - started
-        except Failed as e:
+        except CodeError as e:
             raise ProviderError(f"{self.name}: {e}") from e
 
     def _asked(self, arguments: list[Any]) -> Any:
@@ -147,18 +157,20 @@ class File(_Code):
 
     kinds = ("text", "embedding", "classification")
 
-    def __init__(self, setting: Setting) -> None:
-        spec = setting.spec
-        assert setting.workspace is not None
-        self._program = program(spec.id, setting.workspace, setting.folder, spec.origin, ANSWERS)
+    def __init__(self, setup: ProviderSetup) -> None:
+        spec = setup.spec
+        assert setup.workspace is not None
+        self._program = load_program(
+            spec.id, setup.workspace, setup.folder, spec.origin, USE_ANSWERS
+        )
         if self._program.file.function and not self._program.file.is_python:
             cure = "leave the function out, and export the class by default"
-            raise setting.mistake(
+            raise setup.mistake(
                 f"`{spec.id}` names a function, and a provider in JavaScript is a class with `callApi`",
                 cure,
             )
         self.code = self._program.digest
-        super().__init__(setting)
+        super().__init__(setup)
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """``call_embedding_api(prompt, options)`` gives ``{embedding}``, for one text after another. Raises ProviderError."""
@@ -174,7 +186,7 @@ class File(_Code):
             usage += spent
         return vectors, usage
 
-    def classify(self, text: str) -> tuple[Labels, Usage]:
+    def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """``call_classification_api(prompt, options)`` gives ``{classification}``. Raises ProviderError."""
         labels, usage = self._called("call_classification_api", text, "classification")
         if not isinstance(labels, Mapping) or not all(
@@ -198,39 +210,41 @@ class File(_Code):
             "seconds": self._seconds,
             "workers": self._workers,
         }
-        role = "gate" if self.judges else "target"
+        role = "gate" if self.is_grader else "target"
         if not self._program.file.is_python:
             prompt, options, *context = arguments
             arguments = [prompt, *context]
             default = _METHODS[default]
             about["more"] = {"kind": "provide", "options": options}
-        return repository_code.call(self._program, arguments, role, default, **about)
+        return repository_code.call_function(self._program, arguments, role, default, **about)
 
 
 @PROVIDERS.register("exec")
 class Command(_Code):
     """A program whose standard output is the answer."""
 
-    def __init__(self, setting: Setting) -> None:
-        spec = setting.spec
-        check(f"`{spec.id}`", spec.origin, ANSWERS)
-        self._words = argv(setting.model)
+    def __init__(self, setup: ProviderSetup) -> None:
+        spec = setup.spec
+        check_allowed(f"`{spec.id}`", spec.origin, USE_ANSWERS)
+        self._words = split_command(setup.model)
         if not self._words:
             raise ConfigError.at(
                 "`exec:` names no program", spec.origin, "write e.g. exec: node answer.js"
             )
-        assert setting.workspace is not None
-        self.code = command_digest(self._words, setting.workspace, setting.folder, spec.origin)
-        super().__init__(setting)
-        self._place = Place(setting.folder, "target", spec.id, env=self._env)
-        self._workers = self._workers or max(repository_code.leave().calls, os.cpu_count() or 1)
+        assert setup.workspace is not None
+        self.code = command_digest(self._words, setup.workspace, setup.folder, spec.origin)
+        super().__init__(setup)
+        self._place = CodePlace(setup.folder, "target", spec.id, env=self._env)
+        self._workers = self._workers or max(
+            repository_code.current_policy().calls, os.cpu_count() or 1
+        )
 
     def _asked(self, arguments: list[Any]) -> Any:
         words = [
             *self._words,
             *(part if isinstance(part, str) else to_json(part) for part in arguments),
         ]
-        output = repository_code.ask(
+        output = repository_code.ask_worker(
             self._place, {"kind": "command", "argv": words}, self._seconds, self._workers
         )
         return {"output": output}
@@ -238,8 +252,8 @@ class Command(_Code):
 
 def _usage(said: Any, seconds: float) -> Usage:
     """What the code says that it spent; the price of what it does not say is not known."""
-    said = members(said)
-    token_usage = members(said.get("tokenUsage"))
+    said = as_object(said)
+    token_usage = as_object(said.get("tokenUsage"))
     completion = _count(token_usage.get("completion"))
     total = _count(token_usage.get("total"))
     prompt = _count(token_usage.get("prompt")) or max(0, total - completion)

@@ -12,17 +12,17 @@ from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.exchange import Response
-from gradegate.providers.api.chat_api import members
+from gradegate.providers.api.chat_api import as_object
 from gradegate.providers.api.json_http import (
-    Model,
+    HttpModel,
     base_url,
-    id_of,
-    must_be,
+    check_part,
     need_model,
-    one_text,
     read_key,
+    request_text,
+    response_id,
 )
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.vendors import Vendor
 
 _KEYS = ("REPLICATE_API_TOKEN", "REPLICATE_API_KEY")
@@ -33,12 +33,12 @@ _INPUT = tuple(
 
 
 @PROVIDERS.register("replicate")
-class Replicate(Model):
+class Replicate(HttpModel):
     """A model or a version of one; whatever its config has beside our own options goes into its input."""
 
     options = (*_OURS, *_INPUT)
     open = True
-    siblings = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
+    default_graders = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
     vendor = Vendor(
         _KEYS,
         ("api.replicate.com",),
@@ -50,24 +50,24 @@ class Replicate(Model):
     )
     rates = None
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "replicate:OWNER/MODEL")
-        config = setting.config
-        must_be(
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "replicate:OWNER/MODEL")
+        config = setup.config
+        check_part(
             "model",
             model,
             r"\w[\w.-]*/\w[\w.-]*(?::\w+)?",
-            setting,
+            setup,
             "write replicate:OWNER/MODEL or replicate:OWNER/MODEL:VERSION",
         )
-        self._base = base_url(setting, config.get("apiBaseUrl") or "https://api.replicate.com/v1")
+        self._base = base_url(setup, config.get("apiBaseUrl") or "https://api.replicate.com/v1")
         name, _, self._version = model.partition(":")
         url = (
             f"{self._base}/predictions"
             if self._version
             else f"{self._base}/models/{name}/predictions"
         )
-        super().__init__(setting, url, read_key(setting, *_KEYS), name, {"Prefer": "wait=60"})
+        super().__init__(setup, url, read_key(setup, *_KEYS), name, {"Prefer": "wait=60"})
 
     def complete(self, request: Request) -> Reply:
         """A system's message and a user's go where the model has a place for each; other messages are one text. Raises ProviderError."""
@@ -76,11 +76,13 @@ class Replicate(Model):
         system = (
             {"system_prompt": request.messages[0].content} if apart and roles[0] == "system" else {}
         )
-        around = members(self._config.get("prompt"))
-        prompt = f"{around.get('prefix') or ''}{request.messages[-1].content if apart else one_text(request)}{around.get('suffix') or ''}"
+        around = as_object(self._config.get("prompt"))
+        prompt = f"{around.get('prefix') or ''}{request.messages[-1].content if apart else request_text(request)}{around.get('suffix') or ''}"
         own = {name: value for name, value in self._config.items() if name not in _OURS}
         body = {"input": {**own, **request.options, **system, "prompt": prompt}}
-        answer, seconds = self._post({"version": self._version, **body} if self._version else body)
+        answer, seconds = self._post_object(
+            {"version": self._version, **body} if self._version else body
+        )
         if answer.get("status") != "succeeded":
             raise ProviderError(f"{self.host} ended the prediction as `{answer.get('status')}`")
         output = answer.get("output")
@@ -90,11 +92,11 @@ class Replicate(Model):
             raise ProviderError(f"{self.host} answered with something that is not text")
         return Reply("".join(texts), Usage(1, unpriced=1, seconds=seconds), "stop")
 
-    def _waits(self, response: Response) -> str:
-        answer = members(response.json())
+    def _pending_url(self, response: Response) -> str:
+        answer = as_object(response.json())
         if answer.get("status") not in ("starting", "processing"):
             return ""
-        return f"{self._base}/predictions/{id_of(answer, self.host)}"
+        return f"{self._base}/predictions/{response_id(answer, self.host)}"
 
 
 @PROVIDERS.register("replicate:moderation")

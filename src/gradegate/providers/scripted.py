@@ -14,10 +14,10 @@ from pydantic.dataclasses import dataclass
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.core.validation import wrong
+from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.files import documents
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.providers.api.provider import PROVIDERS, Provider, ProviderSetup
 from gradegate.security.redaction import excerpt
 
 _Texts = Annotated[
@@ -36,18 +36,18 @@ class _Entry:
 class Scripted(Provider):
     """Answers from a file of the workspace."""
 
-    sees = True
+    takes_images = True
     names_model = False
     replies_from = "file"
     options = ("file",)
 
-    def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
-        origin = setting.spec.origin
-        file = setting.model or str(setting.config.get("file", ""))
+    def __init__(self, setup: ProviderSetup) -> None:
+        self.name = setup.spec.name
+        origin = setup.spec.origin
+        file = setup.model or str(setup.config.get("file", ""))
         if not file:
             raise ConfigError.at("`scripted` names no file", origin, "write scripted:FILE.yaml")
-        content = documents.read(setting.open_file(file, origin), file)
+        content = documents.read(setup.open_file(file, origin), file)
         try:
             self._entries = TypeAdapter(list[_Entry]).validate_python(content)
         except ValidationError as e:
@@ -56,7 +56,7 @@ class Scripted(Provider):
                 content, [step for step in where["loc"] if isinstance(step, str | int)]
             )
             raise ConfigError.at(
-                f"the script is not readable: it {wrong(where)[0]}",
+                f"the script is not readable: it {explain_invalid(where)[0]}",
                 Origin(file, line),
                 "write a list of {when, reply}",
             ) from e

@@ -19,18 +19,24 @@ from gradegate.http.exchange import Response
 from gradegate.providers.api import request_template
 from gradegate.providers.api.json_http import (
     base_url,
+    error_text,
     host_of,
-    labels,
+    parse_labels,
+    parse_vector,
     plain_messages,
-    refusal,
-    vector,
-    words,
+    response_error,
 )
-from gradegate.providers.api.provider import PROVIDERS, Labels, Provider, Setting, Vectors
-from gradegate.security.redaction import ending
+from gradegate.providers.api.provider import (
+    PROVIDERS,
+    LabelScores,
+    Provider,
+    ProviderSetup,
+    Vectors,
+)
+from gradegate.security.redaction import last_part
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
-from gradegate.templating.script import ScriptError, of_request
-from gradegate.templating.template import TemplateError, environment, render, uses
+from gradegate.templating.script import ScriptError, request_script
+from gradegate.templating.template import TemplateError, env_variables, render, variables_used
 
 
 class _Templates(FrozenStruct):
@@ -69,16 +75,16 @@ class Web(Provider):
         "tls": "set REQUESTS_CA_BUNDLE to trust a certificate",
     }
     fields = ()
-    repeatable = False  # what an application answers may change with its code
+    is_repeatable = False  # what an application answers may change with its code
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
-        origin = setting.spec.origin
-        self.name = setting.spec.name
-        url = config.get("url") or (setting.spec.id if setting.model.startswith("//") else None)
+    def __init__(self, setup: ProviderSetup) -> None:
+        config = setup.config
+        origin = setup.spec.origin
+        self.name = setup.spec.name
+        url = config.get("url") or (setup.spec.id if setup.model.startswith("//") else None)
         if not url:
             raise ConfigError.at(
-                f"`{setting.spec.id}` has no `url`", origin, "add it to its `config`"
+                f"`{setup.spec.id}` has no `url`", origin, "add it to its `config`"
             )
         self._parts = _Templates(
             str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body")
@@ -97,22 +103,23 @@ class Web(Provider):
             raise ConfigError.at(
                 f"`{self.method}` is not an HTTP method", origin, "write one, such as GET or POST"
             )
-        self._client = setting.client
+        self._client = setup.client
         try:
             self._env = {
                 name: value
-                for name in environment(self.templates)[0]
-                if (value := setting.env.key(name))
+                for name in env_variables(self.templates)[0]
+                if (value := setup.env.key(name))
             }
             try:  # with empty texts for what tests define: it says the host
                 address = render(
-                    self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env}
+                    self._parts.url,
+                    {**dict.fromkeys(variables_used(self._parts.url), ""), "env": self._env},
                 )
             except TemplateError as e:
                 raise ValueError(f"`url` cannot be filled in: {e}") from e
-            self.url = base_url(setting, address, whole=True)
+            self.url = base_url(setup, address, whole=True)
             if not (
-                frozenset().union(*map(uses, self.templates)) - {"env"}
+                frozenset().union(*map(variables_used, self.templates)) - {"env"}
                 or config.get("transformRequest")
             ):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`"
@@ -121,17 +128,17 @@ class Web(Provider):
                 if base.endswith("/v1") or base != self.url:
                     cure += f", or write openai:chat:MODEL with `apiBaseUrl: {base}`"
                 raise ConfigError.at(
-                    f"every test would send `{setting.spec.name}` the same request", origin, cure
+                    f"every test would send `{setup.spec.name}` the same request", origin, cure
                 )
             self._response = request_template.read_response_transform(
                 config.get("transformResponse") or config.get("responseParser")
             )
             written = config.get("transformRequest")
-            self._request = of_request(written) if written else None
+            self._request = request_script(written) if written else None
         except ScriptError as e:
             raise ConfigError.at(f"a transform of `{self.name}`: {e}", origin, e.cure) from e
         except (TemplateError, ValueError) as e:
-            raise ConfigError.at(f"`{setting.spec.name}`: {e}", origin, "correct it") from e
+            raise ConfigError.at(f"`{setup.spec.name}`: {e}", origin, "correct it") from e
 
     @property
     def unasked_kinds(self) -> tuple[str, ...]:
@@ -155,14 +162,14 @@ class Web(Provider):
         usage = Usage()
         for text in texts:
             value, answer = self._given(text, "embedding")
-            rows.append(vector(value, answer.host))
+            rows.append(parse_vector(value, answer.host))
             usage = usage + Usage(1, unpriced=1, seconds=answer.seconds)
         return rows, usage
 
-    def classify(self, text: str) -> tuple[Labels, Usage]:
+    def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """Labels with scores. Raises ProviderError."""
         value, answer = self._given(text, "classification")
-        return labels(value, answer.host), Usage(1, unpriced=1, seconds=answer.seconds)
+        return parse_labels(value, answer.host), Usage(1, unpriced=1, seconds=answer.seconds)
 
     def _given(self, text: str, member: str) -> tuple[Any, Response]:
         """The JSON that is answered to a text, or its member of that name."""
@@ -190,9 +197,9 @@ class Web(Provider):
         variables = {"messages": messages, **given, "prompt": made, "env": self._env}
         whole = made if isinstance(made, Mapping) else None
         try:
-            url = request_template.address(self._parts.url, self._parts.query, variables)
+            url = request_template.fill_url(self._parts.url, self._parts.query, variables)
             headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
-            body, kind = request_template.body(self._parts.body, headers, variables, whole)
+            body, kind = request_template.fill_body(self._parts.body, headers, variables, whole)
         except (TemplateError, ValueError) as e:
             raise ProviderError(
                 f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP
@@ -205,19 +212,19 @@ class Web(Provider):
         headers = {**({"Content-Type": kind} if kind else {}), **headers}
         answer = self._client.send(self.method, url, headers=headers, body=body)
         if not answer.is_success:
-            raise refusal(answer)
+            raise response_error(answer)
         # The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error.
         text = answer.body.decode("utf-8", "replace")
         is_json = "json" in answer.headers.get("content-type", "").lower()
         if not text.strip() or (is_json and text.strip() == "null"):
             raise ProviderError(f"{answer.host} answered with an empty body")
-        error = request_template.error_in(text)
+        error = request_template.find_error(text)
         if error is not None:
             raise ProviderError(
-                f"{answer.host} answered with an error: {words(error)}", status=answer.status
+                f"{answer.host} answered with an error: {error_text(error)}", status=answer.status
             )
         if is_json and request_template.is_broken_json(text):
-            what = f"{answer.host} answered JSON that is cut or broken: {ending(text, 80)!r} is its end"
+            what = f"{answer.host} answered JSON that is cut or broken: {last_part(text, 80)!r} is its end"
             raise ProviderError(what)
         return text, answer
 

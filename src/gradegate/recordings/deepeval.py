@@ -13,7 +13,13 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import Map
 from gradegate.providers.api.content import CALLS
 from gradegate.recordings.parsing import fields
-from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Question, Shape
+from gradegate.recordings.parsing.recorded_answer import (
+    FORMATS,
+    RecordedAnswer,
+    RecordedQuestion,
+    RecordingFile,
+    RecordingFormat,
+)
 from gradegate.structs import JsonObject, replace
 
 _GIVEN = ("input_parameters", "inputParameters", "args")
@@ -25,27 +31,27 @@ def recognises(row: Map) -> bool:
     return goldens.are_goldens([row])
 
 
-def read(files: Sequence[File]) -> list[Answer]:
+def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
     """An answer for each golden. Raises ConfigError."""
-    return fields.each(files, _answer)
+    return fields.read_rows(files, _answer)
 
 
-def _answer(row: Map, origin: Origin) -> Answer:
-    (test,) = goldens.tests([row], origin.file, joined=False)
+def _answer(row: Map, origin: Origin) -> RecordedAnswer:
+    (test,) = goldens.tests_from_goldens([row], origin.file, joined=False)
     said = tuple(_turns(row, test.get("turns"), origin))
     asked = said[0].content if said else test["vars"].get("input")
     if not isinstance(asked, str):
         raise ConfigError.at("the golden has no `input`", origin, "write it as DeepEval saves it")
     output = test.get("providerOutput")
-    documents = fields.listed(test["vars"].get("retrieval_context") if not said else None)
-    return Answer(
-        question=Question(asked),
+    documents = fields.as_list(test["vars"].get("retrieval_context") if not said else None)
+    return RecordedAnswer(
+        question=RecordedQuestion(asked),
         output=output,
         error="" if output is not None or said else "the golden has no `actual_output`",
         messages=said,
         tool_calls=_calls(row, origin),
         retrieval_context=tuple(str(item) for item in documents if str(item).strip()),
-        metadata=fields.mapping(test.get("metadata")),
+        metadata=fields.as_mapping(test.get("metadata")),
         origin=origin,
     )
 
@@ -54,11 +60,11 @@ def _turns(row: Map, turns: Any, origin: Origin) -> Iterator[Turn]:
     """The turns; which tools an answer called is known where its turn says so."""
     written = row.get("turns")
     written = json.loads(written) if isinstance(written, str) else written
-    for raw, turn in zip(written or (), map(fields.mapping, turns or ()), strict=False):
+    for raw, turn in zip(written or (), map(fields.as_mapping, turns or ()), strict=False):
         called = _calls(raw, origin)
         told = {} if called is None else {CALLS: list(called)}
-        documents = fields.texts(turn.get("retrieval_context"), "retrieval_context", origin)
-        for said in fields.turns(
+        documents = fields.parse_texts(turn.get("retrieval_context"), "retrieval_context", origin)
+        for said in fields.parse_messages(
             [{"role": turn.get("role"), "content": turn.get("content")}], origin
         ):
             own = told if said.role == "assistant" else {}
@@ -67,17 +73,17 @@ def _turns(row: Map, turns: Any, origin: Origin) -> Iterator[Turn]:
 
 def _calls(written: Any, origin: Origin) -> tuple[JsonObject, ...] | None:
     """DeepEval's ``ToolCall``, a name with ``input_parameters``, and its ``MCPToolCall``; None where neither is there."""
-    about = fields.mapping(written)
+    about = fields.as_mapping(written)
     lists = [about[key] for key in _CALLED if about.get(key) is not None]
     calls = list[JsonObject]()
     for call in (
-        fields.mapping(it)
+        fields.as_mapping(it)
         for value in lists
         for it in (value if isinstance(value, list) else [value])
     ):
         given = (call[key] for key in _GIVEN if call.get(key) is not None)
         calls.append({"name": call.get("name"), "arguments": next(given, {})})
-    return fields.tool_calls(calls, origin) if lists else None
+    return fields.parse_tool_calls(calls, origin) if lists else None
 
 
-SHAPES.register("deepeval")(Shape("deepeval", recognises, read))
+FORMATS.register("deepeval")(RecordingFormat("deepeval", recognises, read))

@@ -5,11 +5,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gradegate.config.key_mistakes import mistakes
+from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import Map
 from gradegate.recordings.parsing import fields
-from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Shape
+from gradegate.recordings.parsing.recorded_answer import (
+    FORMATS,
+    RecordedAnswer,
+    RecordingFile,
+    RecordingFormat,
+)
 
 _ANSWERED = frozenset({"output", "messages", "tool_calls"})
 _MORE = 3  # mistakes of a line that are said beside its first
@@ -56,21 +61,24 @@ def recognises(row: Map) -> bool:
     )
 
 
-def read(files: Sequence[File]) -> list[Answer]:
+def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
     """An answer for each line. Raises ConfigError."""
-    return fields.each(files, _answer)
+    return fields.read_rows(files, _answer)
 
 
-def _answer(row: Map, origin: Origin) -> Answer:
+def _answer(row: Map, origin: Origin) -> RecordedAnswer:
     try:  # one mistake, whatever is wrong with the line: a file of another kind has a line for each
         keys = LineKeys.model_validate(row)
     except ValidationError as e:
-        first, *others = mistakes(e, row, origin.file, (), LineKeys)
+        first, *others = validation_mistakes(e, row, origin.file, (), LineKeys)
         more = "".join(f"; {it.what}" for it in others[:_MORE]) + "; ..." * (len(others) > _MORE)
         raise ConfigError(
             Mistake(first.what + more, first.origin, first.cure if not others else _CURE)
         ) from e
-    said, calls = fields.turns(keys.messages, origin), fields.tool_calls(keys.tool_calls, origin)
+    said, calls = (
+        fields.parse_messages(keys.messages, origin),
+        fields.parse_tool_calls(keys.tool_calls, origin),
+    )
     answered = calls or any(turn.role == "assistant" for turn in said)
     if keys.output is None and not keys.error and not answered:
         what = "the line has neither `output` nor `error`"
@@ -79,14 +87,14 @@ def _answer(row: Map, origin: Origin) -> Answer:
         )
     fields.check_tokens(keys.usage or {}, origin)
     seconds = None if keys.latency_ms is None else keys.latency_ms / 1000
-    return Answer(
+    return RecordedAnswer(
         id=keys.id,
         output=fields.as_text(keys.output),
         error=keys.error or "",
         messages=said,
         tool_calls=calls,
-        retrieval_context=fields.texts(keys.retrieval_context, "retrieval_context", origin),
-        usage=fields.usage(keys.usage or {}, keys.cost, seconds),
+        retrieval_context=fields.parse_texts(keys.retrieval_context, "retrieval_context", origin),
+        usage=fields.parse_usage(keys.usage or {}, keys.cost, seconds),
         finish_reason=keys.finish_reason or "",
         metadata=keys.metadata or {},
         run=keys.run or 0,
@@ -94,4 +102,4 @@ def _answer(row: Map, origin: Origin) -> Answer:
     )
 
 
-SHAPES.register("lines")(Shape("lines", recognises, read))
+FORMATS.register("lines")(RecordingFormat("lines", recognises, read))

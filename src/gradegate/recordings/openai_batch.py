@@ -10,10 +10,15 @@ from typing import Any
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import Map
 from gradegate.providers.api.chat_api import NoOutput
-from gradegate.providers.api.content import uniform
+from gradegate.providers.api.content import uniform_call
 from gradegate.providers.api.openai_chat import Completions, Responses
 from gradegate.recordings.parsing import fields
-from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Shape
+from gradegate.recordings.parsing.recorded_answer import (
+    FORMATS,
+    RecordedAnswer,
+    RecordingFile,
+    RecordingFormat,
+)
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
@@ -28,35 +33,35 @@ def recognises(row: Map) -> bool:
     return "custom_id" in row and ("response" in row or "error" in row)
 
 
-def read(files: Sequence[File]) -> list[Answer]:
+def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
     """An answer for each line. Raises ConfigError."""
-    return fields.each(files, _answer)
+    return fields.read_rows(files, _answer)
 
 
-def _answer(row: Map, origin: Origin) -> Answer:
+def _answer(row: Map, origin: Origin) -> RecordedAnswer:
     identity = row.get("custom_id")
     if not isinstance(identity, str):
         raise ConfigError.at(
             "the line has no `custom_id`", origin, "give each request the id of its case"
         )
-    response = fields.mapping(row.get("response"))
-    body = fields.mapping(response.get("body"))
+    response = fields.as_mapping(row.get("response"))
+    body = fields.as_mapping(response.get("body"))
     error = _error(row.get("error")) or _error(body.get("error"))
     if not error and response.get("status_code", _OK) != _OK:
         error = f"status {response.get('status_code')}"
     if error:
-        return Answer(identity, error=error, origin=origin)
+        return RecordedAnswer(identity, error=error, origin=origin)
     shape = Responses("", {}) if body.get("object") == "response" else Completions("", {})
     try:
-        said = shape.read(body)
+        said = shape.parse_response(body)
     except NoOutput as e:
-        return Answer(identity, error=f"the API answered {e}", origin=origin)
-    return Answer(
+        return RecordedAnswer(identity, error=f"the API answered {e}", origin=origin)
+    return RecordedAnswer(
         id=identity,
         output=said.text,
-        tool_calls=tuple(uniform(call) for call in said.tool_calls),
+        tool_calls=tuple(uniform_call(call) for call in said.tool_calls),
         untold=_untold(body, origin),
-        usage=fields.usage(fields.mapping(body.get("usage"))),
+        usage=fields.parse_usage(fields.as_mapping(body.get("usage"))),
         finish_reason=said.finish_reason,
         origin=origin,
     )
@@ -66,16 +71,18 @@ def _untold(body: JsonObject, origin: Origin) -> str:
     """What of a body is not known and might be a call of a tool, as a sentence; empty for nothing."""
     if body.get("object") == "response":
         kinds = (
-            str(fields.mapping(item).get("type")) for item in fields.listed(body.get("output"))
+            str(fields.as_mapping(item).get("type")) for item in fields.as_list(body.get("output"))
         )
         for kind in kinds:
             if kind not in _NO_CALLS and not kind.endswith(_OF_CALLS):
                 item = f"an item of the type `{excerpt(kind, 60)}`"
                 return f"the response has {item}, which is not known"
         return ""
-    choices = fields.listed(body.get("choices"))[:1]
+    choices = fields.as_list(body.get("choices"))[:1]
     try:
-        fields.turns([fields.mapping(choice).get("message") for choice in choices], origin)
+        fields.parse_messages(
+            [fields.as_mapping(choice).get("message") for choice in choices], origin
+        )
     except ConfigError as e:
         return e.mistakes[0].what
     return ""
@@ -83,8 +90,8 @@ def _untold(body: JsonObject, origin: Origin) -> str:
 
 def _error(value: Any) -> str:
     """What an error object says; empty where there is none."""
-    about = fields.mapping(value)
+    about = fields.as_mapping(value)
     return str(about.get("message") or about.get("code") or value or "")
 
 
-SHAPES.register("openai-batch")(Shape("openai-batch", recognises, read))
+FORMATS.register("openai-batch")(RecordingFormat("openai-batch", recognises, read))

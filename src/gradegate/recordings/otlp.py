@@ -19,7 +19,14 @@ from typing import Any, NamedTuple
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import Map
 from gradegate.recordings.parsing import fields
-from gradegate.recordings.parsing.recorded_answer import CASE, SHAPES, Answer, File, Question, Shape
+from gradegate.recordings.parsing.recorded_answer import (
+    CASE,
+    FORMATS,
+    RecordedAnswer,
+    RecordedQuestion,
+    RecordingFile,
+    RecordingFormat,
+)
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
@@ -90,7 +97,7 @@ def recognises(row: Map) -> bool:
     return "resourceSpans" in row
 
 
-def read(files: Sequence[File]) -> list[Answer]:
+def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
     """An answer for each group of spans that says anything; others, such as those of HTTP, are left out. Raises ConfigError."""
     spans = _spans(files)
     cases, above = _cases(spans)
@@ -108,7 +115,7 @@ def read(files: Sequence[File]) -> list[Answer]:
     ]
 
 
-def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
+def _spans(files: Iterable[RecordingFile]) -> dict[_Place, _Span]:
     """The spans of all files by their places; one that was written twice is one. Raises ConfigError."""
     spans: dict[_Place, _Span] = {}
     mistakes = []
@@ -117,8 +124,8 @@ def _spans(files: Iterable[File]) -> dict[_Place, _Span]:
         for key in ("resourceSpans", "scopeSpans", "spans"):
             level = [
                 item
-                for owner in map(fields.mapping, level)
-                for item in fields.listed(owner.get(key))
+                for owner in map(fields.as_mapping, level)
+                for item in fields.as_list(owner.get(key))
             ]
         for written in level:
             if isinstance(written, Map):
@@ -161,7 +168,7 @@ def _beside(others: Iterable[_Span], spans: Mapping[_Place, _Span], above: set[_
     return ""
 
 
-def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
+def _answer(case: str, group: Sequence[_Span], beside: str) -> RecordedAnswer | None:
     ordered = sorted(group, key=lambda span: (span.start, -span.end))
     places = {span.place for span in ordered}
     root = next((span for span in ordered if span.parent not in places), ordered[0])
@@ -179,9 +186,9 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
     }
     cost = _total(root, ordered, ("llm.cost.total",))
     calls = _calls(ordered)
-    return Answer(
+    return RecordedAnswer(
         id=case,
-        question=None if case else Question(question, session=str(session)),
+        question=None if case else RecordedQuestion(question, session=str(session)),
         output=output,
         error=root.failure or ("" if output or calls else "the spans hold no output"),
         tool_calls=calls if calls or any(span.speaks for span in ordered) else None,
@@ -189,7 +196,7 @@ def _answer(case: str, group: Sequence[_Span], beside: str) -> Answer | None:
         retrieval_context=tuple(
             dict.fromkeys(text for span in ordered for text in _documents(span.attributes))
         ),
-        usage=fields.usage(tokens, cost, seconds if root.start and seconds >= 0 else None),
+        usage=fields.parse_usage(tokens, cost, seconds if root.start and seconds >= 0 else None),
         finish_reason=fields.first_text(span.finish_reason for span in reversed(ordered)),
         origin=root.origin,
     )
@@ -202,7 +209,7 @@ def _calls(spans: Sequence[_Span]) -> tuple[JsonObject, ...]:
     ran = [span.run for span in spans if span.run and span.run["function"]["name"] not in names]
     calls = {}  # several spans may tell of one call
     for call in asked + ran:
-        name, arguments = fields.called(call)
+        name, arguments = fields.call_identity(call)
         calls[(call["id"], name) if call["id"] else ("", name, arguments)] = call
     return tuple(calls.values())
 
@@ -224,7 +231,8 @@ def _documents(attributes: JsonObject) -> Iterator[str]:
         *(_list(attributes.get("gen_ai.retrieval.documents")) or ()),
     ):
         text = next(
-            (it for name in _DOCUMENT if isinstance(it := fields.mapping(item).get(name), str)), ""
+            (it for name in _DOCUMENT if isinstance(it := fields.as_mapping(item).get(name), str)),
+            "",
         )
         if text.strip():
             yield text
@@ -239,7 +247,7 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
     untold = ""
     if any(_whole(span.get(name)) for name in ("droppedAttributesCount", "droppedEventsCount")):
         untold = "a span says that attributes or events of it were dropped"
-    for event in map(fields.mapping, fields.listed(span.get("events"))):
+    for event in map(fields.as_mapping, fields.as_list(span.get("events"))):
         own = _attributes(event.get("attributes"))
         attributes |= own
         # A message of a tool, or one with calls: so GenAI had them before its attributes of messages.
@@ -259,7 +267,7 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
     )
     asked = [message.text for message in told if message.role == "user" and message.text]
     answered = [message.text for message in said if message.role != "user" and message.text]
-    reasons = fields.listed(attributes.get("gen_ai.response.finish_reasons"))[-1:]
+    reasons = fields.as_list(attributes.get("gen_ai.response.finish_reasons"))[-1:]
     own_reasons = [message.finish_reason for message in said if message.finish_reason][-1:]
     named = _NAMED.match(str(span.get("name") or "").strip())
     names = (attributes.get(name) for name in _TOOLS)
@@ -267,7 +275,7 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
         (it for it in names if isinstance(it, str) and it.strip()), named[1] if named else ""
     )
     given = next((attributes[name] for name in _GIVEN if attributes.get(name) is not None), None)
-    status = fields.mapping(span.get("status"))
+    status = fields.as_mapping(span.get("status"))
     # Ids are hexadecimal digits, in either case.
     trace, identity, parent = (
         str(span.get(key) or "").lower() for key in ("traceId", "spanId", "parentSpanId")
@@ -282,7 +290,7 @@ def _span(span: Map, file: str, nameless: str) -> _Span:
         question=asked[-1] if asked else fields.as_text(attributes.get("input.value")) or "",
         output=answered[-1] if answered else fields.as_text(attributes.get("output.value")) or "",
         calls=[call for message in (*told[last + 1 :], *said) for call in message.calls],
-        run=fields.call_of(
+        run=fields.normalize_call(
             {"id": attributes.get("gen_ai.tool.call.id"), "name": tool, "arguments": given}
         )
         if tool
@@ -319,17 +327,17 @@ def _untold(attributes: JsonObject, tool: str, said: Sequence[_Message]) -> str:
 def _attributes(pairs: Any) -> dict[str, Any]:
     return {
         str(pair.get("key")): _value(pair.get("value"))
-        for pair in map(fields.mapping, fields.listed(pairs))
+        for pair in map(fields.as_mapping, fields.as_list(pairs))
     }
 
 
 def _value(written: Any) -> Any:
     """The value of an ``AnyValue``."""
-    kind, value = next(iter(fields.mapping(written).items()), ("", None))
+    kind, value = next(iter(fields.as_mapping(written).items()), ("", None))
     if kind == "arrayValue":
-        return [_value(item) for item in fields.listed(fields.mapping(value).get("values"))]
+        return [_value(item) for item in fields.as_list(fields.as_mapping(value).get("values"))]
     if kind == "kvlistValue":
-        return _attributes(fields.mapping(value).get("values"))
+        return _attributes(fields.as_mapping(value).get("values"))
     return _whole(value) if kind == "intValue" else value
 
 
@@ -343,12 +351,12 @@ def _whole(value: Any) -> int:
 
 def _messages(attributes: JsonObject, genai: str, openinference: str) -> list[_Message]:
     written = _list(attributes.get(genai)) or map(_of_leaves, _indexed(attributes, openinference))
-    return [_message(fields.mapping(it)) for it in written]
+    return [_message(fields.as_mapping(it)) for it in written]
 
 
 def _message(message: JsonObject) -> _Message:
     """A message of ``parts``, as GenAI has it."""
-    parts = [fields.mapping(part) for part in fields.listed(message.get("parts"))]
+    parts = [fields.as_mapping(part) for part in fields.as_list(message.get("parts"))]
     calls = [part for part in parts if _is_call(part)]
     kinds = (str(part.get("type")) for part in parts if not _is_call(part))
     strange = next((kind for kind in kinds if kind not in _NO_CALLS), "")
@@ -367,7 +375,7 @@ def _message(message: JsonObject) -> _Message:
             if it.get("type") == "text" and isinstance(it.get("content"), str)
         ),
         calls=[
-            fields.call_of({key: it.get(key) for key in ("id", "name", "arguments")})
+            fields.normalize_call({key: it.get(key) for key in ("id", "name", "arguments")})
             for it in calls
         ],
         finish_reason=finish_reason,
@@ -432,4 +440,4 @@ def _list(value: Any) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-SHAPES.register("otlp")(Shape("otlp", recognises, read))
+FORMATS.register("otlp")(RecordingFormat("otlp", recognises, read))

@@ -10,7 +10,13 @@ from gradegate.core.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import Map
 from gradegate.recordings.parsing import fields
-from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Question, Shape
+from gradegate.recordings.parsing.recorded_answer import (
+    FORMATS,
+    RecordedAnswer,
+    RecordedQuestion,
+    RecordingFile,
+    RecordingFormat,
+)
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 
@@ -20,35 +26,37 @@ def recognises(row: Map) -> bool:
     return "user_input" in row
 
 
-def read(files: Sequence[File]) -> list[Answer]:
+def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
     """An answer for each row. Raises ConfigError."""
-    return fields.each(files, _answer)
+    return fields.read_rows(files, _answer)
 
 
-def _answer(row: Map, origin: Origin) -> Answer:
+def _answer(row: Map, origin: Origin) -> RecordedAnswer:
     asked, response = row.get("user_input"), row.get("response")
     said: tuple[Turn, ...] = ()
     if isinstance(asked, list):
-        said = fields.turns(list(_messages(asked, origin)), origin)
+        said = fields.parse_messages(list(_messages(asked, origin)), origin)
         asked = next((turn.content for turn in said if turn.role == "user"), None)
     if not isinstance(asked, str):
         raise ConfigError.at(
             "`user_input` is neither a text nor a list of messages", origin, "give the question"
         )
     answered = response is not None or (bool(said) and said[-1].role == "assistant")
-    return Answer(
-        question=Question(asked),
+    return RecordedAnswer(
+        question=RecordedQuestion(asked),
         output=fields.as_text(response),
         error="" if answered else "the row has no `response`",
         messages=said,
-        retrieval_context=fields.texts(row.get("retrieved_contexts"), "retrieved_contexts", origin),
+        retrieval_context=fields.parse_texts(
+            row.get("retrieved_contexts"), "retrieved_contexts", origin
+        ),
         origin=origin,
     )
 
 
 def _messages(said: list[Any], origin: Origin) -> Iterator[dict[str, Any]]:
     for item in said:
-        role = _ROLES.get(str(fields.mapping(item).get("type")))
+        role = _ROLES.get(str(fields.as_mapping(item).get("type")))
         if role is None:
             raise ConfigError.at(
                 "a message is neither of `human`, `ai` nor `tool`", origin, "write it as Ragas does"
@@ -56,4 +64,4 @@ def _messages(said: list[Any], origin: Origin) -> Iterator[dict[str, Any]]:
         yield {**item, "role": role}
 
 
-SHAPES.register("ragas")(Shape("ragas", recognises, read))
+FORMATS.register("ragas")(RecordingFormat("ragas", recognises, read))

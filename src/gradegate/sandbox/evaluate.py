@@ -1,4 +1,4 @@
-"""Has something evaluated in the worker, under the limits of one request and of the whole run."""
+"""Evaluates something in a sandboxed worker process, under the limits of one request and of the whole run."""
 
 import atexit
 import json
@@ -17,133 +17,140 @@ from gradegate.files.limits import (
     SECONDS,
     TOTAL_SECONDS,
 )
-from gradegate.sandbox.workers import Died, Sandbox
+from gradegate.sandbox.workers import Sandbox, WorkerDied
 
 
-class Exceeded(ValueError):
-    """A limit is exceeded; the message says which, with "it" for what was to be evaluated."""
+class LimitExceeded(ValueError):
+    """A limit is exceeded. The message says which limit, with "it" for what was to be evaluated."""
 
 
-class Spent(Exceeded):
-    """The run has used up what all its evaluations may take together."""
+class RunLimitExceeded(LimitExceeded):
+    """The run has used up the time of all its evaluations together."""
 
 
-class Refused(ValueError):
-    """The task itself says no, in its own words."""
+class TaskRefused(ValueError):
+    """The task itself raised ValueError; the message is its own."""
 
 
 @dataclass
-class Account:
-    """What evaluations of a kind may take in a run: ``total`` seconds of CPU together, and ``each`` beside that."""
+class CpuAccount:
+    """The CPU time that evaluations of one kind may take in a run: ``total`` seconds together, plus ``each`` for each of them."""
 
     kind: str
     total: float
     each: float
     lock: threading.Lock = field(default_factory=threading.Lock)
-    # How often each exceeded a limit, for who looks at it
+    # How often each script exceeded a limit; scripts count and read this
     runaways: Counter[Any] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.left = self.total
+        self.seconds_left = self.total
 
     def charge(self, seconds: float) -> None:
-        """One more took so many seconds."""
+        """Count one more evaluation that took so many seconds."""
         with self.lock:
-            self.left = min(self.total, self.left + self.each - seconds)
+            self.seconds_left = min(self.total, self.seconds_left + self.each - seconds)
 
     def check(self) -> None:
-        """Raises Spent when there is nothing left."""
-        if self.left <= 0:
-            raise Spent(
+        """Raises RunLimitExceeded if nothing is left."""
+        if self.seconds_left <= 0:
+            raise RunLimitExceeded(
                 f"the {self.kind} of this run take more than {self.total:g} seconds together"
             )
 
+    def reset(self) -> None:
+        """Begin the account of another run."""
+        self.seconds_left = self.total
+        self.runaways.clear()
 
-GENERAL = Account("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
-# Of their own: a runaway snippet costs no template its time
-SCRIPTS = Account("scripts", SCRIPT_TOTAL, SCRIPT_EACH)
+
+GENERAL = CpuAccount("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
+# An account of their own: a runaway snippet costs no template its time
+SCRIPTS = CpuAccount("scripts", SCRIPT_TOTAL, SCRIPT_EACH)
 
 
 @dataclass
-class _Desk:
+class _SharedWorker:
     """One worker for all threads. A slow request holds up the others, and the accounts bound that."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     worker: Sandbox | None = None
-    modules: frozenset[str] = frozenset()  # that were asked for: a worker can import none later
+    modules: frozenset[str] = frozenset()  # of all requests: a worker can import none later
 
-    def ask(self, module: str, request: bytes, account: Account) -> Any:
+    def send(self, module: str, request: bytes, account: CpuAccount) -> Any:
+        """The answer to a request for a function of a module. Raises WorkerDied and RunLimitExceeded."""
         with self.lock:
             account.check()
             worker = self.worker
             self.worker = None
             started = time.monotonic()
-            done = False
+            is_reusable = False
             try:
                 self.modules |= {module}
                 if worker and module not in worker.modules:
                     worker.end()
                     worker = None
                 worker = worker or Sandbox(self.modules)
-                said = json.loads(worker.ask(request))
-                # After the rest its memory is not to be trusted
-                done = "value" in said or "refused" in said
-                return said
-            finally:  # also when a signal comes in between: its answer must not be taken for that to the next request
-                if done:
+                answer = json.loads(worker.send_request(request))
+                # After any other answer its memory is not to be trusted
+                is_reusable = "value" in answer or "refused" in answer
+                return answer
+            finally:  # also after a signal: a late answer must not be taken for the answer to the next request
+                if is_reusable:
                     self.worker = worker
-                elif worker:
-                    worker.end()
-                account.charge(
-                    said["seconds"] if done else min(time.monotonic() - started, SECONDS)
-                )
-
-    def end(self) -> None:
-        worker = self.worker
-        self.worker = None
-        if worker is not None:
-            worker.end()
+                    account.charge(answer["seconds"])
+                else:
+                    if worker:
+                        worker.end()
+                    account.charge(min(time.monotonic() - started, SECONDS))
 
 
-_DESK = _Desk()
-atexit.register(_DESK.end)
+_WORKER = _SharedWorker()
 
 
-def begin() -> None:
-    """Start all accounts anew: what another run in this process read and evaluated is not this one's own."""
+@atexit.register
+def end_worker() -> None:
+    """End the worker process; the next evaluation starts another."""
+    worker = _WORKER.worker
+    _WORKER.worker = None
+    if worker:
+        worker.end()
+
+
+def reset_accounts() -> None:
+    """Begin a run: what another run in this process read and evaluated does not count."""
     READ.start_anew()
-    for account in (GENERAL, SCRIPTS):
-        account.left = account.total
-        account.runaways.clear()
+    GENERAL.reset()
+    SCRIPTS.reset()
 
 
-def evaluate(task: str, *arguments: Any, account: Account = GENERAL) -> Any:
-    """What the function ``module:name`` gives for arguments that are plain data; so is the result.
+def evaluate(task: str, *arguments: Any, account: CpuAccount = GENERAL) -> Any:
+    """What the function ``module:name`` returns in the worker. Arguments and result are plain data.
 
-    Raises Exceeded, and Refused with the message of a ValueError of the function.
+    Raises LimitExceeded, and TaskRefused with the message of a ValueError of the function.
     """
     try:
         text = json.dumps([task, arguments], default=str, ensure_ascii=False)
         request = text.encode("utf-8", "surrogatepass")
     except RecursionError as e:
-        raise Exceeded("it is nested too deeply") from e
+        raise LimitExceeded("it is nested too deeply") from e
     except ValueError as e:  # a number with more digits than Python writes
-        raise Exceeded(f"it contains a value that cannot be written as JSON: {e}") from e
+        raise LimitExceeded(f"it contains a value that cannot be written as JSON: {e}") from e
     if len(request) > MAX_SENT:
-        raise Exceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
+        raise LimitExceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
     try:
-        said = _DESK.ask(task.partition(":")[0], request, account)
-    except Died as e:
-        raise Exceeded(str(e)) from e
-    if "refused" in said:
-        raise Refused(said["refused"])
-    if "exceeded" in said:
-        raise Exceeded(said["exceeded"])
-    return said["value"]
+        answer = _WORKER.send(task.partition(":")[0], request, account)
+    except WorkerDied as e:
+        raise LimitExceeded(str(e)) from e
+    if "refused" in answer:
+        raise TaskRefused(answer["refused"])
+    if "exceeded" in answer:
+        raise LimitExceeded(answer["exceeded"])
+    return answer["value"]
 
 
-class Charged:
-    """Counts the CPU time of what is evaluated here, and not in the worker. Raises Exceeded when there is none left."""
+class CpuCharge:
+    """Charges the CPU time of a block in this process, and not in the worker. Raises RunLimitExceeded if there is none left."""
 
     def __enter__(self) -> None:
         GENERAL.check()

@@ -4,7 +4,7 @@ from dataclasses import field
 from typing import ClassVar
 
 from gradegate.assertions.grading.evaluator import Each, Evaluator, Requirements, Scoring, Verdict, of_two, options, verdicts_on
-from gradegate.structs import names
+from gradegate.structs import field_names
 from support.each import each
 
 
@@ -25,7 +25,7 @@ def test_a_question_is_asked_once_or_for_each_exchange(questions, exchanges, cou
 
 def test_the_contract_has_twelve_switches():
     on_class = {name for name in vars(Evaluator)["__annotations__"] if name not in ("requires", "scoring")}
-    assert len({*names(Requirements), *names(Scoring), *on_class}) == 12
+    assert len({*field_names(Requirements), *field_names(Scoring), *on_class}) == 12
 
 
 @options

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.errors import ConfigError, Origin
 from gradegate.providers.api.content import CALLS
-from gradegate.recordings.parsing.fields import RESULTS, answering, turns
+from gradegate.recordings.parsing.fields import RESULTS, parse_messages, turns_of_answer
 from support.each import each, table
 
 HERE = Origin("answers.jsonl", 1)
@@ -29,7 +29,7 @@ CALLED = table(__file__, "CALLED")
 
 @each("form", CALLED)
 def test_calls_of_every_form_are_read(form):
-    said = turns([ASKED, *CALLED[form], DONE], HERE)
+    said = parse_messages([ASKED, *CALLED[form], DONE], HERE)
     assert [turn.role for turn in said] == ["user", "assistant", "assistant"]
     ((call,), none) = [turn.metadata[CALLS] for turn in said[1:]]
     assert call["function"] == {"name": "look", "arguments": '{"x": 1}'}
@@ -44,7 +44,7 @@ STRANGE = table(__file__, "STRANGE")
 @each(("message", "said"), STRANGE)
 def test_what_is_not_known_is_a_mistake(message, said):
     with pytest.raises(ConfigError, match=said) as raised:
-        turns([ASKED, message, DONE], HERE)
+        parse_messages([ASKED, message, DONE], HERE)
     (mistake,) = raised.value.mistakes
     assert mistake.origin == HERE
     assert mistake.cure
@@ -54,48 +54,48 @@ def test_what_is_not_known_is_a_mistake(message, said):
 def test_what_a_tool_gave_belongs_to_a_call(result, fits):
     said = [ASKED, {"role": "assistant", "tool_calls": [look()]}, gave(**result), DONE]
     if fits:
-        assert turns(said, HERE)[1].metadata[RESULTS]
+        assert parse_messages(said, HERE)[1].metadata[RESULTS]
     else:
         with pytest.raises(ConfigError, match="no message before it has the call"):
-            turns(said, HERE)
+            parse_messages(said, HERE)
 
 
 def test_a_call_without_an_id_is_answered_by_its_name():
     said = [ASKED, {"role": "assistant", "tool_calls": [look("")]}, gave(tool_call_id="anything", name="look"), DONE]
-    assert turns(said, HERE)[1].metadata[RESULTS]
+    assert parse_messages(said, HERE)[1].metadata[RESULTS]
     with pytest.raises(ConfigError):
-        turns([*said, gave(tool_call_id="anything", name="other")], HERE)
+        parse_messages([*said, gave(tool_call_id="anything", name="other")], HERE)
 
 
 def test_texts_of_parts_are_one_text_and_thoughts_are_none():
     parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "go"}, "o", {"type": "output_text", "text": "d"}]
-    assert turns([{"role": "assistant", "content": parts}], HERE)[0].content == "good"
+    assert parse_messages([{"role": "assistant", "content": parts}], HERE)[0].content == "good"
     picture = [{"type": "image_url", "image_url": {"url": "http://x.test"}}, {"type": "text", "text": "this"}]
-    assert turns([{"role": "user", "content": picture}], HERE)[0].content == "this"
+    assert parse_messages([{"role": "user", "content": picture}], HERE)[0].content == "this"
 
 
 def test_a_refusal_in_words_is_the_answer():
     for message in ({"content": None, "refusal": "I will not."}, {"content": [{"type": "refusal", "refusal": "I will not."}]}):
-        assert turns([{"role": "assistant", **message}], HERE)[0].content == "I will not."
+        assert parse_messages([{"role": "assistant", **message}], HERE)[0].content == "I will not."
 
 
 def test_keys_without_a_value_are_none():
     message = {"role": "assistant", "content": "x", "toolCalls": None, "tool_calls": None, "function_call": None}
-    assert turns([message], HERE)[0].metadata == {CALLS: []}
+    assert parse_messages([message], HERE)[0].metadata == {CALLS: []}
 
 
 FEW = table(__file__, "FEW")
 
 
 def test_what_the_prompt_says_is_no_answer():
-    said = turns([*FEW, DONE], HERE)
-    assert [turn.content for turn in answering(said, json.dumps(FEW))] == ["done"]
-    assert [turn.content for turn in answering(turns([ASKED, DONE], HERE), json.dumps(FEW))] == ["done"]
-    assert [turn.content for turn in answering(turns([ASKED, DONE], HERE), "Where is it?")] == ["done"]
-    assert [turn.content for turn in answering(turns([DONE], HERE), "Where is it?")] == ["done"]
-    assert list(answering(turns(FEW, HERE), json.dumps(FEW))) == []
+    said = parse_messages([*FEW, DONE], HERE)
+    assert [turn.content for turn in turns_of_answer(said, json.dumps(FEW))] == ["done"]
+    assert [turn.content for turn in turns_of_answer(parse_messages([ASKED, DONE], HERE), json.dumps(FEW))] == ["done"]
+    assert [turn.content for turn in turns_of_answer(parse_messages([ASKED, DONE], HERE), "Where is it?")] == ["done"]
+    assert [turn.content for turn in turns_of_answer(parse_messages([DONE], HERE), "Where is it?")] == ["done"]
+    assert list(turns_of_answer(parse_messages(FEW, HERE), json.dumps(FEW))) == []
     system = [{"role": "system", "content": "Be kind."}]
-    assert [turn.content for turn in answering(turns([ASKED, DONE], HERE), json.dumps(system))] == ["done"]
+    assert [turn.content for turn in turns_of_answer(parse_messages([ASKED, DONE], HERE), json.dumps(system))] == ["done"]
 
 
 JSON = st.recursive(
@@ -113,7 +113,7 @@ KEYS = st.sampled_from("content tool_calls function_call tool_call_id name refus
 @given(st.lists(st.tuples(ROLES, st.dictionaries(KEYS, JSON, max_size=4)), max_size=5))
 def test_no_messages_are_more_than_a_mistake(said):
     try:
-        read = turns([{"role": role, **keys} for role, keys in said], HERE)
+        read = parse_messages([{"role": role, **keys} for role, keys in said], HERE)
     except ConfigError:
         return
     assert all(turn.role == "user" or CALLS in turn.metadata for turn in read)
@@ -122,4 +122,4 @@ def test_no_messages_are_more_than_a_mistake(said):
 def test_many_results_are_read_in_a_moment():
     calls = [{"role": "assistant", "tool_calls": [look(str(n))]} for n in range(20_000)]
     results = [gave(tool_call_id=str(n)) for n in range(20_000)]
-    assert len(turns([*calls, *[ASKED] * 20_000, *results], HERE)) == 40_000
+    assert len(parse_messages([*calls, *[ASKED] * 20_000, *results], HERE)) == 40_000

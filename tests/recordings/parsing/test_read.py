@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.files.yaml_reader import MAX_DEPTH
-from gradegate.recordings.parsing.fields import strange
-from gradegate.recordings.parsing.reader import MOST, read
-from gradegate.sandbox.evaluate import begin
+from gradegate.recordings.parsing.fields import unwritable_part
+from gradegate.recordings.parsing.reader import MOST, load_recordings
+from gradegate.sandbox.evaluate import reset_accounts
 from support.each import each, table
 
 
 def recording(tmp_path, content, name="answers.jsonl"):
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    begin()
-    return read(Context(Settings(answers=(name,), cwd=tmp_path)))
+    reset_accounts()
+    return load_recordings(Context(Settings(answers=(name,), cwd=tmp_path)))
 
 
 LINE = '{"id": "a", "output": "x"}'
@@ -59,16 +59,16 @@ def test_a_file_of_nothing_but_lines_is_refused(tmp_path):
 
 
 def test_a_file_that_is_missing_is_a_mistake(tmp_path):
-    (mistake,) = read(Context(Settings(answers=("none.jsonl",), cwd=tmp_path))).mistakes
+    (mistake,) = load_recordings(Context(Settings(answers=("none.jsonl",), cwd=tmp_path))).mistakes
     assert "`" in mistake.what
     assert "none.jsonl" in mistake.what
-    (mistake,) = read(Context(Settings(answers=("*.none",), cwd=tmp_path))).mistakes
+    (mistake,) = load_recordings(Context(Settings(answers=("*.none",), cwd=tmp_path))).mistakes
     assert "matches no file" in mistake.what
 
 
 def test_a_file_that_is_named_twice_is_read_once(tmp_path):
     (tmp_path / "a.jsonl").write_text(LINE)
-    assert len(read(Context(Settings(answers=("a.jsonl", "./a.jsonl", "*.jsonl"), cwd=tmp_path))).answers) == 1
+    assert len(load_recordings(Context(Settings(answers=("a.jsonl", "./a.jsonl", "*.jsonl"), cwd=tmp_path))).answers) == 1
 
 
 JSON = st.recursive(
@@ -100,7 +100,7 @@ def test_no_bytes_are_more_than_a_mistake(tmp_path_factory, raw):
 
 @given(JSON)
 def test_what_is_not_strange_can_be_written_as_json(value):
-    if not strange(value):
+    if not unwritable_part(value):
         json.dumps(value, allow_nan=False).encode()
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
 
@@ -136,12 +136,12 @@ def test_rows_of_one_file_have_one_shape(tmp_path):
 def test_files_of_different_shapes_are_read_together(tmp_path):
     (tmp_path / "a.jsonl").write_text(LINE)
     (tmp_path / "b.jsonl").write_text(json.dumps(RAGAS))
-    found = read(Context(Settings(answers=("a.jsonl", "b.jsonl"), cwd=tmp_path)))
+    found = load_recordings(Context(Settings(answers=("a.jsonl", "b.jsonl"), cwd=tmp_path)))
     assert [(it.id, it.output) for it in found.answers] == [("a", "x"), ("", "x")]
 
 
 def test_mistakes_are_counted_for_each_file(tmp_path):
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / name).write_text('{"id": 1}\n' * 60)
-    found = read(Context(Settings(answers=("a.jsonl", "b.jsonl"), cwd=tmp_path)))
+    found = load_recordings(Context(Settings(answers=("a.jsonl", "b.jsonl"), cwd=tmp_path)))
     assert len(found.mistakes) == 2 * (MOST + 1)

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from gradegate.cli import main as cli
 from gradegate.core.policy import Note
 from gradegate.errors import Origin
-from gradegate.gate.calibration import Calibration, Judged
+from gradegate.gate.calibration import Calibration, JudgedOutput
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.grades import Grade, GradedAssertion, Outcome
 from gradegate.results.run_result import RunResult
-from gradegate.runner.calibration.calibrate import as_json, console, exit_code
-from gradegate.runner.calibration.labels import parse
+from gradegate.runner.calibration.calibrate import calibration_exit_code, console_report, json_report
+from gradegate.runner.calibration.labels import parse_labels
 from gradegate.structs import replace
 from support import samples
 from support.each import each
@@ -191,14 +191,14 @@ ROWS = st.dictionaries(KEYS, JSON | st.sampled_from(["pass", "fail", "llm-rubric
 
 @given(st.binary())
 def test_any_bytes_are_labels_or_mistakes_at_lines(content):
-    found = parse(content, "l.jsonl")
+    found = parse_labels(content, "l.jsonl")
     assert any(found)
     assert all(mistake.origin.file == "l.jsonl" and mistake.cure for mistake in found[1])
 
 
 @given(st.lists(ROWS, min_size=1, max_size=5))
 def test_any_objects_are_labels_or_mistakes_at_their_lines(rows):
-    labels, mistakes = parse("\n".join(map(json.dumps, rows)).encode(), "l.jsonl")
+    labels, mistakes = parse_labels("\n".join(map(json.dumps, rows)).encode(), "l.jsonl")
     placed = {it.origin.line for it in (*labels, *mistakes)}
     assert placed == set(range(1, len(rows) + 1))
 
@@ -210,7 +210,7 @@ PRINTED = st.text(st.characters(categories=("L", "N", "P")), min_size=1)
 def test_what_a_label_says_is_kept_to_the_letter(description, assertion, output, passes):
     word = "pass" if passes else "fail"
     row = {"description": description, "assertion": assertion, "output": output, "label": word, "who": "extra"}
-    ((found,), _) = parse(json.dumps(row).encode(), "l.jsonl")
+    ((found,), _) = parse_labels(json.dumps(row).encode(), "l.jsonl")
     assert (found.description, found.assertion, found.output, found.passes) == (description, assertion, output, passes)
 
 
@@ -224,7 +224,7 @@ def judged(text, outcome, passes=False):
     asserted = GradedAssertion("llm-rubric", metric=text, origin=Origin(text, 3))
     grade = Grade(asserted, outcome, 0.5, reason=text)
     row = replace(samples.passing(), description=text, output=text, prompt=text, vars={"q": text}, grades=(grade,))
-    return Judged(passes, Origin(text or "l", 7), (row, row))
+    return JudgedOutput(passes, Origin(text or "l", 7), (row, row))
 
 
 def filled(text):
@@ -235,11 +235,11 @@ def filled(text):
 
 @given(TEXTS)
 def test_no_text_is_live_in_any_report(text):
-    for line in console(filled(text)).text.split("\n"):
+    for line in console_report(filled(text)).text.split("\n"):
         assert not line.lstrip().startswith("::")
         assert "##[" not in line
         assert "\x1b" not in line
-    data = json.loads(as_json(filled(text)).text)
+    data = json.loads(json_report(filled(text)).text)
     assert data["outputs"][0]["differs"]
 
 
@@ -251,11 +251,11 @@ def graded(passes, outcomes, *, kind="llm-rubric", metric="", reasons=True, **mo
         reason = f"ask {number}" if reasons else "same"
         grade = Grade(GradedAssertion(kind, metric=metric), *words[word], reason=reason, **more)
         rows.append(replace(samples.passing(), grades=(grade,)))
-    return Judged(passes, Origin("l.jsonl", 1), tuple(rows))
+    return JudgedOutput(passes, Origin("l.jsonl", 1), tuple(rows))
 
 
 def told(judged, asks=3, **run):
-    return console(Calibration(tuple(judged), asks, RunResult((), **run))).text
+    return console_report(Calibration(tuple(judged), asks, RunResult((), **run))).text
 
 
 @each(
@@ -343,7 +343,7 @@ def test_only_several_asks_can_show_that_a_grader_never_moves(asks, words, is_sa
 def test_an_interruption_wins_over_labels_and_labels_over_a_wrong_key(words, interrupted, setup, code):
     judged = tuple(graded(True, word, setup=setup) for word in words)
     rows = tuple(row for it in judged for row in it.rows)
-    assert exit_code(Calibration(judged, 1, RunResult(rows, interrupted=interrupted))) == code
+    assert calibration_exit_code(Calibration(judged, 1, RunResult(rows, interrupted=interrupted))) == code
 
 
 @each(
@@ -358,8 +358,8 @@ def test_a_thousand_outputs_of_one_kind_are_shown(count, left_out):
 
 def test_a_long_text_leaves_out_outputs_and_says_so():
     many = Calibration((judged("y" * 3000, Outcome.PASS),) * 1500, 2, RunResult(()))
-    assert len(json.loads(as_json(many).text)["outputs"]) == 1500
-    assert "500 more outputs; the JSON report has all of them" in console(many).text
+    assert len(json.loads(json_report(many).text)["outputs"]) == 1500
+    assert "500 more outputs; the JSON report has all of them" in console_report(many).text
 
 
 LOITERS = """import os, threading, time

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.gate.statistics import lead
+from gradegate.gate.statistics import required_lead
 from support.interrupts import interrupted
 from support.scenes import VERDICTS, script
 
@@ -46,7 +46,7 @@ def based(gate, llm, said, conf):
 def leading(votes):
     """How many cases, and what noise, it takes for that lead."""
     shares = ((tests, share / 1000) for tests in (1, 2) for share in range(251))
-    return next(pair for pair in shares if lead(*pair).votes == votes)
+    return next(pair for pair in shares if required_lead(*pair).votes == votes)
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v['lead']}-{v['base']}-{v['head_replies']}-{v['base_replies']}")

@@ -12,9 +12,9 @@ from gradegate.core.conversation import Reply
 from gradegate.core.settings import Settings
 from gradegate.core.usage import Usage
 from gradegate.gate.decision import decide
-from gradegate.gate.reasks.history import count_votes, cut
+from gradegate.gate.reasks.history import count_votes, trim_runs
 from gradegate.gate.reasks.stopping import BallotState, HistoryRule, LeadRule, mean_share
-from gradegate.gate.statistics import lead
+from gradegate.gate.statistics import required_lead
 from gradegate.planning.planner import build_client
 from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Outcome
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 SEEDS = (11, 12, 13, 14, 15)
 SUITES, CASES, NOISE = 40, 100, 0.1  # suites of each seed
 ENDS = {BallotState.PASSED: "pass", BallotState.FAILED: "fail"}
-LEAD = LeadRule(lead(CASES, NOISE).votes)
+LEAD = LeadRule(required_lead(CASES, NOISE).votes)
 
 
 class Judge(Provider):
@@ -76,7 +76,7 @@ def earlier_runs(rates, runs, draw):
         used = [it for it in known if it.is_used]
         mean = mean_share(sum(it.votes.fails for it in used), sum(it.votes.passes for it in used), NOISE)
         cases = zip(rates, histories, known, strict=True)
-        histories = [cut([*history, graded(rate, it, mean, draw)]) for rate, history, it in cases]
+        histories = [trim_runs([*history, graded(rate, it, mean, draw)]) for rate, history, it in cases]
     return histories
 
 
@@ -112,7 +112,7 @@ def test_the_cells(cell, tmp_path):
             plan = replace(judged(prepared.plan, judge), history=History("h"))
             known = Histories(plan)
             records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.keys(AnswerId(n, 0)).values()}
-            found = Run(replace(plan, history=History("h", records)), build_client((), context)).result()
+            found = Run(replace(plan, history=History("h", records)), build_client((), context)).finish()
             ends[seed][decide(found, plan.policies).outcome.value] += 1
             asked += found.grader_usage.calls
     every, suites = sum(ends.values(), Counter()), SUITES * len(SEEDS)
@@ -151,7 +151,7 @@ def test_how_often_suites_with_20_runs_of_history_are_blocked_or_undecided():
             continue
         history = ()
         for _ in range(20):
-            history = cut([*history, graded(rate, count_votes(history, "m"), mean, draw)])
+            history = trim_runs([*history, graded(rate, count_votes(history, "m"), mean, draw)])
         known = count_votes(history, "m")
         rule = HistoryRule(*known.votes, mean, NOISE, CASES, " ".join(known.returned)) if known.is_used else LEAD
         ends = chances_to_end(rate, rule)
@@ -170,7 +170,7 @@ def noticed(draw):
         run = graded(points / 100, count_votes(history, "m"), NOISE / 2, draw)
         if run.outcome != "pass":
             return points
-        history = cut([*history, run])
+        history = trim_runs([*history, run])
     return 101
 
 

@@ -18,16 +18,22 @@ from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.core.conversation import Message, Reply, Request, Variables
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
-from gradegate.http.crew import gather
-from gradegate.providers.api.chat_api import REFUSALS
+from gradegate.http.crew import gather_results
+from gradegate.providers.api.chat_api import BAD_REQUEST
 from gradegate.providers.api.provider import Provider
-from gradegate.providers.cache.call import Occasion, Question, apart, at, occasion
+from gradegate.providers.cache.call import (
+    CacheScope,
+    ProviderCall,
+    current_scope,
+    with_own_scope,
+    within_scope,
+)
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.template import TemplateError, printed
+from gradegate.templating.template import TemplateError, with_json_text
 
 T = TypeVar("T")
 # The finish reasons of a reply that is whole; whoever names none has not cut it
@@ -47,7 +53,7 @@ _MODELS = 250  # characters of the names of all that graded
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
 
 
-class Account:
+class JudgeUsage:
     """Adds up what the calls of one grade cost, from any number of threads."""
 
     def __init__(self) -> None:
@@ -110,7 +116,7 @@ class Judge(Struct, frozen=True):
     models: Mapping[str, Provider] = {}
     rubric: Rubric = field(default_factory=Rubric)
     vars: Variables = {}
-    account: Account = field(default_factory=Account)
+    account: JudgeUsage = field(default_factory=JudgeUsage)
     grader_retries: int = 1
     language: str = ""
     graded: str = ""
@@ -153,7 +159,7 @@ class Judge(Struct, frozen=True):
             try:
                 reply, asked = self._complete(request, again=bool(replies))
             except ProviderError as e:
-                if e.status in REFUSALS and replies and replies[-1].finish_reason == CUT:
+                if e.status in BAD_REQUEST and replies and replies[-1].finish_reason == CUT:
                     raise self._cut_off(replies) from e  # the model takes no higher limit
                 raise
             replies.append(reply)
@@ -203,11 +209,11 @@ class Judge(Struct, frozen=True):
         judge = replace(self, ask_number=0)
         messages = judge.messages(prompt, step, variables)
         key = hashlib.sha256(repr(messages).encode("utf-8", "backslashreplace")).hexdigest()
-        here = occasion()
-        place = Occasion(here.replies, here.role, ("once", key)) if here else None
+        here = current_scope()
+        place = CacheScope(here.replies, here.role, ("once", key)) if here else None
 
         def ask() -> T:
-            with at(place):
+            with within_scope(place):
                 return judge.ask(prompt, form, step=step, **variables)
 
         return _SHARED.answer(self.models["text"], key, ask)
@@ -215,12 +221,12 @@ class Judge(Struct, frozen=True):
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
         model = self.models["embedding"]
-        with Question(model) as asked:
+        with ProviderCall(model) as asked:
             vectors, usage = model.embed(texts)
-        self.account.add(asked.booked(usage))
+        self.account.add(asked.book(usage))
         if len(vectors) != len(texts):
             raise ProviderError(
-                f"{model.name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
+                f"{model.name} gave {format_count(len(vectors), 'vector')} for {format_count(len(texts), 'text')}",
                 Trouble.MALFORMED,
             )
         if len({len(vector) for vector in vectors}) > 1:
@@ -244,9 +250,9 @@ class Judge(Struct, frozen=True):
         return self._answered("moderation", lambda model: model.moderate(text, prompt))
 
     def _answered(self, kind: str, ask: Callable[[Provider], tuple[T, Usage]]) -> T:
-        with Question(self.models[kind]) as asked:
+        with ProviderCall(self.models[kind]) as asked:
             answer, usage = ask(self.models[kind])
-        self.account.add(asked.booked(usage))
+        self.account.add(asked.book(usage))
         asked.keep()
         return answer
 
@@ -254,7 +260,9 @@ class Judge(Struct, frozen=True):
         """Several questions at once, or one after another where the judge is to ask so; results in order."""
         if self.one_at_a_time:
             return [question() for question in questions]
-        return gather([apart(number, question) for number, question in enumerate(questions)])
+        return gather_results(
+            [with_own_scope(number, question) for number, question in enumerate(questions)]
+        )
 
     def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
         """What a reply says. Raises Unreadable."""
@@ -277,7 +285,7 @@ class Judge(Struct, frozen=True):
     def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         """A prompt with its variables filled in. Raises NoVerdict."""
         written = self.rubric.steps.get(step)
-        own_vars = {name: printed(value) for name, value in self.vars.items()}
+        own_vars = {name: with_json_text(value) for name, value in self.vars.items()}
         # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.
         token = hashlib.sha256(
             _SORTED.encode([self.ask_number, variables]).encode("utf-8", "surrogatepass")
@@ -290,12 +298,12 @@ class Judge(Struct, frozen=True):
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
 
-    def _complete(self, request: Request, again: bool) -> tuple[Reply, Question]:
+    def _complete(self, request: Request, again: bool) -> tuple[Reply, ProviderCall]:
         provider = self.models["text"]
         # What was asked before is never answered from the cache
-        with Question(provider, afresh=again) as asked:
+        with ProviderCall(provider, afresh=again) as asked:
             reply = provider.complete(request)
-        spent = asked.booked(reply.usage)
+        spent = asked.book(reply.usage)
         self.account.add(
             replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent,
             reply.model,
@@ -314,7 +322,7 @@ class Judge(Struct, frozen=True):
         """The error that the last reply was cut off, with the option that allows a longer one."""
         model = self.models["text"]
         tokens = replies[-1].usage.completion_tokens
-        end = f"after {many(tokens, 'token')}" if tokens else "at its token limit"
+        end = f"after {format_count(tokens, 'token')}" if tokens else "at its token limit"
         times = _times(replies)
         return ProviderError(
             f"the reply of {model.name} was cut off {end}{times}; raise `{model.limit_option}` in the config of the grader",

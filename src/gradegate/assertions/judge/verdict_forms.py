@@ -8,10 +8,10 @@ from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine, item_lines
 from gradegate.assertions.judge.rubric import list_of, shape
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Likened, NamedTexts
+from gradegate.structs import NamedTexts, PartlyEqual
 
 T = TypeVar("T")
 YES_NO: NamedTexts = {
@@ -32,13 +32,13 @@ YES_NO_LINE = LastLine(
 )
 
 
-class Judgement(Likened, Generic[T]):
+class Judgement(PartlyEqual, Generic[T]):
     """A verdict as it was read, with the grader's reason; two with the same verdict are equal, whatever the reasons.
 
     ``verdict`` is a word, a letter, a truth, a score or an index; ``reason`` is empty where the grader gave none.
     """
 
-    beside = ("reason",)
+    not_compared = ("reason",)
     verdict: T
     reason: str = ""
 
@@ -61,7 +61,9 @@ def listed(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
     def read(found: Object) -> Judgements:
         items = form.table(found, "verdicts")
         if len(items) != count:
-            raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
+            raise Unreadable(
+                f"it holds {format_count(len(items), 'verdict')} where {count} were asked for"
+            )
         # Nobody asked for an id, but it says which part is meant.
         if any(isinstance(item, Mapping) and "id" in item for item in items):
             return _in_order(found, count, words)

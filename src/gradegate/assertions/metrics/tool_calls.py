@@ -14,7 +14,7 @@ from gradegate.assertions.grading.evaluator import Evaluator, NoVerdict, Require
 from gradegate.core.conversation import Turn
 from gradegate.files.documents import TwiceError, at_line, fault, unique
 from gradegate.files.yaml_reader import MAX_DEPTH
-from gradegate.providers.api.content import CALLS, UNTOLD, uniform, written
+from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text, uniform_call
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
@@ -64,7 +64,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     answer the text is read: it may consist of calls. Raises NoVerdict for an answer made elsewhere that does not tell them,
     or not all of them, and for any that ended in order to call a tool and has no call.
     """
-    untold = transcript.metadata.get(UNTOLD)
+    untold = transcript.metadata.get(CALLS_UNKNOWN)
     if untold:
         raise NoVerdict(str(untold))
     calls_by_answer = [turn.metadata.get(CALLS) for turn in transcript.answers]
@@ -81,7 +81,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
         if lists
         else []
         if finish
-        else written(transcript.output)
+        else calls_in_text(transcript.output)
     )
     return outer and [call for outer_call in outer for call in _opened(outer_call)]
 
@@ -140,7 +140,7 @@ def _opened(call: JsonObject) -> Iterator[JsonObject]:
         try:
             uses = arguments(name, text)["tool_uses"]
             inside = [
-                uniform(
+                uniform_call(
                     {
                         "name": use["recipient_name"].removeprefix(_NAMESPACE),
                         "arguments": use["parameters"],

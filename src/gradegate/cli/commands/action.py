@@ -16,20 +16,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gradegate.github.action import main as run_action
-    from gradegate.github.inputs import ENV, from_inputs, handed
-    from gradegate.github.step_files import Ending
-    from gradegate.reports.delivery.deliver import remove_earlier
+    from gradegate.github.action import run_action
+    from gradegate.github.inputs import ENV, environment_of_step, settings_from_inputs
+    from gradegate.github.step_files import LastOutputs
+    from gradegate.reports.delivery.deliver import remove_earlier_outputs
     from gradegate.security.environment import Environment
 
-    with Ending(os.environ):
+    with LastOutputs(os.environ):
         cwd = working_folder()
         try:
-            environ = handed(os.environ)
+            environ = environment_of_step(os.environ)
         except ConfigError:
             # An event can set a variable, so the text of `env` must not decide which reports are removed.
-            environ = handed({**os.environ, ENV: ""})
-            remove_earlier(from_inputs(environ, cwd).run, Environment(environ))
+            environ = environment_of_step({**os.environ, ENV: ""})
+            remove_earlier_outputs(settings_from_inputs(environ, cwd).run, Environment(environ))
             raise
         os.environ.update(environ)  # libraries read proxies and certificates there
         if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs report it

@@ -25,8 +25,12 @@ def run(args: argparse.Namespace) -> int:
 
     context = context_from_args(args, working_folder())
     show_progress = partial(progress, in_ci=context.settings.in_ci)
-    report = calibration.calibrate(context, args.labels, context.settings.asks, show_progress)
+    report = calibration.calibrate_graders(
+        context, args.labels, context.settings.asks, show_progress
+    )
     sys.stdout.writelines(report.text)
     for failure in report.failures.values():
         print_error(failure)
-    return calibration.exit_code(report.calibration) or (INCONCLUSIVE if report.failures else PASS)
+    return calibration.calibration_exit_code(report.calibration) or (
+        INCONCLUSIVE if report.failures else PASS
+    )

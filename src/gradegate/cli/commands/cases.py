@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gradegate.runner.calibration.calibrate import cases
+    from gradegate.runner.calibration.calibrate import list_calls
 
     context = context_from_args(args, working_folder())
-    sys.stdout.writelines(cases(context, "" if args.lines == "-" else args.lines))
+    sys.stdout.writelines(list_calls(context, "" if args.lines == "-" else args.lines))
     return PASS

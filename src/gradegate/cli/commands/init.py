@@ -5,7 +5,7 @@ import sys
 
 from gradegate.cli.init.choices import TEMPLATES, Choices
 from gradegate.cli.output import print_error, print_line, working_folder
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.gate.exit_codes import INCONCLUSIVE, MISTAKE, PASS
 
@@ -100,7 +100,7 @@ def _describe_workflows() -> int:
     for problem in description.problems:
         print_error(problem)
     if description.problems:
-        print(f"{many(len(description.problems), 'problem')}; no call was made.")
+        print(f"{format_count(len(description.problems), 'problem')}; no call was made.")
         return MISTAKE
     print("No call was made.")
     return PASS

@@ -11,7 +11,7 @@ from pathlib import Path
 from gradegate.cli.migration.migration import Migration
 from gradegate.cli.output import print_line, working_folder
 from gradegate.config.load import DEFAULT_CONFIGS
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files.edits import Edits
 from gradegate.files.git import repository_of
@@ -92,7 +92,7 @@ def _report(migration: Migration, write: bool, validity: str) -> int:
             print_line(f"  {note}")
     names = ", ".join(texts)
     if not texts:
-        files_read = many(len(migration.files), "file")
+        files_read = format_count(len(migration.files), "file")
         print_line(f"{files_read} read, nothing to change automatically")
     elif write:
         print_line(f"written: {names}")

@@ -26,7 +26,7 @@ from gradegate.structs import replace
 if TYPE_CHECKING:
     from gradegate.config.context import Context
     from gradegate.core.settings import Settings
-    from gradegate.runner.session import Delivered
+    from gradegate.runner.session import Delivery
 
 ABOUT = "run evals, write reports, decide"
 ALIASES = ("eval",)
@@ -59,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
     return print_delivery(delivery, settings)
 
 
-def _keep_results(delivery: Delivered) -> None:
+def _keep_results(delivery: Delivery) -> None:
     """Keep the results for commands that name none. Does nothing in a folder that cannot be written to."""
     from gradegate.files.plain_files import Place
-    from gradegate.reports.delivery.deliver import render, write_documents
+    from gradegate.reports.delivery.deliver import render_report, write_documents
     from gradegate.reports.delivery.report import Links, data_file
     from gradegate.security.redaction import unchanged
 
@@ -76,7 +76,7 @@ def _keep_results(delivery: Delivered) -> None:
     if not os.access(root / folder if (root / folder).exists() else root, os.W_OK):
         return
 
-    documents = {LAST_RUN: lambda: render("json", delivery.decision, Links(), delivery.seal)}
+    documents = {LAST_RUN: lambda: render_report("json", delivery.decision, Links(), delivery.seal)}
     gitignore = f"{folder}/.gitignore"
     if not (root / gitignore).exists():
         documents[gitignore] = lambda: data_file(["*\n"])
@@ -92,15 +92,15 @@ def select_failed(context: Context) -> Settings | None:
     Options are never taken from the file, since anybody may have written it. Configs are: only those of the workspace
     are read. Raises ConfigError.
     """
-    from gradegate.core.settings import Again
-    from gradegate.results.results_file import reread_file
-    from gradegate.results.rows import not_passed
+    from gradegate.core.settings import Rerun
+    from gradegate.results.results_file import load_decision
+    from gradegate.results.rows import positions_not_passed
 
     settings = context.settings
     file = path_of_results(settings.failed)
     origin = Origin(settings.failed)
-    earlier_run = reread_file(file)[0].run
-    rows = [earlier_run.rows[place] for place in not_passed(earlier_run.rows)]
+    earlier_run = load_decision(file)[0].run
+    rows = [earlier_run.rows[place] for place in positions_not_passed(earlier_run.rows)]
     if not earlier_run.rows:
         raise ConfigError.at("it has no case", origin, "run all of it: gradegate run")
     if not rows:
@@ -109,23 +109,23 @@ def select_failed(context: Context) -> Settings | None:
     _check_same_options(context, earlier_run.made.options, origin)
     suites = dict.fromkeys(row.suite for row in rows)
     configs = _find_configs(suites, context, origin)
-    again = Again(file.resolve(), frozenset(row.key for row in rows), len(earlier_run.rows))
-    return replace(settings, configs=settings.configs or configs, again=again)
+    rerun = Rerun(file.resolve(), frozenset(row.key for row in rows), len(earlier_run.rows))
+    return replace(settings, configs=settings.configs or configs, rerun=rerun)
 
 
 def _check_same_options(context: Context, options: tuple[str, ...], origin: Origin) -> None:
     """Raise ConfigError for a filter, and for other options than those of the earlier run."""
-    from gradegate.planning.command import options as options_of
-    from gradegate.planning.filters import filters_in
+    from gradegate.planning.command import rerun_arguments
+    from gradegate.planning.filters import filter_options
 
-    filters = filters_in(context.settings)
+    filters = filter_options(context.settings)
     if context.settings.shard:
         filters.append("--shard")
     if filters:
         what = f"{' and '.join(filters)} would ask only a part of what failed"
         cure = "leave it out: --failed asks every case that did not pass, and no other"
         raise ConfigError.at(what, None, cure)
-    if tuple(options_of(context)) != options:
+    if tuple(rerun_arguments(context)) != options:
         what = "the earlier run had other options"
         raise ConfigError.at(what, origin, "give the options of that run")
 

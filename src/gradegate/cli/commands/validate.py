@@ -12,7 +12,7 @@ from gradegate.gate.exit_codes import PASS
 from gradegate.structs import replace
 
 if TYPE_CHECKING:
-    from gradegate.runner.prepare import Prepared
+    from gradegate.runner.prepare import Preparation
 
 ABOUT = "find every mistake in configs, and estimate the calls of a run; makes no call"
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return the exit code. What needs a look is printed first, the summary last."""
-    from gradegate.core.numbers import many
+    from gradegate.core.numbers import format_count
     from gradegate.reports.format.escape import harmless
     from gradegate.runner.prepare import prepare
 
@@ -38,14 +38,16 @@ def run(args: argparse.Namespace) -> int:
         print(harmless(line))
     print_estimate(preparation)
     plan = preparation.plan
-    planned = f"{many(plan.answers, 'answer')} and {many(plan.assertions, 'assertion')}"
+    planned = (
+        f"{format_count(plan.answers, 'answer')} and {format_count(plan.assertions, 'assertion')}"
+    )
     print(f"valid: {planned} planned")
     return PASS
 
 
-def _describe_plan(preparation: Prepared) -> Iterator[str]:
+def _describe_plan(preparation: Preparation) -> Iterator[str]:
     """Warnings, what the pull request does to its gate, chosen models, and the keys that a run needs."""
-    from gradegate.reports.view.wording import inventory
+    from gradegate.reports.view.wording import key_inventory
 
     plan = preparation.shown_plan
     for note in plan.notes:
@@ -60,4 +62,4 @@ def _describe_plan(preparation: Prepared) -> Iterator[str]:
     if plan.missing_keys:
         yield f"a run needs {', '.join(sorted(plan.missing_keys))}"
     else:
-        yield from inventory(plan.keys, preparation.secrets.names)
+        yield from key_inventory(plan.keys, preparation.secrets.names)

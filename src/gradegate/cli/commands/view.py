@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gradegate.cli.output import (
-    load_decision,
+    load_checked_decision,
     path_of_results,
     print_error,
     print_line,
@@ -48,28 +48,28 @@ def run(args: argparse.Namespace) -> int:
 def _write_page(results: Path, output: str) -> Path:
     """Write the page next to the results, or to ``output``. Raises ConfigError."""
     from gradegate.reports.delivery.deliver import (
-        check_inputs,
-        check_outputs,
-        places,
+        check_against_inputs,
+        find_places,
+        find_reports,
         write_reports,
     )
     from gradegate.reports.delivery.report import Links
     from gradegate.security.environment import Environment
-    from gradegate.security.secrets import sealing
+    from gradegate.security.secrets import document_redactor
 
-    decision, links = load_decision(results)
+    decision, links = load_checked_decision(results)
     output = output or str(results.with_suffix(".html"))
     if not output.endswith(".html"):
         what = f"the page `{output}` has another ending than .html"
         raise ConfigError.at(what, None, "end it with .html")
 
-    outputs = places([output], working_folder(), Environment(os.environ))
-    check_inputs(outputs, [results.resolve()])
+    outputs = find_places([output], working_folder(), Environment(os.environ))
+    check_against_inputs(outputs, [results.resolve()])
     page = outputs[output].path
     _check_replaceable(page)
-    links_of_page = replace(Links.of(links), results=results.name)
+    links_of_page = replace(Links.from_results(links), results=results.name)
     failures = write_reports(
-        check_outputs([output]), outputs, decision, links_of_page, sealing(os.environ)
+        find_reports([output]), outputs, decision, links_of_page, document_redactor(os.environ)
     )
     if failures:
         raise ConfigError.at(failures[output], None, "name another file with -o")

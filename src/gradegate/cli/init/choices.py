@@ -12,9 +12,11 @@ from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
-from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.checks.credentials import credential_mistakes
 from gradegate.providers.api import options
 from gradegate.providers.api.provider import PROVIDERS, split_id
+from gradegate.security.egress import EgressPolicy
 from gradegate.structs import FrozenStruct, replace
 
 TEMPLATES = {
@@ -83,8 +85,11 @@ def key_variables(model: str, option: str, key: str = "") -> tuple[str, ...]:
         id_ = f"{model.removesuffix(options.PLACEHOLDER)}any"  # every model of a vendor takes the same key
     spec = ProviderSpec(id_, config={"apiKeyEnvar": key} if key else {}, origin=Origin(option))
     folder = Path()
-    binder = Binder(Suite(option), Workspace(folder), folder, Client(environ={}), {})
-    binder.provider(spec)
+    binder = ModelBinder(Suite(option), Workspace(folder), folder, Client(environ={}), {})
+    provider = binder.bind_provider(spec)
+    mistakes = list(credential_mistakes([(spec, provider)], EgressPolicy()))
+    if mistakes:
+        raise ConfigError(*mistakes)
     return tuple(sorted({mistake.missing for mistake in binder.missing}))
 
 
@@ -183,7 +188,7 @@ def _live_mistakes(choices: Choices) -> Iterator[Mistake]:
 
 def _workflow_mistakes(choices: Choices) -> Iterator[Mistake]:
     if not _ACTION.fullmatch(choices.action):
-        cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
+        cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be migrate_inputs"
         yield Mistake(f"--action {choices.action!r} names no commit", None, cure)
     folder = Path(choices.folder)
     names = [part.casefold() for part in folder.parts]
@@ -265,7 +270,7 @@ def _ask_for_model(question: str, default: str, ask: Ask, must_exist: bool) -> s
         fault = _find_fault(id_)
         if split_id(id_) and not fault and not is_address(id_):
             return id_
-        cure = fault.cure if fault else options.nearest(id_)
+        cure = fault.cure if fault else options.suggest_id(id_)
         question = f"No provider has that id ({cure}). VENDOR:MODEL [{default}] "
 
 

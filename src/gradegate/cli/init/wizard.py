@@ -24,7 +24,7 @@ from gradegate.cli.init.first_files import (
 )
 from gradegate.cli.init.recording import record_replies
 from gradegate.cli.init.workflows import PlannedRun
-from gradegate.core.settings import Settings, graders
+from gradegate.core.settings import Settings, parse_graders
 from gradegate.files.plain_files import Place, check_free, create
 from gradegate.security.hosts import host_at, is_inside
 
@@ -80,7 +80,7 @@ def _needs_of_new_config(choices: Choices) -> Needs:
 def _needs_of_config(choices: Choices, start: StartingPoint) -> Needs:
     """What a config that exists needs. Raises ConfigError."""
     folder = start.cwd.joinpath(*start.folder)
-    settings = Settings(cwd=folder, graders=graders([choices.grader]))
+    settings = Settings(cwd=folder, graders=parse_graders([choices.grader]))
     plan = PlannedRun(settings, {}).prepare().plan
     local_urls = []
     for host_name in dict.fromkeys(model.host for model in plan.models):

@@ -8,17 +8,17 @@ from typing import Any
 
 from gradegate.cli.init.choices import NO_COMMIT
 from gradegate.config.context import build_context
-from gradegate.core.numbers import many
-from gradegate.core.options import worded
+from gradegate.core.numbers import format_count
+from gradegate.core.options import resolve_option_names
 from gradegate.core.settings import AUTO, ActionSettings, Settings
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files import documents
 from gradegate.files.workspace import Workspace
-from gradegate.github.action import TARGET
-from gradegate.github.inputs import from_inputs
-from gradegate.planning.checks.rules import without_baseline
+from gradegate.github.action import TARGET_WARNING
+from gradegate.github.inputs import settings_from_inputs
+from gradegate.planning.checks.rules import notes_without_baseline
 from gradegate.planning.plan import Plan
-from gradegate.runner.prepare import Prepared, prepare
+from gradegate.runner.prepare import Preparation, prepare
 from gradegate.security.environment import STAND_IN
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
@@ -110,7 +110,7 @@ class _StepDescription:
         self.facts.append((title, text))
 
     def add_mistakes(self, mistakes: Iterable[Mistake]) -> None:
-        self.problems += [worded(str(mistake), inputs=True) for mistake in mistakes]
+        self.problems += [resolve_option_names(str(mistake), inputs=True) for mistake in mistakes]
 
 
 def _describe_step(root: Path, step: WorkflowStep, description: _StepDescription) -> None:
@@ -157,7 +157,7 @@ def _describe_run(
     """Describe a step that runs on a pull request: its configs, whether it blocks, and what forks get."""
     description.add("runs", " and ".join(triggers))
     if "pull_request_target" in events:
-        description.add("", TARGET)
+        description.add("", TARGET_WARNING)
     for item in (step.job, step.step):
         if item.get("if") is not None:
             description.add("only if", str(item["if"]))
@@ -182,10 +182,12 @@ def _describe_run(
 
     plan = preparation.plan
     shown = preparation.shown_plan
-    planned = f"{many(shown.answers, 'answer')}, {many(shown.assertions, 'assertion')}"
+    planned = (
+        f"{format_count(shown.answers, 'answer')}, {format_count(shown.assertions, 'assertion')}"
+    )
     description.add("configs", f"{', '.join(shown.digests)}: {planned}")
     if action.run.baseline:
-        for note in without_baseline(plan.policies):
+        for note in notes_without_baseline(plan.policies):
             description.add("warning", note.text)
     for note in shown.notes:
         description.add("note", f"{note.origin}: {note.text}" if note.origin else note.text)
@@ -231,7 +233,7 @@ def _describe_blocking(
 ) -> str:
     """Whether the step blocks a pull request, and why not."""
     blocking = sum(rule.blocking for rule in plan.rules)
-    counts = any(binding.asserted.counts for job in plan.jobs for binding in job.assertions)
+    counts = any(binding.assertion.counts for job in plan.jobs for binding in job.assertions)
     if not (counts and blocking):
         return "no: every rule or every assertion only advises"
 
@@ -241,7 +243,7 @@ def _describe_blocking(
         return f"no: {'; '.join(certain)}"
     if obstacles:
         return f"unknown: {'; '.join(obstacle.reason for obstacle in obstacles)}"
-    return f"yes, by {many(blocking, 'rule')}: the check fails when one is missed"
+    return f"yes, by {format_count(blocking, 'rule')}: the check fails when one is missed"
 
 
 def _obstacles(step: WorkflowStep, events: JsonObject, finds_baseline: bool) -> Iterator[_Obstacle]:
@@ -306,7 +308,7 @@ class PlannedRun(FrozenStruct):
     settings: Settings
     environ: NamedTexts
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> Preparation:
         """Plan the run, with or without its keys. Raises ConfigError."""
         return prepare(replace(build_context(self.settings, self.environ), keyless=True))
 
@@ -334,7 +336,7 @@ def step_settings(root: Path, step: WorkflowStep) -> StepSettings:
             environ[variable] = "" if EXPRESSION in text else text
     environ |= runner_variables(root)
 
-    action = from_inputs(environ, root)
+    action = settings_from_inputs(environ, root)
     if any(EXPRESSION in inputs.get(name, "") for name in ("config", "working-directory")):
         return StepSettings(action, None)
     run = replace(action.run, base_checkout="", baseline="", shard=None, merge="", allow_exec=False)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.init.choices import ACTION
 from gradegate.cli.init.workflows import (
     USES_GRADEGATE,
@@ -26,11 +26,11 @@ from gradegate.core.settings import ActionSettings, Settings
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files.edits import Edits, Remarked
 from gradegate.files.workspace import Workspace
-from gradegate.github.action import TARGET
-from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_in_config, moved
+from gradegate.github.action import TARGET_WARNING
+from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_cure, migrate_inputs
 from gradegate.planning.binding.default_graders import choose_default_graders, pin_of
 from gradegate.security.environment import STAND_IN
-from gradegate.structs import FrozenStruct, JsonObject, Struct, names, replace
+from gradegate.structs import FrozenStruct, JsonObject, Struct, field_names, replace
 
 _PROMPTFOO_ACTION = re.compile(r"promptfoo/promptfoo-action@\S+", re.IGNORECASE)
 _PASS_RATE_VARIABLE = "PROMPTFOO_PASS_RATE_THRESHOLD"  # in per cent, as the input
@@ -101,8 +101,8 @@ class Migration(Struct):
     def _change_action_step(self, edits: Edits, step: WorkflowStep) -> GateEntry | None:
         """Change a step that uses promptfoo's action. Returns what its config needs in its gate."""
         inputs = mapping_at(step.step, "with")
-        changes = moved(inputs)
-        for key, what, cure in changes.left:
+        changes = migrate_inputs(inputs)
+        for key, what, cure in changes.remarks:
             self._note(what, edits.origin([*step.path, "with", key]), cure)
 
         dropped: list[str] = []
@@ -124,7 +124,7 @@ class Migration(Struct):
         inputs = command.values
         origin = edits.origin([*step.path, "run"])
         if concurrency := inputs.pop(CONCURRENCY, None):
-            cure = concurrency_in_config(str(concurrency))
+            cure = concurrency_cure(str(concurrency))
             self._note(f"`-j {concurrency}` is left out", origin, cure)
         defaults = (step.workflow, step.job)
         for level in (*(mapping_at(item, "defaults", "run") for item in defaults), step.step):
@@ -184,7 +184,7 @@ class Migration(Struct):
             self._note_gate_entry(gate_entry, origin)
         self._allow_comments(edits, step, settings.action)
         if "pull_request_target" in str(step.workflow.get("on")):
-            self._note(TARGET, edits.origin(["on"]), "write `pull_request`")
+            self._note(TARGET_WARNING, edits.origin(["on"]), "write `pull_request`")
         if settings.run is None:
             cure = "give `grader: ID` if an assertion of theirs asks a model"
             self._note("the configs are known only when the workflow runs", origin, cure)
@@ -258,7 +258,7 @@ class Migration(Struct):
         for path, edits in self.files.items():
             with suppress(ConfigError):  # noted when the files are shown
                 texts[path] = edits.result().encode()
-        return _with_settings(run, instead=texts)
+        return _with_settings(run, file_overrides=texts)
 
     def _open_config(self, path: Path) -> Edits | None:
         """A config that can be changed. None if it cannot be read, or is no mapping, which its plan reports."""
@@ -270,10 +270,10 @@ class Migration(Struct):
     def _rename_keys(self, edits: Edits) -> None:
         """Rename keys of assertions that promptfoo ignores."""
         for path, assertion in list(_iterate_assertions(edits.wanted)):
-            evaluator = GRADERS.find(str(assertion.get("type")).removeprefix("not-"))
+            evaluator = EVALUATORS.find(str(assertion.get("type")).removeprefix("not-"))
             value = assertion.get("value")
             is_threshold = type(value) in (int, float) and "threshold" not in assertion
-            if evaluator and is_threshold and "value" not in names(evaluator):
+            if evaluator and is_threshold and "value" not in field_names(evaluator):
                 edits.change(path, rename={"value": "threshold"})
                 what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
                 cure = "promptfoo ignores this `value`; check that you want it"
@@ -398,7 +398,7 @@ def _changed_step(edits: Edits, step: WorkflowStep) -> WorkflowStep:
 def _gate_entry_of_env(edits: Edits) -> GateEntry | None:
     """The pass rate that a config's `env` requires."""
     pass_rate = mapping_at(edits.wanted, "env").get(_PASS_RATE_VARIABLE)
-    gate = moved({_PASS_RATE_INPUT: pass_rate}).gate
+    gate = migrate_inputs({_PASS_RATE_INPUT: pass_rate}).gate
     return GateEntry(*gate) if gate else None
 
 

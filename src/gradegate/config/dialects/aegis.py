@@ -55,7 +55,9 @@ class _Reader:
         by_name = {}
         for name, written in keys.graders.items():
             with gather_mistakes(self._mistakes):
-                by_name[name] = specs.graders(written, source, self._metrics.at(("graders", name)))
+                by_name[name] = specs.read_graders(
+                    written, source, self._metrics.at(("graders", name))
+                )
         kinds = {kind: by_name[kind]["*"] for kind in _KINDS if "*" in by_name.get(kind, {})}
         self._metrics.graders = {
             "": kinds,

@@ -24,7 +24,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class AwsCredentials:
     """Of a role or a user; ``session`` is the token of temporary ones, empty for others."""
 
     access_key: str
@@ -32,8 +32,8 @@ class Credentials:
     session: str = field(default="", repr=False)
 
 
-def signed_key(
-    credentials: Credentials, region: str, at: datetime | None = None, seconds: int = SECONDS
+def make_bearer_key(
+    credentials: AwsCredentials, region: str, at: datetime | None = None, seconds: int = SECONDS
 ) -> str:
     """The key for a region, from now or another time (UTC) on."""
     time = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
@@ -53,14 +53,14 @@ def signed_key(
 
 
 @dataclass(frozen=True, slots=True)
-class SignedRequests(Credential):
+class RequestSigner(Credential):
     """Signs each request to an address without a query, with its body."""
 
-    credentials: Credentials
+    credentials: AwsCredentials
     region: str
     service: str = _SERVICE
 
-    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
+    def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The headers that sign a request now."""
         time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         place = urlsplit(url)
@@ -79,7 +79,7 @@ class SignedRequests(Credential):
 
 
 def _signature(
-    credentials: Credentials,
+    credentials: AwsCredentials,
     scope: Sequence[str],
     time: str,
     request: Sequence[str],

@@ -19,11 +19,11 @@ from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.client import Client
 from gradegate.http.credentials import NO_CREDENTIAL, Credential, FixedKey
 from gradegate.http.exchange import Response
-from gradegate.http.tokens import Token, life
-from gradegate.providers.api.provider import Setting, secret
-from gradegate.security.environment import Environment, Use
+from gradegate.http.tokens import Token, parse_lifetime
+from gradegate.providers.api.provider import ProviderSetup, find_key
+from gradegate.security.environment import Environment, VariableUse
 from gradegate.security.hosts import host_at
-from gradegate.security.redaction import excerpt, redactor, remember
+from gradegate.security.redaction import excerpt, redact_from_now_on, redactor
 from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 
@@ -63,7 +63,7 @@ class Federation(FrozenStruct):
 
     def credential(
         self,
-        setting: Setting,
+        setup: ProviderSetup,
         url: str,
         keys: Sequence[str],
         *,
@@ -74,9 +74,9 @@ class Federation(FrozenStruct):
 
         The token is minted at the first call. Where neither is set up, nor ``needed``, nobody signs in. Raises ConfigError.
         """
-        if key := secret(setting, *keys):
+        if key := find_key(setup, *keys):
             return FixedKey(key, header)
-        env = setting.env
+        env = setup.env
         values = {
             name: env.workflow(name).strip()
             for name in (*self.ids.values(), *self.optional.values())
@@ -88,23 +88,23 @@ class Federation(FrozenStruct):
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
         if not named:
             cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/sign-in.md)"
-            raise setting.keyless("", cure, str(setting.config.get("apiKeyEnvar") or keys[0]))
+            raise setup.keyless("", cure, str(setup.config.get("apiKeyEnvar") or keys[0]))
         if not own:
-            raise strayed(setting, f"tokens of {self.vendor} go", url, static)
+            raise wrong_host_mistake(setup, f"tokens of {self.vendor} go", url, static)
         missing = [name for name in self.ids.values() if not values[name]]
         if missing:
-            raise setting.keyless(
+            raise setup.keyless(
                 f"{' and '.join(missing)} is not set", f"set it, or {static}", missing[0]
             )
         strange = [name for name, value in values.items() if value and not _ID.fullmatch(value)]
         if strange:
-            raise setting.keyless(
+            raise setup.keyless(
                 f"{strange[0]} is not an identifier", "copy it from the vendor's settings"
             )
-        check_identity(setting, static)
-        setting.uses.update(map(Use, self.ids.values()))
-        return setting.client.tokens.of(
-            (self.url, *values.values()), lambda: self._mint(setting.client, env, values)
+        check_identity(setup, static)
+        setup.uses.update(map(VariableUse, self.ids.values()))
+        return setup.client.tokens.for_account(
+            (self.url, *values.values()), lambda: self._mint(setup.client, env, values)
         )
 
     def _mint(self, client: Client, env: Environment, values: NamedTexts) -> Token:
@@ -122,31 +122,33 @@ class Federation(FrozenStruct):
         subject = {self.subject: ours}
         headers = {**(FORM if self.form else {}), **self.headers}
         what = f"no token from {self.vendor} for GitHub's identity"
-        answer = asked(client, "POST", url, what, headers=headers, body=body, secret=subject)
+        answer = call_endpoint(
+            client, "POST", url, what, headers=headers, body=body, secret=subject
+        )
         names = ", ".join((*self.ids.values(), *self.optional.values()))
         variable = f" ({self.audience_variable})" if self.audience_variable else ""
-        cure = f"check {names} and the audience {audience}{variable} against the vendor's rule{claims(ours)}"
-        content = read(answer, what, cure, (ours, env.workflow(REQUESTS)))
-        return granted(content, what, answer.host)
+        cure = f"check {names} and the audience {audience}{variable} against the vendor's rule{describe_claims(ours)}"
+        content = read_reply(answer, what, cure, (ours, env.workflow(REQUESTS)))
+        return parse_token(content, what, answer.host)
 
 
-def strayed(setting: Setting, what: str, url: str, cure: str) -> ConfigError:
+def wrong_host_mistake(setup: ProviderSetup, what: str, url: str, cure: str) -> ConfigError:
     """A credential that would leave its vendor; the address is shown without a user name and password."""
     scheme, mark, rest = url.rpartition("://")
-    return setting.keyless(
+    return setup.keyless(
         f"{what} to its own API alone, not to {excerpt(scheme + mark + rest.rpartition('@')[2], 200)}",
         cure,
     )
 
 
-def check_identity(setting: Setting, otherwise: str) -> None:
+def check_identity(setup: ProviderSetup, otherwise: str) -> None:
     """Raises ConfigError where the job may ask for no identity token."""
-    address = setting.env.workflow(ADDRESS)
-    if not address or not setting.env.workflow(REQUESTS):
+    address = setup.env.workflow(ADDRESS)
+    if not address or not setup.env.workflow(REQUESTS):
         cure = f"give the job `permissions: id-token: write` (pull requests of forks get none), or {otherwise}"
-        raise setting.keyless("the job has no identity token", cure, REQUESTS)
+        raise setup.keyless("the job has no identity token", cure, REQUESTS)
     if not address.startswith("https://") or host_at(address) is None:
-        raise setting.keyless(f"{ADDRESS} is not an https address", otherwise)
+        raise setup.keyless(f"{ADDRESS} is not an https address", otherwise)
 
 
 def identity_token(client: Client, env: Environment, audience: str) -> str:
@@ -156,15 +158,17 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
     what = "no identity token from GitHub"
     key = FixedKey(f"bearer {ask}", "authorization")  # as GitHub documents it
-    answer = asked(client, "GET", url, what, headers={}, credential=key)
-    token = read(answer, what, "give the job `permissions: id-token: write`", (ask,)).get("value")
+    answer = call_endpoint(client, "GET", url, what, headers={}, credential=key)
+    token = read_reply(answer, what, "give the job `permissions: id-token: write`", (ask,)).get(
+        "value"
+    )
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
         raise ProviderError(f"{what}: {answer.host} answered without one")
-    remember(token)
+    redact_from_now_on(token)
     return token
 
 
-def claims(token: str) -> str:
+def describe_claims(token: str) -> str:
     """What rules of vendors look at in a token, as words; empty for one that cannot be read."""
     middle = token.split(".")[1]
     try:
@@ -177,7 +181,7 @@ def claims(token: str) -> str:
     return f"; GitHub's token says {', '.join(shown_claims)}" if shown_claims else ""
 
 
-def asked(client: Client, method: str, url: str, what: str, **request: Any) -> Response:
+def call_endpoint(client: Client, method: str, url: str, what: str, **request: Any) -> Response:
     """The answer of a token endpoint to ``Client.sign_in``. Raises ProviderError, without a status: it is not the call's own."""
     try:
         return client.sign_in(method, url, **request)
@@ -185,7 +189,7 @@ def asked(client: Client, method: str, url: str, what: str, **request: Any) -> R
         raise ProviderError(f"{what}: {e}", e.trouble) from e
 
 
-def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> JsonObject:
+def read_reply(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> JsonObject:
     """The JSON object of a token endpoint. Raises ProviderError, in whose message none of the ``secrets`` is."""
     problem = ""
     trouble = Trouble.MALFORMED
@@ -228,15 +232,15 @@ def read(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> Json
     return dict(content)
 
 
-def granted(content: JsonObject, what: str, host: str) -> Token:
+def parse_token(content: JsonObject, what: str, host: str) -> Token:
     """The token of an OAuth answer, RFC 6749 section 5.1. Raises ProviderError."""
     text = content.get("access_token")
     kind = content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
         raise ProviderError(f"{what}: {host} answered without a bearer token")
-    remember(text)
+    redact_from_now_on(text)
     try:
-        return Token(text, life(content.get("expires_in")))
+        return Token(text, parse_lifetime(content.get("expires_in")))
     except ProviderError as e:
         raise ProviderError(f"{what}: {host}: {e}", e.trouble) from e
 
@@ -278,7 +282,7 @@ class ExternalAccount(FrozenStruct):
         ours = identity_token(client, env, self.ours)
         secrets = (ours, env.workflow(REQUESTS))
         what = "no token from Google for GitHub's identity"
-        cure = f"check the pool's provider{claims(ours)}"
+        cure = f"check the pool's provider{describe_claims(ours)}"
         asks = {
             "grant_type": EXCHANGE,
             "audience": self.audience,
@@ -286,16 +290,16 @@ class ExternalAccount(FrozenStruct):
             "requested_token_type": _ACCESS,
             "subject_token_type": JWT,
         }
-        answer = asked(
+        answer = call_endpoint(
             client, "POST", STS, what, headers=FORM, body=asks, secret={"subject_token": ours}
         )
-        federated = granted(read(answer, what, cure, secrets), what, answer.host)
+        federated = parse_token(read_reply(answer, what, cure, secrets), what, answer.host)
         if not self.account:
             return federated
         what = "no token of the service account"
         cure = "grant the job's principal `roles/iam.workloadIdentityUser` on it"
         body = {"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"}
-        answer = asked(
+        answer = call_endpoint(
             client,
             "POST",
             self.account,
@@ -304,7 +308,7 @@ class ExternalAccount(FrozenStruct):
             body=body,
             credential=FixedKey(federated.text),
         )
-        content = read(answer, what, cure, (*secrets, federated.text))
+        content = read_reply(answer, what, cure, (*secrets, federated.text))
         # The token of a service account in OAuth's words. Its end is a time of day: what is left is told by the answer's own clock.
         seconds_left: float | None = None
         try:
@@ -317,44 +321,44 @@ class ExternalAccount(FrozenStruct):
                 f"no token of the service account: {answer.host} does not say when it ends"
             ) from e
         token_reply = {"access_token": content.get("accessToken"), "expires_in": seconds_left}
-        return granted(token_reply, what, answer.host)
+        return parse_token(token_reply, what, answer.host)
 
 
-def access_token(setting: Setting) -> Credential:
+def google_credential(setup: ProviderSetup) -> Credential:
     """The token that the workflow gives, or the one that its file leads to. Raises ConfigError."""
-    workflow_token = next(filter(None, (setting.key(name).strip() for name in ACCESS_TOKENS)), "")
+    workflow_token = next(filter(None, (setup.key(name).strip() for name in ACCESS_TOKENS)), "")
     if workflow_token:
         return FixedKey(workflow_token)
-    path = setting.env.workflow(FILE).strip()
+    path = setup.env.workflow(FILE).strip()
     if not path:
-        raise setting.keyless(
+        raise setup.keyless(
             "",
             f"{_SIGN_IN}, or set {ACCESS_TOKENS[0]} to its output `access_token`",
             ACCESS_TOKENS[0],
         )
-    check_identity(setting, f"set {ACCESS_TOKENS[0]}")
+    check_identity(setup, f"set {ACCESS_TOKENS[0]}")
     try:
         with Path(path).open("rb") as file:
             content = json.loads(file.read(_LARGEST))
     except OSError as e:
-        raise _wrong(f"the file of {FILE} cannot be read ({e.strerror})", setting) from e
+        raise _wrong(f"the file of {FILE} cannot be read ({e.strerror})", setup) from e
     except (ValueError, RecursionError) as e:
-        raise _wrong(f"the file of {FILE} is not JSON", setting) from e
+        raise _wrong(f"the file of {FILE} is not JSON", setup) from e
     if not isinstance(content, dict):
-        raise _wrong(f"the file of {FILE} is not a JSON object", setting)
+        raise _wrong(f"the file of {FILE} is not a JSON object", setup)
     kind = content.get("type")
     source = content.get("credential_source")
     if kind == "service_account":
         raise _wrong(
             f"{FILE} is a key of a service account, which gradegate never uses, because it would have to be stored",
-            setting,
+            setup,
         )
     if (
         kind != "external_account"
         or not isinstance(source, dict)
         or not isinstance(source.get("url"), str)
     ):
-        raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setting)
+        raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setup)
     audience = content.get("audience")
     account = content.get("service_account_impersonation_url") or ""
     if (
@@ -362,11 +366,11 @@ def access_token(setting: Setting) -> Credential:
         or not _AUDIENCE.fullmatch(str(audience))
         or not (account == "" or _ACCOUNT.fullmatch(str(account)))
     ):
-        raise _wrong(f"{FILE} names an address for tokens that is not Google's", setting)
-    runner = host_at(setting.env.workflow(ADDRESS))
+        raise _wrong(f"{FILE} names an address for tokens that is not Google's", setup)
+    runner = host_at(setup.env.workflow(ADDRESS))
     named = host_at(source["url"])
     if named is None or named != runner:
-        raise _wrong(f"{FILE} takes GitHub's token from an address that is not this job's", setting)
+        raise _wrong(f"{FILE} takes GitHub's token from an address that is not this job's", setup)
     ours = parse_qs(urlsplit(source["url"]).query).get("audience", [f"https:{audience}"])[-1]
     impersonation = content.get("service_account_impersonation")
     seconds = (
@@ -374,9 +378,9 @@ def access_token(setting: Setting) -> Credential:
     )
     lifetime = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
     external = ExternalAccount(str(audience), ours, account, lifetime)
-    setting.uses.add(Use(FILE))
-    return setting.client.tokens.of(external, lambda: external.mint(setting.client, setting.env))
+    setup.uses.add(VariableUse(FILE))
+    return setup.client.tokens.for_account(external, lambda: external.mint(setup.client, setup.env))
 
 
-def _wrong(what: str, setting: Setting) -> ConfigError:
-    return setting.keyless(what, _SIGN_IN)
+def _wrong(what: str, setup: ProviderSetup) -> ConfigError:
+    return setup.keyless(what, _SIGN_IN)

@@ -15,7 +15,7 @@ from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 from gradegate.templating.javascript import is_function
-from gradegate.templating.script import Script, ScriptError, mentions, of_response
+from gradegate.templating.script import Script, ScriptError, may_mention, response_script
 from gradegate.templating.template import change_texts, render
 
 # Members of an answer that say more about an error, and are not an answer.
@@ -75,8 +75,8 @@ def read_response_transform(written: Any) -> ResponseTransform:
         raise ValueError(f"transformResponse is not text: {written!r}")
     # A function or a file may call the text by another name.
     is_expression = isinstance(written, str) and not is_function(written)
-    reads_text = not is_expression or mentions(written, "text", "context")
-    return ResponseTransform(of_response(written), reads_text)
+    reads_text = not is_expression or may_mention(written, "text", "context")
+    return ResponseTransform(response_script(written), reads_text)
 
 
 def _parsed(text: str) -> Any:
@@ -96,7 +96,7 @@ def _shown(output: Any, metadata: JsonObject, host: str) -> tuple[str, JsonObjec
     return json.dumps(output, ensure_ascii=False), {**metadata, IS_DATA: True}
 
 
-def error_in(text: str) -> Any:
+def find_error(text: str) -> Any:
     """The ``error`` or ``errors`` of a JSON object in which no other member holds a text, a list or an object, as of a 200; else None."""
     body = _parsed(text)
     rest = (
@@ -134,7 +134,7 @@ _CLIMBS = re.compile(r"/\.\.?(?:/|$)")
 _ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 
-def address(url: str, query: NamedTexts, variables: Variables) -> str:
+def fill_url(url: str, query: NamedTexts, variables: Variables) -> str:
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
     filled = render(url, variables, into="url")
     if _CLIMBS.search(filled.partition("?")[0]) and not _CLIMBS.search(url):
@@ -150,7 +150,7 @@ def address(url: str, query: NamedTexts, variables: Variables) -> str:
     )
 
 
-def body(
+def fill_body(
     template: Any,
     headers: NamedTexts,
     variables: Variables,

@@ -15,8 +15,8 @@ from gradegate.core.conversation import Turn
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import encodable, to_json
-from gradegate.providers.api.content import CALLS, names, uniform
-from gradegate.recordings.parsing.recorded_answer import Answer, File
+from gradegate.providers.api.content import CALLS, names_in_call, uniform_call
+from gradegate.recordings.parsing.recorded_answer import RecordedAnswer, RecordingFile
 from gradegate.registry import suggest
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, Struct, replace
@@ -25,7 +25,9 @@ from gradegate.templating import chat_prompt as chat
 _CALL = 'write {"id": ..., "type": "function", "function": {"name": ..., "arguments": "{...}"}}'
 
 
-def each(files: Iterable[File], read: Callable[[Any, Origin], Answer | None]) -> list[Answer]:
+def read_rows(
+    files: Iterable[RecordingFile], read: Callable[[Any, Origin], RecordedAnswer | None]
+) -> list[RecordedAnswer]:
     """The answers of rows that each have a line. Raises ConfigError with the mistakes of all of them."""
     answers = []
     mistakes: list[Mistake] = []
@@ -48,17 +50,17 @@ def as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else to_json(value)
 
 
-def mapping(value: Any) -> JsonObject:
+def as_mapping(value: Any) -> JsonObject:
     """A value that should be an object; anything else is an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
-def listed(value: Any) -> Sequence[Any]:
+def as_list(value: Any) -> Sequence[Any]:
     """A value that should be a list; anything else is an empty one."""
     return value if isinstance(value, list) else []
 
 
-def texts(value: Any, what: str, origin: Origin) -> tuple[str, ...]:
+def parse_texts(value: Any, what: str, origin: Origin) -> tuple[str, ...]:
     """A text, or a list of texts, the blank ones left out. Raises ConfigError."""
     items = [] if value is None else [value] if isinstance(value, str) else value
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
@@ -75,13 +77,15 @@ _READ = ("prompt_tokens", "input_tokens", "prompt")
 _WRITTEN = ("completion_tokens", "output_tokens", "completion")
 
 
-def number(value: Any) -> float | None:
+def parse_number(value: Any) -> float | None:
     """A finite number from 0; None for anything else."""
     ok = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST
     return float(value) if ok else None
 
 
-def usage(tokens: JsonObject, cost: float | None = None, seconds: float | None = None) -> Usage:
+def parse_usage(
+    tokens: JsonObject, cost: float | None = None, seconds: float | None = None
+) -> Usage:
     """What the answer took, by the names that vendors have for tokens; nothing where nothing is said."""
     read, written = first_number(tokens, _READ), first_number(tokens, _WRITTEN)
     if cost is None and seconds is None and read is None and written is None:
@@ -99,7 +103,10 @@ def usage(tokens: JsonObject, cost: float | None = None, seconds: float | None =
 
 def first_number(values: JsonObject, names: Iterable[str]) -> float | None:
     """The first of these values that is a number."""
-    return next((found for name in names if (found := number(values.get(name))) is not None), None)
+    return next(
+        (found for name in names if (found := parse_number(values.get(name))) is not None),
+        None,
+    )
 
 
 def first_text(texts: Iterable[str]) -> str:
@@ -110,7 +117,7 @@ def first_text(texts: Iterable[str]) -> str:
 def check_tokens(tokens: JsonObject, origin: Origin) -> None:
     """Raises ConfigError for a count of tokens that is none."""
     for name in (*_READ, *_WRITTEN):
-        if tokens.get(name) is not None and number(tokens[name]) is None:
+        if tokens.get(name) is not None and parse_number(tokens[name]) is None:
             what = f"`{name}` of `usage` is not a number of tokens"
             raise ConfigError.at(what, origin, "write a number from 0, or leave it out")
 
@@ -118,19 +125,19 @@ def check_tokens(tokens: JsonObject, origin: Origin) -> None:
 # --- tool calls -----------------------------------------------------------------------------------------------
 
 
-def tool_calls(value: Any, origin: Origin) -> tuple[JsonObject, ...] | None:
+def parse_tool_calls(value: Any, origin: Origin) -> tuple[JsonObject, ...] | None:
     """Calls of whatever vendor in OpenAI's form; also ``{name, arguments}`` without more. Raises ConfigError.
 
     None, which says nothing, stays None.
     """
     if value is not None and not isinstance(value, list):
         raise ConfigError.at("`tool_calls` is not a list", origin, _CALL)
-    return None if value is None else tuple(tool_call(item, origin) for item in value)
+    return None if value is None else tuple(parse_tool_call(item, origin) for item in value)
 
 
-def tool_call(item: Any, origin: Origin) -> JsonObject:
+def parse_tool_call(item: Any, origin: Origin) -> JsonObject:
     """One call in OpenAI's form, its arguments as JSON text. Raises ConfigError where it does not say what it calls."""
-    named = names(item)
+    named = names_in_call(item)
     if not named:
         raise ConfigError.at("a tool call has no name of a function", origin, _CALL)
     if len(named) > 1:
@@ -139,16 +146,16 @@ def tool_call(item: Any, origin: Origin) -> JsonObject:
         raise ConfigError.at(
             "the name of a tool call contains an invisible character", origin, _CALL
         )
-    return call_of(item)
+    return normalize_call(item)
 
 
-def call_of(item: JsonObject) -> JsonObject:
+def normalize_call(item: JsonObject) -> JsonObject:
     """A call in OpenAI's form, without blanks around its name."""
-    call = uniform(item)
+    call = uniform_call(item)
     return {**call, "function": {**call["function"], "name": call["function"]["name"].strip()}}
 
 
-def called(call: JsonObject) -> tuple[str, str]:
+def call_identity(call: JsonObject) -> tuple[str, str]:
     """What tells two calls apart: the name, and the arguments as JSON, whichever way they are written."""
     function = call["function"]
     try:
@@ -160,7 +167,7 @@ def called(call: JsonObject) -> tuple[str, str]:
 # --- what no file may hold ------------------------------------------------------------------------------------
 
 
-def strange(value: Any) -> str:
+def unwritable_part(value: Any) -> str:
     """What of a value no report could write, as a sentence; empty for nothing."""
     if isinstance(value, str):
         what = "a text contains half of a surrogate pair, which is not valid Unicode"
@@ -168,9 +175,9 @@ def strange(value: Any) -> str:
     if isinstance(value, float):
         return "" if math.isfinite(value) else "a number is not finite (NaN, or too large)"
     if isinstance(value, Mapping):
-        return first_text(strange(part) for pair in value.items() for part in pair)
+        return first_text(unwritable_part(part) for pair in value.items() for part in pair)
     if isinstance(value, list):
-        return first_text(map(strange, value))
+        return first_text(map(unwritable_part, value))
     return ""
 
 
@@ -206,7 +213,7 @@ _UNREAD = frozenset(
 )
 
 
-def turns(value: Any, origin: Origin) -> tuple[Turn, ...]:
+def parse_messages(value: Any, origin: Origin) -> tuple[Turn, ...]:
     """A list of messages as turns of the user and the assistant. Raises ConfigError.
 
     Each turn of the assistant says which tools it called, and keeps what they gave. What the system says is left out.
@@ -237,7 +244,7 @@ class _Said(Struct):
 
     def add(self, item: Any) -> None:
         """Raises ConfigError."""
-        role = mapping(item).get("role")
+        role = as_mapping(item).get("role")
         if not isinstance(role, str) or role not in _KEYS:
             raise self._wrong("a message has no known role", _MESSAGE)
         for key, value in item.items():
@@ -255,9 +262,9 @@ class _Said(Struct):
                 whole = {"name": item.get("name"), "content": content}
                 self._result(item.get("tool_call_id"), whole)
         elif role == "assistant":
-            calls = [*(tool_calls(item.get("tool_calls"), self.origin) or ()), *parts.calls]
+            calls = [*(parse_tool_calls(item.get("tool_calls"), self.origin) or ()), *parts.calls]
             if item.get("function_call"):
-                calls.append(tool_call(item["function_call"], self.origin))
+                calls.append(parse_tool_call(item["function_call"], self.origin))
             declined = item.get("refusal")
             if declined is not None and not isinstance(declined, str):
                 raise self._wrong("the `refusal` of a message is not text", _MESSAGE)
@@ -284,7 +291,7 @@ class _Said(Struct):
             raise self._wrong("the content of a message is not text", _MESSAGE)
         parts = _Parts()
         for part in [content] if isinstance(content, str) else content or ():
-            about = {"text": part} if isinstance(part, str) else mapping(part)
+            about = {"text": part} if isinstance(part, str) else as_mapping(part)
             kind, text = str(about.get("type") or ""), about.get("text")
             beside = {key for key, value in about.items() if value is not None}
             if isinstance(text, str) and kind in ("", *_TEXTS) and beside <= _BESIDE_TEXT:
@@ -292,7 +299,7 @@ class _Said(Struct):
             elif kind == "refusal" and isinstance(about.get("refusal"), str):
                 parts.texts.append(about["refusal"])
             elif kind in _CALLED or beside == {"functionCall"}:
-                parts.calls.append(tool_call(about, self.origin))
+                parts.calls.append(parse_tool_call(about, self.origin))
             elif kind in _GAVE or kind.endswith("_tool_result"):
                 parts.results.append(about)
             elif kind not in _UNREAD:
@@ -327,7 +334,7 @@ class _Said(Struct):
         return ConfigError.at(what, self.origin, cure)
 
 
-def answering(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
+def turns_of_answer(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
     """What of the messages is the answer to a prompt.
 
     It is what follows the prompt's own messages, where they begin with these; else what follows their first message of the
@@ -336,14 +343,14 @@ def answering(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
     return said[_places(said, prompt)[1] :]
 
 
-def unasked(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
+def turns_before_question(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
     """What of the messages stands before the question and is none of the prompt's own: nobody asked for it."""
     return said[: _places(said, prompt)[0]]
 
 
 def _places(said: Sequence[Turn], prompt: str) -> tuple[int, int]:
     """Where the prompt begins, and where the answer to it does."""
-    asked = [it for it in chat.parse(prompt) or () if it.role in ("user", "assistant")]
+    asked = [it for it in chat.parse_chat(prompt) or () if it.role in ("user", "assistant")]
     # Texts are compared without blanks, which may be what parts are joined by.
     own, others = (
         [(it.role, "".join(it.content.split())) for it in turns]
@@ -355,7 +362,7 @@ def _places(said: Sequence[Turn], prompt: str) -> tuple[int, int]:
     return max(first, 0), first + 1
 
 
-def calls(said: Iterable[Turn]) -> Iterator[JsonObject]:
+def calls_in_turns(said: Iterable[Turn]) -> Iterator[JsonObject]:
     """The calls of all turns, in order."""
     for turn in said:
         yield from turn.metadata.get(CALLS, ())

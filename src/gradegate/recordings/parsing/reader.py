@@ -13,8 +13,14 @@ from gradegate.files import documents as document
 from gradegate.files.documents import Map
 from gradegate.files.limits import TooMuch
 from gradegate.files.workspace import Workspace, searched
-from gradegate.recordings.parsing.fields import strange
-from gradegate.recordings.parsing.recorded_answer import SHAPES, Answer, File, Rows, Shape
+from gradegate.recordings.parsing.fields import unwritable_part
+from gradegate.recordings.parsing.recorded_answer import (
+    FORMATS,
+    RecordedAnswer,
+    RecordingFile,
+    RecordingFormat,
+    Rows,
+)
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, NamedTexts
 
@@ -23,16 +29,16 @@ OWN = "lines"  # the shape of gradegate's own lines
 _FORM = 'write a line such as {"id": "...", "output": "..."} for each line of `gradegate cases`'
 
 
-class Recording(FrozenStruct):
+class Recordings(FrozenStruct):
     """The answers of all files, the SHA-256 of each file by its name, and what could not be read."""
 
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[RecordedAnswer, ...] = ()
     digests: NamedTexts = {}
     mistakes: tuple[Mistake, ...] = ()
     opened: frozenset[Path] = frozenset()
 
 
-def read(context: Context) -> Recording:
+def load_recordings(context: Context) -> Recordings:
     """The answers that the settings name. What is wrong with the files is in ``mistakes``."""
     mistakes: list[Mistake] = []
     digests: dict[str, str] = {}
@@ -50,17 +56,17 @@ def read(context: Context) -> Recording:
         try:
             raw = workspace.read(path.name, path.parent, Origin(name))
             digests[name] = hashlib.sha256(raw).hexdigest()
-            file = File(name, _rows(raw, name))
+            file = RecordingFile(name, _rows(raw, name))
             shaped[_shape(file)].append(file)
         except ConfigError as e:
             mistakes += _few(e.mistakes)
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     for shape, files in shaped.items():
         try:
             answers += shape.read(files)
         except ConfigError as e:
             mistakes += _few(e.mistakes)
-    return Recording(tuple(answers), digests, tuple(mistakes), frozenset(opened))
+    return Recordings(tuple(answers), digests, tuple(mistakes), frozenset(opened))
 
 
 def _files(written: str, context: Context) -> dict[Path, Workspace]:
@@ -88,10 +94,10 @@ def _files(written: str, context: Context) -> dict[Path, Workspace]:
         raise ConfigError(*(Mistake(it.what, None, it.cure or cure) for it in e.mistakes)) from e
 
 
-def _shape(file: File) -> Shape:
+def _shape(file: RecordingFile) -> RecordingFormat:
     """The shape of the rows; what no shape recognises is a line of gradegate's own. Raises ConfigError."""
     found, mistakes = "", list[Mistake]()
-    shapes = dict(SHAPES)
+    shapes = dict(FORMATS)
     for row in file.rows:
         names = [name for name, shape in shapes.items() if shape.recognises(row)]
         origin = Origin(file.name, row.line)
@@ -136,7 +142,7 @@ def _rows(raw: bytes, name: str) -> Rows:
     odd = [
         Mistake(what, Origin(name, row.line), "write plain JSON")
         for row in rows
-        if (what := strange(row))
+        if (what := unwritable_part(row))
     ]
     if odd:
         raise ConfigError(*odd)

@@ -14,7 +14,7 @@ CASE = "gradegate.case"  # the attribute of traces that names a call by its id
 Rows = list[Map]  # the objects of a file, each with its line
 
 
-class Question(FrozenStruct):
+class RecordedQuestion(FrozenStruct):
     """What an answer without an id is to: the text of a prompt or a question, and what narrows the search.
 
     ``provider`` is the name of the target, or its id. ``session`` is the id of a conversation, which an application may take
@@ -28,7 +28,7 @@ class Question(FrozenStruct):
     session: str = ""
 
 
-class Answer(FrozenStruct):
+class RecordedAnswer(FrozenStruct):
     """One answer to a planned call, as whoever made it wrote it down: data that nobody vouches for.
 
     It names its call by ``id``, or by its ``question``. Without ``output`` the last message is it, or ``error`` says why
@@ -37,7 +37,7 @@ class Answer(FrozenStruct):
     """
 
     id: str = ""
-    question: Question | None = None
+    question: RecordedQuestion | None = None
     output: str | None = None
     error: str = ""
     messages: tuple[Turn, ...] = ()
@@ -51,14 +51,14 @@ class Answer(FrozenStruct):
     origin: Origin = NOWHERE
 
 
-class File(FrozenStruct):
+class RecordingFile(FrozenStruct):
     """The objects of a file, and its name in messages."""
 
     name: str
     rows: Rows
 
 
-class Shape(FrozenStruct):
+class RecordingFormat(FrozenStruct):
     """A plug-in of ``answers/``. ``recognises`` looks at one row, never raises, and is true of no row of another shape.
 
     ``read`` gives the answers of all files of that shape, or raises ConfigError with every mistake of them.
@@ -66,7 +66,7 @@ class Shape(FrozenStruct):
 
     name: str
     recognises: Callable[[Map], bool]
-    read: Callable[[Sequence[File]], Iterable[Answer]]
+    read: Callable[[Sequence[RecordingFile]], Iterable[RecordedAnswer]]
 
 
-SHAPES: Registry[Shape] = Registry("shape of answers", "gradegate.recordings")
+FORMATS: Registry[RecordingFormat] = Registry("shape of answers", "gradegate.recordings")
