@@ -13,7 +13,7 @@ from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import number
 from gradegate.assertions.judge.prose import stripped
 from gradegate.config import unknown_keys as wrongkeys
-from gradegate.config.keys import STEERING, OptionKeys, key_names, where_key_belongs
+from gradegate.config.keys import STEERING, OptionKeys, key_names
 from gradegate.config.unknown_keys import is_own
 from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Turn, Variables
@@ -60,7 +60,7 @@ def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> lis
     mistakes = []
     for name in strange:
         if not wrongkeys.is_documentation(name):
-            what, cure = wrongkeys.explain_unknown_key(name, "options", known, where_key_belongs)
+            what, cure = wrongkeys.explain_unknown_key(name, "options", known)
             what = what.replace("unknown key", "unknown option")
             mistakes.append(Mistake(what, origin, cure))
     return mistakes
