@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.templating import script
 from gradegate.templating.script import ScriptError
 
@@ -30,9 +30,9 @@ OUTPUTS: list[Any] = [
     {"intent": "ask", "name": "Ada", "items": [1, 2], "metadata": {"confidence": 0.9}},
 ]
 READ = {
-    "javascript": script.of_assertion,
-    "transform": script.of_transform,
-    "contextTransform": script.of_transform,
+    "javascript": script.assertion_script,
+    "transform": script.transform_script,
+    "contextTransform": script.transform_script,
 }
 NODE = r"""
 const fs = require('node:fs');
@@ -99,7 +99,7 @@ def in_engine(kind: str, code: str, output: Any, context: Any) -> dict[str, Any]
     """What the engine gives; `refused` where it is a mistake before it runs."""
     try:
         made = READ[kind](code)
-    except script.Vain as e:
+    except script.VerdictlessScript as e:
         return {"throws": str(e)}
     except ScriptError as e:
         return {"refused": str(e)}
@@ -127,7 +127,7 @@ def main(argv: list[str]) -> int:
     told_of: set[str] = set()
     for number, ((it, output, told), expected) in enumerate(zip(asked, theirs, strict=True)):
         if number % 300 == 0:
-            begin()
+            reset_accounts()
         got = in_engine(it["kind"], it["code"], output, told)
         same = got == expected if "value" in expected or "value" in got else "refused" not in got
         kind = "equal" if same else "/".join((*expected.keys() - {"text"}, *got))

@@ -8,9 +8,9 @@ import yaml
 
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.cli.commands.schema import schema
-from gradegate.core.options import SWITCH, Option, worded
+from gradegate.core.options import SWITCH, Option, resolve_option_names
 from gradegate.core.settings import OPTIONS
-from gradegate.planning.binding.unknown_types import known, spelled
+from gradegate.planning.binding.unknown_types import foreign_types, spell_as_type
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.vendors import Vendor
 
@@ -120,10 +120,13 @@ def from_deepeval() -> str:
     head, same = "| DeepEval | here |\n|---|---|\n", "the name in kebab-case"
     before, rest = (DOCS / "from-deepeval.md").read_text().split(head, 1)
     rows: dict[str, list[str]] = {}
-    for it in known():
+    for it in foreign_types():
         if it.tool == "DeepEval":
             rows.setdefault(
-                same if it.cure == spelled(it.name) else worded(it.cure, inputs=False), []
+                same
+                if it.cure == spell_as_type(it.name)
+                else resolve_option_names(it.cure, inputs=False),
+                [],
             ).append(f"`{it.name}`")
     made = "".join(f"| {', '.join(names)} | {way} |\n" for way, names in rows.items())
     return before + head + made + rest[rest.index("\n\n") + 1 :]

@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from gradegate.cli import main as cli
 from gradegate.planning import planner
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security import redaction as hiding
 from support.fake_llm import FakeLlm, serve
 
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def a_new_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """What another test evaluated is not on the account of this one, its tokens are no secrets here, and no call is retried."""
-    begin()
+    reset_accounts()
     monkeypatch.setattr(planner, "RETRIES", 0)
     none = hiding.Traces.of(())
     for name, value in {"_tokens": set(), "_traces": none, "_whole": none}.items():

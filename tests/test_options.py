@@ -8,7 +8,7 @@ import yaml
 
 from gradegate.cli import main as cli
 from gradegate.cli import parser as flags
-from gradegate.core.options import worded
+from gradegate.core.options import resolve_option_names
 from gradegate.core.policy import Limits
 from gradegate.core.settings import OPTIONS, RUN_OPTIONS
 from gradegate.files import documents
@@ -83,13 +83,16 @@ def test_messages_leave_the_names_of_options_to_the_door():
     inputs, wrong = {option.name for option in OPTIONS if not option.no_input}, []
     reasons = {option.no_flag for option in OPTIONS}
     for name, text in _messages():
-        left = re.sub(r"`gradegate [^`]*`", "", worded(text, inputs=True))
+        left = re.sub(r"`gradegate [^`]*`", "", resolve_option_names(text, inputs=True))
         unknown = {*re.findall(r"<--([a-z-]+)", text), *re.findall(r"`gradegate run --([a-z-]+)", text)} - inputs
         bare = {*re.findall(r"(?<![\w-])--([a-z][a-z-]*)", left)} & inputs
         wrong += [(name, text)] if unknown or bare or ("command line" in left and text not in reasons) else []
     assert wrong == []
-    assert worded("with <--grader text=ID> or <--allow-exec>", inputs=True) == "with the input `grader: text=ID` or the input `allow-exec`"
-    assert worded("with <--grader text=ID> or <--allow-exec>", inputs=False) == "with --grader text=ID or --allow-exec"
+    assert (
+        resolve_option_names("with <--grader text=ID> or <--allow-exec>", inputs=True)
+        == "with the input `grader: text=ID` or the input `allow-exec`"
+    )
+    assert resolve_option_names("with <--grader text=ID> or <--allow-exec>", inputs=False) == "with --grader text=ID or --allow-exec"
 
 
 def test_a_door_without_an_option_says_why():

@@ -12,7 +12,7 @@ from gradegate.assertions.factfulness import WORDS, Factfulness, Standing, Voted
 from gradegate.assertions.grading.bound import Bound
 from gradegate.assertions.grading.conclusion import conclude
 from gradegate.assertions.judge.verdict_forms import Judgement, verdicts_by_id
-from gradegate.core.numbers import cut, exact
+from gradegate.core.numbers import exact_fraction, format_scaled
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import Unreadable
 from gradegate.results.grades import GradedAssertion, Outcome, Verdict
@@ -90,7 +90,7 @@ FF1 = [T, T, F, T, U]
     ],
 )
 def test_the_score_is_exact(standings, weight, expected):
-    assert score(standings, exact(weight)) == expected
+    assert score(standings, exact_fraction(weight)) == expected
 
 
 @each(("votes", "expected"), [("ttt", T), ("tii", T), ("fft", F), ("iii", U), ("tf", TIE), ("tfi", TIE), ("fii", F), ("i", U)])
@@ -126,13 +126,13 @@ def test_the_reason_is_that_of_the_first_run_with_the_outcome():
     [(2 / 3, "66.66"), (0.69996, "69.99"), (0.7, "70"), (0.29, "29"), (1.0, "100"), (0.0, "0"), (300 / 425, "70.58"), (1e13, "1e+15")],
 )
 def test_people_see_hundredths_that_are_cut(share, shown):
-    assert cut(share, 100) == shown
+    assert format_scaled(share, 100) == shown
 
 
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_what_is_shown_is_never_above_the_score(pair):
     share = Fraction(*pair)
-    shown = Fraction(cut(float(share), 100)) / 100
+    shown = Fraction(format_scaled(float(share), 100)) / 100
     assert shown <= share < shown + Fraction(1, 10_000)
 
 
@@ -155,7 +155,7 @@ def test_hundredths_are_not_rounded_up(ask):
     assert "66.67" not in ask(Votes(["ttt", "ttt", "fff"]), threshold=0.67).out
     # 17499 of 25000 claims are 69.996: no pass at 70, and never shown as 70.
     share = score([T] * 17_499 + [F] * 7_501, Fraction(1, 4))
-    assert (float(share) < 0.7, cut(float(share), 100)) == (True, "69.99")
+    assert (float(share) < 0.7, format_scaled(float(share), 100)) == (True, "69.99")
 
 
 @each("true", range(101))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradegate.cli import main as cli
-from gradegate.core.numbers import dollars
+from gradegate.core.numbers import format_dollars
 from gradegate.files import limits
 from gradegate.files.documents import table as own_table
 from gradegate.security.redaction import shorten_line
@@ -96,7 +96,7 @@ def test_tables_of_gradegate_count_for_no_limit(monkeypatch):
 
 def test_amounts_have_no_exponent():
     amounts = {5.2e-05: "0.000052 USD", 0.0123: "0.0123 USD", 0: "0 USD", 1234.5: "1,234.5 USD", 1e-9: "0.000000001 USD"}
-    assert {value: dollars(value) for value in amounts} == amounts
+    assert {value: format_dollars(value) for value in amounts} == amounts
 
 
 def test_a_line_is_cut_between_words():

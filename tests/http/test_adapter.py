@@ -26,7 +26,7 @@ from gradegate.http import connections as adapter
 from gradegate.http.budget import Deadlines
 from gradegate.http.client import Client
 from gradegate.http.connections import Connections
-from gradegate.http.exchange import Ask
+from gradegate.http.exchange import HttpRequest
 from support.fake_llm import FakeLlm
 
 
@@ -101,8 +101,8 @@ class Packets:
         self._listener.close()
 
 
-def ask(port: int) -> Ask:
-    return Ask("POST", f"http://127.0.0.1:{port}/v1", "127.0.0.1", {}, b"question END")
+def ask(port: int) -> HttpRequest:
+    return HttpRequest("POST", f"http://127.0.0.1:{port}/v1", "127.0.0.1", {}, b"question END")
 
 
 def test_head_and_body_leave_in_one_packet():
@@ -118,13 +118,13 @@ def test_a_call_knows_its_socket():
             Connections(2, {}, look).send(ask(server.port), 5.0)
         assert isinstance(call.sock, socket.socket), "urllib3 HTTPConnection.sock no longer holds a request's socket"
     assert caught.value.trouble is Trouble.INCOMPLETE
-    assert budget.current() is None
+    assert budget.current_call() is None
 
 
 def test_a_response_that_was_read_to_its_end_gives_its_connection_back(llm: FakeLlm):
     connections = Connections(2, {}, look)
     for _ in range(3):
-        connections.send(Ask("POST", llm.base, "127.0.0.1", {}, b"{}"), 5.0)
+        connections.send(HttpRequest("POST", llm.base, "127.0.0.1", {}, b"{}"), 5.0)
     pools = connections._adapter.poolmanager.pools
     counts = [(pools[key].num_requests, pools[key].num_connections) for key in pools.keys()]  # noqa: SIM118  # no dict
     assert counts == [(3, 1)], "urllib3 HTTPResponse.length_remaining or release_conn no longer gives a connection back"
@@ -136,12 +136,12 @@ def test_requests_that_are_alike_share_a_way_and_not_a_body(llm: FakeLlm):
     bodies = [{"n": "é" * number} for number in range(2 * adapter.POOLS + 9)]
     for number, body in enumerate(bodies):
         headers = {"X-Kind": str(number % (adapter.POOLS + 3)), "content-length": "2"}
-        connections.send(Ask("post", f"{llm.base}/chat/completions", "127.0.0.1", headers, json.dumps(body).encode()), 5.0)
+        connections.send(HttpRequest("post", f"{llm.base}/chat/completions", "127.0.0.1", headers, json.dumps(body).encode()), 5.0)
     kinds = [str(number % (adapter.POOLS + 3)) for number in range(len(bodies))]
     assert [(body, headers["X-Kind"]) for _, body, headers in llm.requests] == list(zip(bodies, kinds, strict=True))
     lengths = [value for _, _, headers in llm.requests for name, value in headers.items() if name.lower() == "content-length"]
     assert lengths == [str(len(json.dumps(body))) for body in bodies]
-    connections.send(Ask("get", f"{llm.base}/models", "127.0.0.1", {"content-length": "2"}, b""), 5.0)
+    connections.send(HttpRequest("get", f"{llm.base}/models", "127.0.0.1", {"content-length": "2"}, b""), 5.0)
     assert not {name.lower() for name in llm.requests[-1][2]} & {"content-length", "transfer-encoding"}
 
 

@@ -18,7 +18,7 @@ from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.http.credentials import FixedKey
 from gradegate.http.pacing import Lane, Pace, Turn
-from gradegate.http.rate_limits import announced_pause, quota
+from gradegate.http.rate_limits import parse_pause, parse_quota
 from support.each import each
 from support.fake_llm import FakeLlm
 
@@ -237,7 +237,7 @@ def test_a_host_that_gets_slower_with_more_calls_gets_no_more():
     ],
 )
 def test_a_pause_is_read_from_headers(headers: dict[str, str], seconds: float | None):
-    assert announced_pause(headers) == seconds
+    assert parse_pause(headers) == seconds
 
 
 @each(
@@ -255,7 +255,7 @@ def test_a_pause_is_read_from_headers(headers: dict[str, str], seconds: float | 
     ],
 )
 def test_what_is_left_is_read_from_headers(headers: dict[str, str], left: tuple[int, float] | None):
-    assert quota(headers) == left
+    assert parse_quota(headers) == left
 
 
 # --- through the client ---------------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ def test_no_call_waits_for_its_turn_once_the_run_is_stopped(monkeypatch: pytest.
     budget = Budget()
     budget.stop()
     with pytest.raises(ProviderError) as caught:
-        lane.enter(Turn(), budget.take)
+        lane.enter(Turn(), budget.reserve_call)
     assert caught.value.trouble is Trouble.STOPPED
 
 

@@ -3,13 +3,13 @@ import time
 
 import pytest
 
-from gradegate.http.crew import MOST, Crew, gather
+from gradegate.http.crew import MAX_THREADS, Crew, gather_results
 from support.patience import PATIENCE
 
 
 def test_results_stand_in_order_however_many_there_are():
-    count = 3 * MOST
-    assert gather([lambda n=n: n for n in range(count)]) == list(range(count))
+    count = 3 * MAX_THREADS
+    assert gather_results([lambda n=n: n for n in range(count)]) == list(range(count))
 
 
 def test_no_more_threads_than_the_limit():
@@ -24,8 +24,8 @@ def test_no_more_threads_than_the_limit():
         with lock:
             busy -= 1
 
-    gather([work] * (2 * MOST))
-    assert 2 <= peak <= MOST
+    gather_results([work] * (2 * MAX_THREADS))
+    assert 2 <= peak <= MAX_THREADS
 
 
 def test_items_that_wait_hold_back_none_with_another_key():
@@ -40,8 +40,8 @@ def test_items_that_wait_hold_back_none_with_another_key():
             quick_are_done.release(10)
 
     crew = Crew(work, ["slow"] * 10 + ["quick"] * 5, 2, lambda item: item)
-    assert crew.threads == 4
-    for _ in range(crew.threads):
+    assert crew.threads_needed == 4
+    for _ in range(crew.threads_needed):
         crew.start()
     crew.join()
     assert sorted(done) == ["quick"] * 5 + ["slow"] * 10
@@ -58,7 +58,7 @@ def test_every_task_runs_and_the_first_error_in_order_is_raised():
         return work
 
     with pytest.raises(ValueError, match="first"):
-        gather([lambda: done.append("ok"), fails("first"), fails("second"), lambda: done.append("ok")])
+        gather_results([lambda: done.append("ok"), fails("first"), fails("second"), lambda: done.append("ok")])
     assert sorted(done) == ["first", "ok", "ok", "second"]
 
 
@@ -73,7 +73,7 @@ def test_its_threads_are_traced_as_those_of_threading_are():
     before = threading.gettrace()
     threading.settrace(lambda *_: traced.add(threading.get_ident()))
     try:
-        threads = gather([work, work])
+        threads = gather_results([work, work])
     finally:
         threading.settrace(before)
     assert traced >= {*threads} - {threading.get_ident()}  # a server of another test may begin one, too

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.planning.counterparts import matched
+from gradegate.planning.counterparts import match_by_keys
 from support.each import each
 
 KEYS = (lambda it: it, lambda it: it[0])
@@ -22,13 +22,13 @@ KEYS = (lambda it: it, lambda it: it[0])
     ],
 )
 def test_things_are_matched_by_one_key_after_another(old, new, in_order, unique):
-    assert matched(old.split(), new.split(), KEYS) == in_order
-    assert matched(old.split(), new.split(), KEYS, unique=True) == unique
+    assert match_by_keys(old.split(), new.split(), KEYS) == in_order
+    assert match_by_keys(old.split(), new.split(), KEYS, unique=True) == unique
 
 
 @given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")), st.booleans())
 def test_nothing_is_matched_twice_or_with_another(old, new, unique):
-    match = matched(old, new, KEYS, unique=unique)
+    match = match_by_keys(old, new, KEYS, unique=unique)
     assert len({*match.values()}) == len(match)
     assert all(old[of] == new[to] for of, to in match.items())
     left = [{*things} - {*taken} for things, taken in ((range(len(old)), match), (range(len(new)), match.values()))]

@@ -11,7 +11,7 @@ from gradegate.assertions.grading.bound import Bound
 from gradegate.config.context import Context
 from gradegate.config.load import load_suites
 from gradegate.core.settings import Settings
-from gradegate.planning.identity import calls, conversation, digest, identity, plan_digest, request
+from gradegate.planning.identity import answer_key, conversation_id, digest, plan_digest, planned_calls, request_digest
 from gradegate.planning.planner import build_client, make_plan
 from gradegate.structs import replace
 from support.checkouts import edit_by, write
@@ -52,7 +52,7 @@ def test_every_assertion_of_an_answer_has_a_key_of_its_own(tmp_path):
 def test_keys_and_definitions_are_the_same_in_every_run(tmp_path):
     """Fixed for good: a baseline that an earlier version recorded must find its counterparts."""
     (job,) = planned(tmp_path)
-    assert identity(job).hex().startswith(ROW)
+    assert answer_key(job).hex().startswith(ROW)
     assert job.definition.hex().startswith(DEFINITION)
     assert asserted(job)[0].key.hex().startswith(KEY)
 
@@ -66,13 +66,13 @@ def beside(tmp_path, config):
 @each("edit", table(__file__, "what_pull_requests_change_is_in_neither"))
 def test_what_pull_requests_change_is_in_neither(tmp_path, edit):
     (before,), (after,) = planned(tmp_path), planned(tmp_path, edited(edit))
-    assert (identity(before), before.definition, asserted(before)) == (identity(after), after.definition, asserted(after))
+    assert (answer_key(before), before.definition, asserted(before)) == (answer_key(after), after.definition, asserted(after))
 
 
 @each("edit", table(__file__, "what_a_case_gives_defines_it_and_its_assertions"))
 def test_what_a_case_gives_defines_it_and_its_assertions(tmp_path, edit):
     before, after, same = beside(tmp_path, edited(edit))
-    assert identity(before) == identity(after)
+    assert answer_key(before) == answer_key(after)
     assert (before.definition == after.definition, any(same)) == (False, False)
 
 
@@ -97,7 +97,7 @@ def test_answers_differ_by_case_target_label_and_repetition(tmp_path):
         "tests": [*CONFIG["tests"], {"vars": {"q": "x"}}, {"vars": {"q": "y"}}],
     }
     jobs = planned(tmp_path, config, repeat=2)
-    keys = [identity(job, repeat) for job in jobs for repeat in range(2)]
+    keys = [answer_key(job, repeat) for job in jobs for repeat in range(2)]
     assert len(keys) == 3 * 4 * 2 * 2
     assert len(set(keys)) == 3 * 3 * 2 * 2  # prompts without a label go by their place
 
@@ -147,7 +147,7 @@ def test_every_term_of_an_assertion_defines_it(tmp_path, change):
 def test_a_case_goes_by_its_description_and_without_one_by_its_variables(tmp_path):
     def identities(*tests):
         config = {**CONFIG, "tests": [{**test, "assert": [{"type": "contains", "value": "x"}]} for test in tests]}
-        return [identity(job) for job in planned(tmp_path, config)]
+        return [answer_key(job) for job in planned(tmp_path, config)]
 
     named, other, renamed = identities(
         {"description": "one", "vars": {"q": "a"}}, {"description": "one", "vars": {"q": "b"}}, {"description": "two", "vars": {"q": "a"}}
@@ -160,10 +160,10 @@ def test_a_case_goes_by_its_description_and_without_one_by_its_variables(tmp_pat
 def test_the_runs_of_a_case_are_one_and_its_repetitions_are_not(tmp_path):
     (repeated,) = planned(tmp_path, {**CONFIG, "evaluateOptions": {"repeat": 3}})
     (run,) = planned(tmp_path, changed(runs="2/3"))
-    assert len({identity(repeated, number) for number in range(3)}) == 3
-    assert len({identity(run, number) for number in range(3)}) == 1
-    assert [(call.repeat, call.most) for call in calls([repeated])] == [(0, 1), (1, 1), (2, 1)]
-    assert [(call.repeat, call.most) for call in calls([run])] == [(0, 3)]
+    assert len({answer_key(repeated, number) for number in range(3)}) == 3
+    assert len({answer_key(run, number) for number in range(3)}) == 1
+    assert [(call.repeat, call.run_count) for call in planned_calls([repeated])] == [(0, 1), (1, 1), (2, 1)]
+    assert [(call.repeat, call.run_count) for call in planned_calls([run])] == [(0, 3)]
 
 
 @each(
@@ -180,7 +180,7 @@ def test_the_runs_of_a_case_are_one_and_its_repetitions_are_not(tmp_path):
 )
 def test_an_id_begins_with_the_first_32_signs_of_the_description(tmp_path, description, begins):
     (job,) = planned(tmp_path, changed(description=description))
-    (call,) = calls([job])
+    (call,) = planned_calls([job])
     assert call.id.startswith(begins)
     assert len(call.id) == len(begins) + 20
     assert set(call.id[len(begins) :]) <= set("0123456789abcdef")
@@ -188,14 +188,14 @@ def test_an_id_begins_with_the_first_32_signs_of_the_description(tmp_path, descr
 
 def test_a_case_with_its_answer_in_the_config_has_no_id(tmp_path):
     recorded, live = planned(tmp_path, {**CONFIG, "tests": [{**CONFIG["tests"][0], "providerOutput": "x"}, CONFIG["tests"][0]]})
-    assert [call.job for call in calls([recorded, live])] == [live]
-    assert [call.place for call in calls([recorded, live])] == [1]
+    assert [call.job for call in planned_calls([recorded, live])] == [live]
+    assert [call.job_index for call in planned_calls([recorded, live])] == [1]
 
 
 def test_only_an_answer_in_a_conversation_has_a_name_of_its_group(tmp_path):
     prompts = ["{% for said in _conversation %}{{said.output}}{% endfor %}{{q}}", "Say {{q}}"]
     tests = [{**CONFIG["tests"][0], "metadata": {"conversationId": name}} for name in ("a", "a", "b")]
-    found = [conversation(job) for job in planned(tmp_path, {**CONFIG, "prompts": prompts, "tests": tests})]
+    found = [conversation_id(job) for job in planned(tmp_path, {**CONFIG, "prompts": prompts, "tests": tests})]
     told = [it for it in found if it]
     assert (len(found), len(told), {len(it) for it in told}) == (6, 3, {20})
     assert told[0] == told[1] != told[2]
@@ -245,7 +245,7 @@ def test_whatever_decides_changes_the_digest_of_a_plan(tmp_path, config):
 def test_a_request_has_the_names_of_settings_and_never_their_values(tmp_path):
     def asked(text="Say {{q}}", **config):
         (job,) = planned(tmp_path, {**CONFIG, "prompts": [text], "providers": [{"id": "echo", "label": "app", "config": config}]})
-        return request(job)
+        return request_digest(job)
 
     first = asked(headers={"X-Key": "one"})
     assert first == asked(headers={"X-Key": "two"})

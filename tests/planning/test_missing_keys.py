@@ -85,9 +85,9 @@ def test_no_request_with_the_stand_in_leaves(text):
     guard, url = Guard(), "https://api.example/v1"
     for request in (("POST", f"{url}?k={text}", {}, None), ("POST", url, {"X-Key": text}, None), ("POST", url, {}, text.encode())):
         with pytest.raises(ProviderError, match="its key is missing"):
-            guard.check(*request)
+            guard.check_request(*request)
     with pytest.raises(ProviderError, match="its key is missing"):
-        guard.check_field("POST", url, {}, {"Authorization": text})
+        guard.check_credential("POST", url, {}, {"Authorization": text})
 
 
 SHOWS = "{{ env.OPENAI_API_KEY }}"

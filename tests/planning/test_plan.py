@@ -1,6 +1,6 @@
 """Which jobs a config comes to: targets, prompts, repeats and filters; and what is said about it before a call."""
 
-from gradegate.templating.template import needs
+from gradegate.templating.template import variables_needed
 from support.each import each, table
 
 
@@ -32,4 +32,4 @@ def test_a_number_of_too_many_digits_is_a_mistake(gate):
 
 @each(("template", "names"), table(__file__, "what_a_template_does_not_work_without"))
 def test_what_a_template_does_not_work_without(template, names):
-    assert needs(template, comments=False) == frozenset(names.split())
+    assert variables_needed(template, comments=False) == frozenset(names.split())

@@ -10,7 +10,7 @@ from gradegate.cli import main as cli
 from gradegate.cli import parser as flags
 from gradegate.config.context import Context, build_context
 from gradegate.core.settings import Settings
-from gradegate.planning.command import options
+from gradegate.planning.command import rerun_arguments
 from gradegate.security.hosts import hosts
 from support.each import each, table
 
@@ -36,7 +36,7 @@ def test_every_option_is_one_of_the_command_line() -> None:
         allow_exec=True,
         exec_env=frozenset({"C"}),
     )
-    told = [*options(Context(settings))]
+    told = [*rerun_arguments(Context(settings))]
     args = cli._parser().parse_args(["run", "a.yaml", *told])
     again = flags.context_of(args, Path.cwd())
     for name in table(__file__, "every_option_is_one_of_the_command_line"):
@@ -49,7 +49,7 @@ def test_every_option_is_one_of_the_command_line() -> None:
 @each("written", [["gw.example.com", "app:8080", "https://x.example.com"], []])
 def test_keys_that_were_bound_to_hosts_are_bound_by_the_options(written: list[str]) -> None:
     context = build_context(Settings(allowed_hosts=hosts(written)), {"GITHUB_ACTIONS": "true"})
-    args = cli._parser().parse_args(["run", "a.yaml", *options(context)])
+    args = cli._parser().parse_args(["run", "a.yaml", *rerun_arguments(context)])
     again = flags.context_of(args, Path.cwd())
     assert again.egress.bound
     assert again.settings.allowed_hosts == hosts(written or ["nobody.invalid"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.core.policy import NO_LIMITS, Limits, strictest
+from gradegate.core.policy import NO_LIMITS, Limits, strictest_budget
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.budget import Budget
@@ -29,13 +29,13 @@ def test_seconds_run_from_the_start(llm, gate):
 
 
 def test_the_strictest_limit_holds():
-    assert strictest([Limits(3, None, 5.0), Limits(None, 0.5), Limits(2, 1.0, 9.0)]) == Limits(2, 0.5, 5.0)
-    assert strictest([]) == Limits()
+    assert strictest_budget([Limits(3, None, 5.0), Limits(None, 0.5), Limits(2, 1.0, 9.0)]) == Limits(2, 0.5, 5.0)
+    assert strictest_budget([]) == Limits()
 
 
 def take(budget: Budget, sent: threading.Event) -> None:
     with suppress(ProviderError):  # the end of the test
-        budget.take()
+        budget.reserve_call()
         sent.set()
 
 
@@ -45,12 +45,12 @@ def test_the_next_request_is_sent_waits_or_is_one_too_many():
     for row in json.loads((CONFORMANCE / "history.json").read_text())["money"]:
         budget = Budget(Limits(usd=100.0))
         if row["dearest_usd"] is not None:
-            budget.take()
+            budget.reserve_call()
             budget.spend(Usage(1, cost=row["dearest_usd"]))
             budget.spend(Usage(cost=row["known_usd"] - row["dearest_usd"]), 0)
         budget.limits = NO_LIMITS
         for _ in range(row["in_flight"]):
-            budget.take()
+            budget.reserve_call()
         budget.limits = Limits(usd=row["budget_usd"])
         sent = threading.Event()
         threading.Thread(target=take, args=(budget, sent), daemon=True).start()
@@ -66,7 +66,7 @@ def test_the_next_call_is_sent_or_is_one_too_many(vector):
     budget.count_earlier(Usage(calls=vector["made"]))
     budget.start()
     if vector["next"] == "send":
-        budget.take()
+        budget.reserve_call()
         return
     with pytest.raises(ProviderError, match=f"the budget of {vector['budget']} call"):
-        budget.take()
+        budget.reserve_call()

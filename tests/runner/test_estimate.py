@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradegate.cli import main as cli
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.runner.estimate import Calls, Cost, Estimate
 from gradegate.runner.estimate import estimate_lines as lines_of
@@ -82,7 +82,7 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
     lines = said(llm, gate, written)
     gate(written, "--grader-retries", "0")
     judged = sum(body["model"] == "judge" for body in llm.bodies)
-    assert lines[:2] == [f"target: {many(len(llm.bodies) - judged, 'call')}", f"grader: {many(judged, 'call')}"]
+    assert lines[:2] == [f"target: {format_count(len(llm.bodies) - judged, 'call')}", f"grader: {format_count(judged, 'call')}"]
 
 
 def test_new_answers_to_failures_have_their_price(llm, gate):

@@ -16,9 +16,9 @@ from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
 from gradegate.sandbox import keeper, permission
 from gradegate.sandbox import repository_code as pool
-from gradegate.sandbox.permission import NO_LEAVE, Leave
-from gradegate.sandbox.program import read
-from gradegate.sandbox.repository_code import Failed
+from gradegate.sandbox.permission import NO_EXEC, ExecPolicy
+from gradegate.sandbox.program import read_program
+from gradegate.sandbox.repository_code import CodeError
 from support.intruder import NODE, SOURCE
 from support.packages import node
 from support.patience import PATIENCE
@@ -60,15 +60,17 @@ class Job:
 
     def begin(self, **more) -> None:
         runners = (*self.secret[2:5], str(self.root / "home"), str(self.root / "temp"))
-        place = {"cwd": self.workspace / "evals", "root": self.workspace, "runners": runners}
+        place = {"cwd": self.workspace / "evals", "root": self.workspace, "runner_paths": runners}
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-        pool.begin(Leave(**{"granted": True, "apart": True, "python": PYTHON, "env": env, "seconds": 60, **place, **more}))
+        pool.start_code(
+            ExecPolicy(**{"is_allowed": True, "is_isolated": True, "python": PYTHON, "env": env, "seconds": 60, **place, **more})
+        )
 
     def call(self, source: str, function: str = "f", *arguments, file: str = "x.py", **options):
         self.write(f"workspace/evals/{file}", source)
         evals = self.workspace / "evals"
-        program = read(f"file://{file}:{function}", Workspace(self.workspace), evals, Origin("c"))
-        return pool.call(program, list(arguments), "target", "", **options)
+        program = read_program(f"file://{file}:{function}", Workspace(self.workspace), evals, Origin("c"))
+        return pool.call_function(program, list(arguments), "target", "", **options)
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
     monkeypatch.setattr(tempfile, "tempdir", str(root / "homes"))
     made.begin()
     yield made
-    pool.begin(NO_LEAVE)
+    pool.start_code(NO_EXEC)
     shutil.rmtree(root)
 
 
@@ -133,18 +135,18 @@ def test_what_code_leaves_where_everybody_may_write_is_removed(job: Job):
     deep, *left = job.call(source, "f", str(kept))
     assert len(left) >= 6
     assert all(map(os.path.lexists, left))
-    pool.end()
+    pool.stop_code()
     assert not any(map(os.path.lexists, left))
     assert (kept / "file").read_text() == "of another"
     subprocess.run(["rm", "-rf", deep, kept], check=True)  # too deep for the keeper, and what is another's
 
 
 def test_every_file_has_another_user_so_that_none_reaches_another(job: Job):
-    pool.inline("1", ["", {}], "gate")
-    other = pool.inline("__import__('os').getpid()", ["", {}], "gate")
-    assert pool.inline("__import__('os').getuid()", ["", {}], "gate") >= permission.FIRST
+    pool.run_snippet("1", ["", {}], "gate")
+    other = pool.run_snippet("__import__('os').getpid()", ["", {}], "gate")
+    assert pool.run_snippet("__import__('os').getuid()", ["", {}], "gate") >= permission.FIRST
     for attempt in (f"os.kill({other}, 9)", f"open('/proc/{other}/environ').read()", f"open('/proc/{other}/fd/4', 'w')"):
-        with pytest.raises(Failed, match="PermissionError"):
+        with pytest.raises(CodeError, match="PermissionError"):
             job.call(f"import os\ndef f(): {attempt}")
 
 
@@ -152,13 +154,13 @@ def test_folders_are_given_back_as_they_were(job: Job):
     before = {path: Path(path).stat().st_mode for path in (str(job.workspace / ".git"), str(job.root / "commands"))}
     job.call("def f(): return 1")
     assert all(Path(path).stat().st_mode & 0o077 == 0 for path in before)
-    pool.end()
+    pool.stop_code()
     assert {path: Path(path).stat().st_mode for path in before} == before
 
 
 def test_code_is_refused_where_it_could_write_to_the_workspace(job: Job):
     (job.root / "workspace").chmod(0o777)
-    with pytest.raises(Failed, match="was not started: it could write to"):
+    with pytest.raises(CodeError, match="was not started: it could write to"):
         job.call("def f(): return 1")
 
 
@@ -169,21 +171,21 @@ def test_reports_of_an_earlier_step_stay_as_they_are(job: Job):
     report.chmod(0o666)
     report.parent.chmod(0o777)
     for attempt in (f"open({str(report)!r}, 'a')", f"open({str(report) + '.new'!r}, 'w')", f"__import__('os').unlink({str(report)!r})"):
-        with pytest.raises(Failed, match="PermissionError"):
+        with pytest.raises(CodeError, match="PermissionError"):
             job.call(f"def f(): {attempt}")
-    pool.end()
+    pool.stop_code()
     assert (report.stat().st_mode & 0o777, report.parent.stat().st_mode & 0o777) == (0o666, 0o777)
 
 
 def test_code_is_refused_where_a_secret_of_the_runner_stays_open(job: Job):
     job.begin(root=job.root, cwd=job.workspace / "evals", runners=(job.write("event.json", "{}"),))  # beside the workspace
-    with pytest.raises(Failed, match=r"was not started: it could read or write .*event\.json"):
+    with pytest.raises(CodeError, match=r"was not started: it could read or write .*event\.json"):
         job.call("def f(): return 1")
 
 
 def test_code_is_refused_where_it_cannot_be_another_user(job: Job, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(Failed, match="needs root on Linux"):
+    with pytest.raises(CodeError, match="needs root on Linux"):
         job.call("def f(): return 1")
 
 
@@ -196,7 +198,7 @@ def test_a_link_under_the_name_of_a_credential_closes_nothing_else(job: Job):
 
 def test_a_bomb_of_processes_ends_with_its_call(job: Job):
     source = "import os\ndef f():\n    while True:\n        try: os.fork()\n        except OSError: pass\n"
-    with pytest.raises(Failed, match="takes more than 3 seconds"):
+    with pytest.raises(CodeError, match="takes more than 3 seconds"):
         job.call(source, seconds=3)
     assert processes_of_users(job) == []
     assert job.call("def f(): return 1") == 1
@@ -225,7 +227,7 @@ def test_daemons_of_every_kind_end_with_their_worker(job: Job):
         "    return 1\n"
     )
     assert job.call(source) == 1
-    pool.end()
+    pool.stop_code()
     until = time.monotonic() + PATIENCE
     while processes_of_users(job) and time.monotonic() < until:
         time.sleep(0.05)
@@ -233,28 +235,28 @@ def test_daemons_of_every_kind_end_with_their_worker(job: Job):
 
 
 def test_memory_and_files_are_bounded(job: Job):
-    with pytest.raises(Failed, match="MemoryError"):
+    with pytest.raises(CodeError, match="MemoryError"):
         job.call("def f(): return len(bytearray(5 << 30))")
-    pool.end()
+    pool.stop_code()
     job.begin()
     source = "import os\ndef f():\n    with open(os.environ['HOME'] + '/x', 'wb') as file:\n        for _ in range(300): file.write(bytes(1 << 20))\n"
-    with pytest.raises(Failed, match=r"File too large|ended with -25"):
+    with pytest.raises(CodeError, match=r"File too large|ended with -25"):
         job.call(source)
 
 
 def test_node_is_bounded_and_leaves_nothing(job: Job):
     node()
-    with pytest.raises(Failed, match="allocation failed"):
+    with pytest.raises(CodeError, match="allocation failed"):
         job.call("export const f = () => { const all = []; for (;;) all.push(Buffer.allocUnsafeSlow(1 << 30)) }", file="x.mjs")
     bomb = "import { Worker } from 'node:worker_threads';\nexport const f = () => { for (;;) new Worker('for (;;);', { eval: true }) }\n"
-    with pytest.raises(Failed):
+    with pytest.raises(CodeError):
         job.call(bomb, file="y.mjs", seconds=5)
     source = (
         "import { spawn } from 'node:child_process';\nexport const f = () => { spawn('setsid', ['-f', 'sleep', '600'], "
         "{ detached: true, stdio: 'ignore' }).unref(); return process.memoryUsage().rss > 0 }\n"
     )
     assert job.call(source, file="z.mjs") is True
-    pool.end()
+    pool.stop_code()
     until = time.monotonic() + PATIENCE
     while processes_of_users(job) and time.monotonic() < until:
         time.sleep(0.05)
@@ -262,7 +264,7 @@ def test_node_is_bounded_and_leaves_nothing(job: Job):
 
 
 def test_a_keeper_that_is_killed_takes_its_worker_with_it(job: Job):
-    pid = pool.inline("__import__('os').getpid()", ["", {}], "gate")
+    pid = pool.run_snippet("__import__('os').getpid()", ["", {}], "gate")
     parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     assert keeper.__name__.encode() in Path(f"/proc/{parent}/cmdline").read_bytes()
     os.kill(parent, 9)
@@ -270,5 +272,5 @@ def test_a_keeper_that_is_killed_takes_its_worker_with_it(job: Job):
     while processes_of_users(job) and time.monotonic() < until:
         time.sleep(0.05)
     assert processes_of_users(job) == []
-    with pytest.raises(Failed, match="ended from outside"):
-        pool.inline("1", ["", {}], "gate")
+    with pytest.raises(CodeError, match="ended from outside"):
+        pool.run_snippet("1", ["", {}], "gate")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.sandbox import repository_code as pool
-from gradegate.sandbox.permission import NO_LEAVE, Leave
-from gradegate.sandbox.repository_code import Failed, Place
+from gradegate.sandbox.permission import NO_EXEC, ExecPolicy
+from gradegate.sandbox.repository_code import CodeError, CodePlace
 from support.each import each, table
 from support.patience import PATIENCE
 
@@ -75,13 +75,13 @@ NOT_PLAIN = table(__file__, "NOT_PLAIN")
     ],
 )
 def test_what_goes_wrong_is_said_and_the_next_call_is_answered(run, source: str, said: str):
-    with pytest.raises(Failed, match=said.replace("(", r"\(")):
+    with pytest.raises(CodeError, match=said.replace("(", r"\(")):
         run(source, "f")
-    assert pool.inline("output + 1", [1, {}], "gate") == 2
+    assert pool.run_snippet("output + 1", [1, {}], "gate") == 2
 
 
 def test_a_traceback_begins_at_the_users_own_code(run):
-    with pytest.raises(Failed) as raised:
+    with pytest.raises(CodeError) as raised:
         run("def f():\n    return 1 / 0\n", "f")
     said = str(raised.value)
     assert "x.py" in said
@@ -111,7 +111,7 @@ def test_a_call_ends_at_its_time_with_all_that_it_started(run, tmp_path):
         "    open(note, 'w').write(f'{os.getpid()} {grandchild.pid}')\n"
         "    time.sleep(300)\n"
     )
-    with pytest.raises(Failed, match="takes more than 1 seconds"):
+    with pytest.raises(CodeError, match="takes more than 1 seconds"):
         run(source, "f", str(note), seconds=1)
     assert all(map(gone, map(int, note.read_text().split())))
     assert sleepers() == []
@@ -137,7 +137,7 @@ def test_the_end_of_a_run_ends_daemons_and_wakes_who_waits(run, tmp_path):
     def wait() -> None:
         try:
             run(source, "f", str(note))
-        except Failed as e:
+        except CodeError as e:
             said.append(str(e))
 
     waiting = threading.Thread(target=wait)
@@ -145,11 +145,11 @@ def test_the_end_of_a_run_ends_daemons_and_wakes_who_waits(run, tmp_path):
     until = time.monotonic() + PATIENCE
     while not (note.exists() and note.read_text()) and time.monotonic() < until:
         time.sleep(0.02)
-    pool.end()
+    pool.stop_code()
     waiting.join(10)
     assert said == ["its process was ended from outside"]
     assert gone(int(note.read_text()))
-    with pytest.raises(Failed, match="the run ended"):
+    with pytest.raises(CodeError, match="the run ended"):
         run(source, "f", str(note))
 
 
@@ -179,8 +179,8 @@ def test_no_program_that_it_starts_inherits_the_pipes(run):
 
 def test_no_process_serves_two_roles(run, tmp_path):
     inline = "__import__('os').getpid()"
-    assert pool.inline(inline, ["", {}], "gate") == pool.inline(inline, ["", {}], "gate")
-    assert pool.inline(inline, ["", {}], "gate") != pool.inline(inline, ["", {}], "target")
+    assert pool.run_snippet(inline, ["", {}], "gate") == pool.run_snippet(inline, ["", {}], "gate")
+    assert pool.run_snippet(inline, ["", {}], "gate") != pool.run_snippet(inline, ["", {}], "target")
 
 
 def test_as_many_run_at_once_as_may(run):
@@ -197,25 +197,25 @@ def test_as_many_run_at_once_as_may(run):
 
 @each(("code", "value"), table(__file__, "code_of_a_config_is_an_expression_or_the_body_of_a_function"))
 def test_code_of_a_config_is_an_expression_or_the_body_of_a_function(run, code, value):
-    assert pool.inline(code, ["abc", {"vars": {"x": 1}}], "gate") == value
+    assert pool.run_snippet(code, ["abc", {"vars": {"x": 1}}], "gate") == value
 
 
 def test_code_of_a_config_sees_nothing_of_the_code_before(run):
-    assert pool.inline("global kept\nkept = 1\nreturn 1", ["", {}], "gate") == 1
-    with pytest.raises(Failed, match="kept"):
-        pool.inline("kept", ["", {}], "gate")
+    assert pool.run_snippet("global kept\nkept = 1\nreturn 1", ["", {}], "gate") == 1
+    with pytest.raises(CodeError, match="kept"):
+        pool.run_snippet("kept", ["", {}], "gate")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_whatever_json_holds_comes_back(value):
-    if pool.leave() == NO_LEAVE:
-        pool.begin(Leave(granted=True, env={"PATH": "/usr/bin:/bin"}, python=sys.executable))
-    given_back = pool.inline("output", [value, {}], "gate")
+    if pool.current_policy() == NO_EXEC:
+        pool.start_code(ExecPolicy(is_allowed=True, env={"PATH": "/usr/bin:/bin"}, python=sys.executable))
+    given_back = pool.run_snippet("output", [value, {}], "gate")
     assert repr(given_back) == repr(value)
 
 
 def command(*argv: str):
-    return pool.ask(Place(Path("/"), "target"), {"kind": "command", "argv": list(argv)})
+    return pool.ask_worker(CodePlace(Path("/"), "target"), {"kind": "command", "argv": list(argv)})
 
 
 def test_a_command_answers_on_standard_output(run):
@@ -234,7 +234,7 @@ def test_a_command_answers_on_standard_output(run):
     ],
 )
 def test_a_command_that_fails_gave_no_answer(run, argv, said):
-    with pytest.raises(Failed, match=said):
+    with pytest.raises(CodeError, match=said):
         command(*argv)
 
 
@@ -245,11 +245,11 @@ def test_a_program_that_a_command_leaves_behind_holds_nothing_up(run):
 
 
 def test_an_interpreter_that_is_not_there_is_said(run):
-    with pytest.raises(Failed, match="there is no interpreter `nothing/python`"):
+    with pytest.raises(CodeError, match="there is no interpreter `nothing/python`"):
         run("def f(): return 1", "f", python="nothing/python")
 
 
 def test_without_leave_nothing_runs():
-    pool.begin(NO_LEAVE)
-    with pytest.raises(Failed, match="allow-exec"):
-        pool.inline("1", ["", {}], "gate")
+    pool.start_code(NO_EXEC)
+    with pytest.raises(CodeError, match="allow-exec"):
+        pool.run_snippet("1", ["", {}], "gate")

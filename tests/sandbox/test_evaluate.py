@@ -11,7 +11,7 @@ import pytest
 
 from gradegate.files.limits import MEMORY, TOTAL_SECONDS
 from gradegate.sandbox import evaluate as desk
-from gradegate.sandbox.evaluate import Charged, Exceeded, Refused, begin, evaluate
+from gradegate.sandbox.evaluate import CpuCharge, LimitExceeded, TaskRefused, evaluate, reset_accounts
 from support import tasks
 from support.each import table
 from support.patience import PATIENCE
@@ -25,24 +25,24 @@ def test_plain_data_comes_back_as_it_went(value):
 
 
 def test_what_a_task_refuses_is_said_in_its_words():
-    with pytest.raises(Refused, match="not so"):
+    with pytest.raises(TaskRefused, match="not so"):
         evaluate("support.tasks:refuse", "not so")
 
 
 @pytest.mark.parametrize(("task", "why"), table(__file__, "what_exceeds_a_limit_is_said_and_the_next_is_answered"))
 def test_what_exceeds_a_limit_is_said_and_the_next_is_answered(task, why):
-    with pytest.raises(Exceeded, match=why):
+    with pytest.raises(LimitExceeded, match=why):
         evaluate(f"support.tasks:{task}")
     assert evaluate("support.tasks:echo", 1) == 1
 
 
 def test_what_is_too_large_or_too_deep_is_not_sent():
-    with pytest.raises(Exceeded, match="more than 16 MiB"):
+    with pytest.raises(LimitExceeded, match="more than 16 MiB"):
         evaluate("support.tasks:echo", "a" * (17 << 20))
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(Exceeded, match="nested too deeply"):
+    with pytest.raises(LimitExceeded, match="nested too deeply"):
         evaluate("support.tasks:echo", deep)
 
 
@@ -79,7 +79,7 @@ def test_fifty_threads_get_their_own_answers():
 def test_a_worker_that_was_killed_is_replaced():
     first = evaluate("support.tasks:around")["pid"]
     os.kill(first, signal.SIGKILL)
-    with pytest.raises(Exceeded, match="ended the process"):
+    with pytest.raises(LimitExceeded, match="ended the process"):
         evaluate("support.tasks:echo", 1)
     assert evaluate("support.tasks:around")["pid"] != first
 
@@ -103,10 +103,10 @@ def test_an_answer_that_was_interrupted_is_not_taken_for_the_next():
 def test_a_worker_that_does_not_start_is_said_and_not_tried_for_ever(monkeypatch):
     desk._DESK.end()
     monkeypatch.setattr(sys, "executable", "/does/not/exist")
-    with pytest.raises(Exceeded, match="does not start"):
+    with pytest.raises(LimitExceeded, match="does not start"):
         evaluate("support.tasks:echo", 1)
     monkeypatch.setattr(sys, "executable", "/bin/true")
-    with pytest.raises(Exceeded, match="does not start"):
+    with pytest.raises(LimitExceeded, match="does not start"):
         evaluate("support.tasks:echo", 1)
     monkeypatch.undo()
     assert evaluate("support.tasks:echo", 1) == 1
@@ -116,23 +116,23 @@ def test_all_of_a_run_together_have_a_limit():
     for _ in range(4 * int(TOTAL_SECONDS)):
         try:
             evaluate("support.tasks:burn", 1.1)
-        except Exceeded as e:
+        except LimitExceeded as e:
             if "together" in str(e):  # a busy machine may end one by its wall clock before
                 break
     else:
         pytest.fail("there was no limit")
-    with pytest.raises(Exceeded, match="together"):
+    with pytest.raises(LimitExceeded, match="together"):
         evaluate("support.tasks:echo", 1)
-    with pytest.raises(Exceeded, match="together"), Charged():
+    with pytest.raises(LimitExceeded, match="together"), CpuCharge():
         pytest.fail("evaluated all the same")
-    begin()
+    reset_accounts()
     assert evaluate("support.tasks:echo", 1) == 1
 
 
 def test_what_is_evaluated_here_counts_too():
-    with Charged():
+    with CpuCharge():
         tasks.burn(TOTAL_SECONDS + 0.1)
-    with pytest.raises(Exceeded, match="together"):
+    with pytest.raises(LimitExceeded, match="together"):
         evaluate("support.tasks:echo", 1)
 
 

@@ -17,7 +17,7 @@ import yaml
 
 from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
-from gradegate.sandbox.program import read
+from gradegate.sandbox.program import read_program
 from support.checkouts import findings, write
 from support.each import each
 from support.packages import node, npm_folder
@@ -187,8 +187,8 @@ def test_names_that_no_file_can_have_name_none(tmp_path):
     }
     for name, source in sources.items():
         (tmp_path / name).write_text(source)
-        made = read(f"file://{name}", Workspace(tmp_path), tmp_path, Origin("c"))
-        assert made.file.covered == (str(tmp_path / name),)
+        made = read_program(f"file://{name}", Workspace(tmp_path), tmp_path, Origin("c"))
+        assert made.file.covered_files == (str(tmp_path / name),)
 
 
 NODE = {

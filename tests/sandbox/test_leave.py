@@ -9,7 +9,7 @@ from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.github.inputs import from_inputs
 from gradegate.sandbox import permission
-from gradegate.sandbox.permission import NO_LEAVE, Leave, exec_policy
+from gradegate.sandbox.permission import NO_EXEC, ExecPolicy, exec_policy
 from gradegate.security.environment import FREE, Environment
 from gradegate.security.event import read_event
 from support.each import each
@@ -27,10 +27,10 @@ def event(folder: Path, head: object = "o/r", base: str = "o/r") -> str:
 
 
 def objection(environ: dict[str, str]) -> str:
-    return permission.objection(Environment(environ), read_event(environ))
+    return permission.exec_objection(Environment(environ), read_event(environ))
 
 
-def may_run(settings: Settings, environ: dict[str, str]) -> Leave:
+def may_run(settings: Settings, environ: dict[str, str]) -> ExecPolicy:
     return exec_policy(settings, Environment(environ), read_event(environ))
 
 
@@ -40,7 +40,7 @@ def test_events_that_strangers_start_beside_secrets_refuse_it(tmp_path: Path, na
     assert name in objection(environ)
     with pytest.raises(ConfigError, match="`allow-exec` is not allowed"):
         may_run(Settings(allow_exec=True), environ)
-    assert may_run(Settings(), environ) == NO_LEAVE
+    assert may_run(Settings(), environ) == NO_EXEC
 
 
 @each("name", sorted(FREE))

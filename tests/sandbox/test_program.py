@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.sandbox import program
-from gradegate.sandbox.program import argv, command_digest, is_python, read, split
+from gradegate.sandbox.program import command_digest, is_python, read_program, split_command, split_reference
 from support.each import each, table
 
 
 @pytest.mark.parametrize(("reference", "parts"), table(__file__, "a_reference_has_a_path_and_a_function"))
 def test_a_reference_has_a_path_and_a_function(reference: str, parts: tuple[str, str]):
-    assert split(reference) == tuple(parts)
+    assert split_reference(reference) == tuple(parts)
     assert is_python(reference)
 
 
@@ -26,12 +26,12 @@ def test_what_is_not_python(reference: object):
 
 @each(("command", "words"), table(__file__, "a_command_is_taken_apart_without_a_shell"))
 def test_a_command_is_taken_apart_without_a_shell(command: str, words: list[str]):
-    assert argv(command) == words
+    assert split_command(command) == words
 
 
 @given(st.text())
 def test_any_text_is_taken_apart(command: str):
-    assert all(isinstance(word, str) for word in argv(command))
+    assert all(isinstance(word, str) for word in split_command(command))
 
 
 FILES = table(__file__, "FILES")
@@ -41,7 +41,7 @@ def digest(root: Path, files: dict[str, str]) -> str:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    return read("file://x.py", Workspace(root), root / "evals", Origin("c")).digest
+    return read_program("file://x.py", Workspace(root), root / "evals", Origin("c")).digest
 
 
 @each("name", [name for name in FILES if name != "evals/stranger.py"])

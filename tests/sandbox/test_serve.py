@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import record_snippets
 
-from gradegate.sandbox.evaluate import Exceeded, Refused, begin, evaluate
+from gradegate.sandbox.evaluate import LimitExceeded, TaskRefused, evaluate, reset_accounts
 from gradegate.sandbox.sandbox_worker import answer
 from support.each import each, table
 
@@ -33,12 +33,12 @@ def here(task, *arguments):
 
 
 def there(task, *arguments):
-    begin()
+    reset_accounts()
     try:
         return {"value": evaluate(task, *arguments)}
-    except Refused as e:
+    except TaskRefused as e:
         return {"refused": str(e)}
-    except Exceeded as e:
+    except LimitExceeded as e:
         return {"exceeded": str(e)}
 
 
@@ -51,17 +51,17 @@ def test_templates(source):
 
 @pytest.mark.parametrize("schema", [json.dumps(schema) for schema in SCHEMAS])
 def test_schemas(schema):
-    wrong = ("gradegate.templating.json_schema:fault", schema)
+    wrong = ("gradegate.templating.json_schema:find_fault", schema)
     assert here(*wrong) == there(*wrong)
     for value in VALUES:
-        asked = ("gradegate.templating.json_schema:problem", schema, value)
+        asked = ("gradegate.templating.json_schema:find_problem", schema, value)
         assert here(*asked) == there(*asked)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns(pattern):
     for texts in (["1999 Aab é"], ["a", "é"]):
-        asked = ("gradegate.templating.regex:find", pattern, *texts)
+        asked = ("gradegate.templating.regex:find_python", pattern, *texts)
         assert here(*asked) == there(*asked)
 
 

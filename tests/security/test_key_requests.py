@@ -13,7 +13,7 @@ from gradegate.errors import ConfigError, Origin, ProviderError
 from gradegate.http.client import Client
 from gradegate.http.credentials import FixedKey
 from gradegate.http.guard import Guard
-from gradegate.http.tokens import Minted, Token
+from gradegate.http.tokens import MintedToken, Token
 from gradegate.providers.api.provider import PROVIDERS, Setting
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Environment
@@ -172,7 +172,7 @@ def test_a_signed_request_is_one_that_providers_make():
     client = Client(guard=Guard(Egress({}, vendors=known_vendors)))
     with pytest.raises(ProviderError, match="a token does not go into `POST /v1/organization/admin_api_keys`"):
         client.send(
-            "POST", "https://api.openai.com/v1/organization/admin_api_keys", headers={}, credential=Minted(lambda: Token("t", 3600))
+            "POST", "https://api.openai.com/v1/organization/admin_api_keys", headers={}, credential=MintedToken(lambda: Token("t", 3600))
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from support.fake_llm import FakeLlm
 
 
@@ -26,7 +26,7 @@ def each(names: str | Sequence[str], rows: Iterable[Any], ids: Any = None) -> Ca
             failed: list[BaseException] = []
             skipped: list[BaseException] = []
             for label, values in zip(labels, table, strict=True):
-                begin()  # a row is a run of its own
+                reset_accounts()  # a row is a run of its own
                 for fake in fixtures.values():
                     if isinstance(fake, FakeLlm):
                         fake.requests.clear()

@@ -20,7 +20,7 @@ import pytest
 
 from gradegate.core.conversation import Message, Reply
 from gradegate.errors import ConfigError, ProviderError
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from support.cells import differences
 from support.each import tables
 from support.fake_llm import FakeLlm
@@ -44,7 +44,7 @@ def exchanges(file: str, held: Callable[[str, dict], None] = lambda path, body: 
         written, failed = whole[stem], []
         exchange = written["exchanges"][name]
         for label, (step,) in variants(laid(written[exchange.get("like", "usual")], exchange)):
-            begin()
+            reset_accounts()
             places = {"base": llm.base, "root": llm.base.removesuffix("/v1"), "port": llm.port}
             asked = filled(step, {**places, "pixel": PIXEL, "data": PIXEL.partition("base64,")[2], "url": URL, "schema": SCHEMA})
             left = play(asked, llm)

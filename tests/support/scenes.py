@@ -35,7 +35,7 @@ import pytest
 import yaml
 
 from gradegate.cli import main as cli
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from support.cells import MISSING, at, differences
 from support.conversations import Script
 from support.each import tables
@@ -108,7 +108,7 @@ def variants(scene: Mapping[str, Any]) -> Iterator[tuple[str, list[Mapping[str, 
 def play(scene: Mapping[str, Any], request: pytest.FixtureRequest, folder: Path, patch: pytest.MonkeyPatch, left: dict) -> list[str]:
     """Run it after what the run before `left`, and say what did not come as it should."""
     assert scene.keys() <= KEYS | OWN, scene.keys() - KEYS
-    begin()
+    reset_accounts()
     llm = request.getfixturevalue("llm") if "llm" in scene or re.search("<(llm|models|base|root)>", str(scene)) else None
     if llm:
         llm.requests.clear()

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from gradegate.cli import main as cli
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 
 PARTS = "gradegate-parts"
 TIMES = {"seconds", "started", "oldest", "latency"}
@@ -37,7 +37,7 @@ class Sharded:
         (self.folder / "c.yaml").write_text(text)
 
     def command(self, *arguments: str) -> int:
-        begin()
+        reset_accounts()
         return cli.main([*arguments, "--grader-retries", "0", *self.options])
 
     def one(self) -> tuple[int, dict]:

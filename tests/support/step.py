@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pytest
 
 from gradegate.cli import main as cli
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from support.fake_github import FakeGitHub
 from support.patience import PATIENCE
 from support.runner import Command, commands, read_outputs, read_summary, shown
@@ -56,7 +56,7 @@ class Here:
         return str(root)
 
     def launch(self, root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        begin()
+        reset_accounts()
         out, err = io.StringIO(), io.StringIO()
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
             for name in os.environ:

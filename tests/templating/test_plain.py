@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.sandbox.evaluate import Refused, begin, evaluate
+from gradegate.sandbox.evaluate import TaskRefused, evaluate, reset_accounts
 from gradegate.templating import nunjucks as engine
 from gradegate.templating.filters import FILTERS as FILTERS_THERE_ARE
-from gradegate.templating.template import TemplateError, environment, is_plain, needs, printed, render, uses
+from gradegate.templating.template import TemplateError, env_variables, is_plain, render, variables_needed, variables_used, with_json_text
 from support.each import table
 
 VARS = {"a": "text", "b": ["x", {"k": "v"}, []], "c": {"d": {"e": 1.0}, "length": 3}, "n": None, "t": True, "i": 7}
@@ -34,12 +34,12 @@ PLAIN = st.recursive(
 
 @given(PLAIN, st.booleans(), st.sampled_from(["", "json", "url"]))
 def test_here_and_in_the_worker_the_text_is_the_same(source, as_json, into):
-    assert is_plain(engine.parse(source)) or source.count(" == ") > 4
-    values = {name: printed(value) for name, value in VARS.items()} if as_json else VARS
-    asked = {name: values[name] for name in uses(source) if name in values}
+    assert is_plain(engine.parse_template(source)) or source.count(" == ") > 4
+    values = {name: with_json_text(value) for name, value in VARS.items()} if as_json else VARS
+    asked = {name: values[name] for name in variables_used(source) if name in values}
     try:
-        there = evaluate("gradegate.templating.nunjucks:fill", source, asked, [*asked] if as_json else [], into)
-    except Refused:
+        there = evaluate("gradegate.templating.nunjucks:fill_template", source, asked, [*asked] if as_json else [], into)
+    except TaskRefused:
         with pytest.raises(TemplateError, match=r"."):
             render(source, values, into=into)
     else:
@@ -48,14 +48,14 @@ def test_here_and_in_the_worker_the_text_is_the_same(source, as_json, into):
 
 @given(PLAIN)
 def test_here_and_in_the_worker_the_same_is_asked_for(source):
-    asked = [frozenset(names) for names in evaluate("gradegate.templating.nunjucks:asked", source)]
+    asked = [frozenset(names) for names in evaluate("gradegate.templating.nunjucks:template_names", source)]
     if "{{" in source or "{%" in source:
-        assert [uses(source), needs(source), *environment(source)] == asked[:4]
+        assert [variables_used(source), variables_needed(source), *env_variables(source)] == asked[:4]
 
 
 @pytest.mark.parametrize("source", [*table(__file__, "what_may_grow_is_not_plain"), "{{ x" + " | trim" * 30 + " }}"])
 def test_what_may_grow_is_not_plain(source):
-    assert not is_plain(engine.parse(source))
+    assert not is_plain(engine.parse_template(source))
 
 
 BINARY = ["+", "-", "*", "/", "%", "~", "<", "==", "in", "and", "or"]
@@ -95,7 +95,7 @@ def test_a_template_of_any_kind_is_filled_in_or_refused():
     draw = random.Random(10)  # the same templates each time
     refused = 0
     for _ in range(600):
-        begin()
+        reset_accounts()
         try:
             assert isinstance(render(statement(draw), VARS), str)
         except TemplateError as e:

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.files.limits import SCRIPT_RUNAWAYS
-from gradegate.sandbox.evaluate import begin, evaluate
+from gradegate.sandbox.evaluate import evaluate, reset_accounts
 from gradegate.templating import script
-from gradegate.templating.javascript import tokens
-from gradegate.templating.script import CodeFile, ScriptError, mentions, reads, shown
+from gradegate.templating.javascript import split_tokens
+from gradegate.templating.script import CodeFile, ScriptError, may_mention, may_read, show_code
 from support.each import table
 
 
-def value(code, output="hello", context=None, read=script.of_assertion):
+def value(code, output="hello", context=None, read=script.assertion_script):
     return read(code).call(output, context or {}).value
 
 
@@ -51,7 +51,7 @@ def test_numbers_that_json_lacks_are_what_they_are(number):
 )
 def test_what_cannot_work_is_said_before_it_runs(code, words):
     with pytest.raises(ScriptError) as refused:
-        script.of_assertion(code)
+        script.assertion_script(code)
     assert words in f"{refused.value} -> {refused.value.cure}"
 
 
@@ -74,9 +74,9 @@ def test_what_throws_or_gives_no_data_is_an_error(code, words):
 
 
 def test_what_is_logged_is_kept_as_far_as_people_read_it():
-    returned = script.of_assertion("console.log('a', {b: 1}, [2], undefined);\nconsole.error(new Error('e'));\nreturn 1").call("x", {})
+    returned = script.assertion_script("console.log('a', {b: 1}, [2], undefined);\nconsole.error(new Error('e'));\nreturn 1").call("x", {})
     assert returned.lines == ('a {"b":1} [2] undefined', "Error: e")
-    flood = script.of_assertion("for (let i = 0; i < 100; i++) console.log('y'.repeat(1e4));\nreturn true").call("x", {})
+    flood = script.assertion_script("for (let i = 0; i < 100; i++) console.log('y'.repeat(1e4));\nreturn true").call("x", {})
     assert (flood.value, len(flood.lines), max(map(len, flood.lines))) == (True, 50, 500)
 
 
@@ -86,10 +86,10 @@ def test_a_file_exports_a_function(code, function, expected):
 
 
 def test_a_transform_of_one_line_is_an_expression_and_of_more_a_body():
-    assert value("output.toUpperCase()", read=script.of_transform) == "HELLO"
-    assert value("const a = output;\nreturn a;", read=script.of_transform) == "hello"
+    assert value("output.toUpperCase()", read=script.transform_script) == "HELLO"
+    assert value("const a = output;\nreturn a;", read=script.transform_script) == "hello"
     with pytest.raises(ScriptError, match="returns nothing"):
-        script.of_transform("output.toUpperCase()\n")
+        script.transform_script("output.toUpperCase()\n")
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,12 @@ def test_a_transform_of_one_line_is_an_expression_and_of_more_a_body():
     ["json.a", "(json) => json.a", "(json, text) => JSON.parse(text).a", "function (json) { return json.a; }", "{ output: json.a }.output"],
 )
 def test_a_response_may_be_taken_by_a_function(code):
-    assert script.of_response(code).call({"a": 1}, '{"a": 1}', {}).value == 1
+    assert script.response_script(code).call({"a": 1}, '{"a": 1}', {}).value == 1
 
 
 @pytest.mark.parametrize("code", ["prompt + vars.x", "(prompt, vars) => prompt + vars.x", "const a = prompt + vars.x; return a;"])
 def test_a_request_may_be_made_by_a_function(code):
-    assert script.of_request(code).call("p", {"x": "y"}, {}).value == "py"
+    assert script.request_script(code).call("p", {"x": "y"}, {}).value == "py"
 
 
 def test_what_no_json_has_is_no_argument():
@@ -111,22 +111,22 @@ def test_what_no_json_has_is_no_argument():
 
 
 def test_a_file_is_shown_by_its_name_and_tells_other_code():
-    one, two = shown(file("a", "f")), shown(file("b", "f"))
+    one, two = show_code(file("a", "f")), show_code(file("b", "f"))
     assert one.startswith("file://a.js:f (SHA-256 ")
     assert one != two
-    assert shown("code") == "code"
+    assert show_code("code") == "code"
 
 
 def test_what_a_snippet_may_look_at():
-    assert mentions("context.vars.a", "context")
-    assert not mentions("output.length", "context")
-    assert mentions("arguments[1]", "context")
-    assert mentions(file("x"), "context")
+    assert may_mention("context.vars.a", "context")
+    assert not may_mention("output.length", "context")
+    assert may_mention("arguments[1]", "context")
+    assert may_mention(file("x"), "context")
 
 
 @given(st.text(alphabet="`${}'\"/\\()[]*;\n =>aexport import", max_size=60))
 def test_any_text_has_tokens_in_order(text):
-    places = [token.place for token in tokens(text)]
+    places = [token.place for token in split_tokens(text)]
     assert places == sorted(set(places))
     assert all(text[place : place + 1] for place in places)
 
@@ -134,10 +134,10 @@ def test_any_text_has_tokens_in_order(text):
 @pytest.mark.parametrize("code", ["return true", "return output.length > 0;", "const ok = output > 1; return ok"])
 def test_a_return_on_the_only_line_has_a_cure_that_works(code):
     with pytest.raises(ScriptError) as told:
-        script.of_assertion(code)
+        script.assertion_script(code)
     assert told.value.cure.startswith("remove `return`: one line is an expression")
-    script.of_assertion(code.replace("return ", ""))
-    script.of_assertion("const ok = output > 1;\nreturn ok;")
+    script.assertion_script(code.replace("return ", ""))
+    script.assertion_script("const ok = output > 1;\nreturn ok;")
 
 
 def test_no_function_of_the_engine_has_rules_of_languages_of_its_own():
@@ -185,7 +185,7 @@ def test_plain_texts_have_one_order(one, two, three):
 def test_what_is_logged_is_text_whatever_the_snippet_does_to_texts():
     tampered = "String.prototype.slice = () => ({}); Array.prototype.map = Array.prototype.join = () => [1];"
     logged = "console.log('a', { b: 1 }, { toJSON() { throw 1; } });\nreturn true"
-    assert script.of_assertion(f"{tampered}\n{logged}").call("x", {}).lines == ('a {"b":1} (what cannot be shown)',)
+    assert script.assertion_script(f"{tampered}\n{logged}").call("x", {}).lines == ('a {"b":1} (what cannot be shown)',)
 
 
 @pytest.mark.parametrize("code", ["/[", ";", "; ", "\n", "f(", "a.localeCompare(", "`${", "fetch(1);", "export ", "{a:"])
@@ -196,11 +196,11 @@ def test_a_text_as_long_as_allowed_is_looked_through_at_once(code):
         text = (code * length)[:length]
         started = time.process_time()
         for end in ("x", "\nreturn return", "; const fetch = 1, f = 1"):
-            for read in (script.of_assertion, script.of_transform, script.of_response, script.of_request):
+            for read in (script.assertion_script, script.transform_script, script.response_script, script.request_script):
                 with contextlib.suppress(ScriptError):
                     read(text + end)
             with contextlib.suppress(ScriptError):
-                script.of_assertion(file(text + end))
+                script.assertion_script(file(text + end))
         return time.process_time() - started
 
     assert seconds(262_100) < 16 * seconds(32_000) + 1  # 8 times as long; the square would be 67 times
@@ -215,7 +215,7 @@ def test_a_text_as_long_as_allowed_is_looked_through_at_once(code):
     ],
 )
 def test_which_part_of_its_context_code_may_read(code, name, expected):
-    assert reads(code, name) is expected
+    assert may_read(code, name) is expected
 
 
 ENDLESS = table(__file__, "ENDLESS")
@@ -236,7 +236,7 @@ def test_a_script_that_runs_away_is_not_run_for_ever():
     assert said == [False] * SCRIPT_RUNAWAYS + [True] * 2
     assert value("output.length") == 5
     assert evaluate("support.tasks:echo", 1) == 1
-    begin()
+    reset_accounts()
     with pytest.raises(ScriptError, match="takes more than"):
         value("while (output) {}\nreturn 1")
 

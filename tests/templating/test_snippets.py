@@ -7,7 +7,7 @@ import shutil
 import pytest
 import record_snippets
 
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.templating import script
 from gradegate.templating.script import ScriptError
 
@@ -17,7 +17,7 @@ RECORDED = json.loads((record_snippets.FOLDER / "recorded.json").read_text("utf-
 
 def ours(code, output):
     try:
-        returned = script.of_assertion(code).call(output, record_snippets.CONTEXT)
+        returned = script.assertion_script(code).call(output, record_snippets.CONTEXT)
     except ScriptError as e:
         words = str(e)
         if "is not declared" in words:  # which is said before it runs
@@ -37,7 +37,7 @@ def test_there_are_as_many_as_were_promised():
 
 @pytest.mark.parametrize("first", range(0, len(ASKED), 100))
 def test_the_engine_gives_what_node_gives(first):
-    begin()
+    reset_accounts()
     pairs = zip(ASKED[first : first + 100], RECORDED[first:], strict=False)
     wrong = [(asked, expected, got) for asked, expected in pairs if (got := ours(*asked)) != expected]
     assert wrong == []

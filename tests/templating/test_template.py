@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.templating import filters
-from gradegate.templating.template import TemplateError, needs, render, uses
+from gradegate.templating.template import TemplateError, render, variables_needed, variables_used
 from support.each import each, table
 
 VARS = table(__file__, "VARS")
@@ -62,7 +62,7 @@ REFUSED = table(__file__, "REFUSED")
 
 @pytest.fixture(autouse=True)
 def _account():
-    begin()
+    reset_accounts()
 
 
 def filled(source):
@@ -115,10 +115,10 @@ def test_numbers_are_no_larger_than_those_of_javascript():
 
 def test_what_a_template_asks_for_is_known_beside_what_it_sets():
     source = "{% set total = 0 %}{% for n in nums %}{% set total = total + n %}{% set name = name + n %}{% endfor %}{{ total }}"
-    assert uses(source) == {"nums", "name"}
-    assert needs("{% for x in xs %}{% if sep %}, {% endif %}{% set sep = 1 %}{{ x }}{% endfor %}") == {"xs"}
-    assert uses("{% if a %}{% set x = 1 %}{% set y = 1 %}{% else %}{% set y = 2 %}{% endif %}{{ x }}{{ y }}") == {"a", "x"}
-    assert uses("{% for k, v in xs %}{{ k }}{{ v }}{{ loop.index }}{% endfor %}{{ v }}") == {"xs", "v"}
+    assert variables_used(source) == {"nums", "name"}
+    assert variables_needed("{% for x in xs %}{% if sep %}, {% endif %}{% set sep = 1 %}{{ x }}{% endfor %}") == {"xs"}
+    assert variables_used("{% if a %}{% set x = 1 %}{% set y = 1 %}{% else %}{% set y = 2 %}{% endif %}{{ x }}{{ y }}") == {"a", "x"}
+    assert variables_used("{% for k, v in xs %}{{ k }}{{ v }}{{ loop.index }}{% endfor %}{{ v }}") == {"xs", "v"}
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)

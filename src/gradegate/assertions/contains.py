@@ -16,7 +16,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
     pass_or_fail,
 )
-from gradegate.templating.template import show
+from gradegate.templating.template import show_value
 
 MOST_WORK = 1_000_000_000  # characters of the answer by texts: about a second
 
@@ -41,7 +41,7 @@ class Contains(_Folding):
     def _text(cls, value: Any) -> str:
         if isinstance(value, bool | list | dict):
             raise ValueError("must be a text or a number, and not empty")
-        return show(value)
+        return show_value(value)
 
     def check(self, output: str) -> Verdict:
         holds = self.fold(self.value) in self.fold(output)
@@ -83,7 +83,7 @@ class ContainsAny(_Folding):
             or any(isinstance(item, list | dict) for item in value)
         ):
             raise ValueError("must be a list of texts, or texts separated by commas")
-        texts = tuple(show(item) for item in value)
+        texts = tuple(show_value(item) for item in value)
         if "" in texts:
             raise ValueError("contains an empty text, which every answer contains")
         return texts

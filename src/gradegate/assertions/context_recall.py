@@ -19,7 +19,7 @@ from gradegate.assertions.metrics.context import (
     units,
 )
 from gradegate.core.conversation import Variables
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.structs import replace
 
 MARKS = {"attributed": "yes", "not attributed": "no"}
@@ -36,7 +36,7 @@ def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[verdict_form
         pairs = marked_lines(text, tuple(MARKS), quotations.holds)
         if len(pairs) != len(sentences):
             raise Unreadable(
-                f"it marks {many(len(pairs), 'line')}, and there are {many(len(sentences), 'sentence')}"
+                f"it marks {format_count(len(pairs), 'line')}, and there are {format_count(len(sentences), 'sentence')}"
             )
         if len({sentence for sentence, _ in pairs}) < len(set(sentences)):
             raise Unreadable("it marks a sentence twice")

@@ -9,7 +9,7 @@ from fractions import Fraction
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import Expecting, Measured, retrieved, share_of_yes
-from gradegate.core.numbers import mean
+from gradegate.core.numbers import exact_mean
 from gradegate.structs import replace
 
 
@@ -33,4 +33,4 @@ class ContextualPrecision(Expecting):
         measured = share_of_yes(
             enumerate(judgements, 1), "rank", "{} of {} documents help", "document {rank} does not"
         )
-        return replace(measured, score=mean(shares) if shares else Fraction(0))
+        return replace(measured, score=exact_mean(shares) if shares else Fraction(0))

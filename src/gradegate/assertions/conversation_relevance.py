@@ -15,7 +15,12 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import WindowSize, exchanges_of
-from gradegate.core.conversation import CONVERSATION, flat, told, windows
+from gradegate.core.conversation import (
+    CONVERSATION,
+    parse_conversation,
+    split_windows,
+    window_turns,
+)
 
 FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
 
@@ -30,11 +35,11 @@ class ConversationRelevance(ModelEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         # As in promptfoo: what `_conversation` holds is the conversation, and an answer that it lacks is none of it.
-        turns = told(transcript.vars.get(CONVERSATION) or ()) or transcript.turns
-        cut = windows(exchanges_of(turns), self.windowSize)
+        turns = parse_conversation(transcript.vars.get(CONVERSATION) or ()) or transcript.turns
+        cut = split_windows(exchanges_of(turns), self.windowSize)
         judge = judge.with_graded(*(turn.content for turn in turns))
         messages = [
-            [{"role": turn.role, "content": turn.content} for _, turn in flat(window)]
+            [{"role": turn.role, "content": turn.content} for _, turn in window_turns(window)]
             for window in cut
         ]
         judgements = judge.ask_all(

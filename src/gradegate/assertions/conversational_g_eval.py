@@ -11,7 +11,7 @@ from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import Measured, Metric, asking, numbered, shown
 from gradegate.core.conversation import Variables
-from gradegate.core.numbers import exact
+from gradegate.core.numbers import exact_fraction
 
 BEST = 10
 _SCORE = verdict_forms.score(BEST)
@@ -54,7 +54,7 @@ class ConversationalGEval(Metric):
             known=context,
             **conversation,
         )
-        score = exact(judgement.verdict) / BEST
+        score = exact_fraction(judgement.verdict) / BEST
         mark = f"{judgement.verdict:g} of {BEST}"
         return Measured(
             score, judgement.reason or mark, evidence={"steps_of_evaluation": list(steps)}

@@ -32,7 +32,7 @@ from gradegate.assertions.metrics.conversation import clipped
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.core.conversation import Variables
 from gradegate.core.field_types import Number, Share
-from gradegate.core.numbers import exact
+from gradegate.core.numbers import exact_fraction
 from gradegate.structs import NamedTexts
 
 WORDS: NamedTexts = {"true": "true", "false": "false", "idk": "idk"}
@@ -158,7 +158,7 @@ class Factfulness(ModelEvaluator):
             VotedClaim(claim.id, claim.text, first[claim.id], second.get(claim.id, ()))
             for claim in checkable
         ]
-        share = score([claim.standing for claim in judged], exact(self.idk_penalty_weight))
+        share = score([claim.standing for claim in judged], exact_fraction(self.idk_penalty_weight))
         if share is None:
             raise NoVerdict(
                 f"all {len(judged)} checkable claims are unknown, and `idk_penalty_weight: 0` leaves them out"

@@ -24,7 +24,7 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.core.conversation import Variables
-from gradegate.core.numbers import mean
+from gradegate.core.numbers import exact_mean
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
@@ -90,7 +90,7 @@ class GEval(ModelEvaluator):
             return judgement.verdict, judgement.reason, steps
 
         judged = judge.gather(*(partial(ask, number) for number in range(len(criteria))))
-        score = float(mean(points for points, _, _ in judged) / BEST)
+        score = float(exact_mean(points for points, _, _ in judged) / BEST)
         rows = [
             {"criterion": criterion, "score": points / BEST, "reason": reason, "steps": list(steps)}
             for criterion, (points, reason, steps) in zip(criteria, judged, strict=True)

@@ -22,8 +22,8 @@ from gradegate.assertions.metrics.conversation import (
     shown,
 )
 from gradegate.assertions.metrics.tool_calls import with_calls
-from gradegate.core.conversation import Numbered, flat
-from gradegate.core.numbers import mean
+from gradegate.core.conversation import Numbered, window_turns
+from gradegate.core.numbers import exact_mean
 
 BEST = 10
 _MARK = verdict_forms.score(BEST)
@@ -54,7 +54,7 @@ class GoalAccuracy(Metric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         complete = exchanges_of(with_calls(transcript))
         if self.value.strip():
-            tasks = [_Task(self.value, flat(complete))]
+            tasks = [_Task(self.value, window_turns(complete))]
         else:
             asked = (
                 "\n\n".join(turn.content for _, turn in exchange if turn.role == "user")
@@ -71,7 +71,9 @@ class GoalAccuracy(Metric):
             )
 
         marks = ask_once(judge, [(task, step) for task in tasks for step in steps], ask)
-        means = {step: mean(marks[task, step].verdict for task in tasks) / BEST for step in steps}
+        means = {
+            step: exact_mean(marks[task, step].verdict for task in tasks) / BEST for step in steps
+        }
         rows = []
         findings = []
         low_turns: dict[int, None] = {}
@@ -84,7 +86,7 @@ class GoalAccuracy(Metric):
                     f"turn {turn}, {step} {mark.verdict:g} of {BEST}: {clipped(mark.reason)}"
                 )
         return Measured(
-            mean(means.values()),
+            exact_mean(means.values()),
             ", ".join(f"{step} {float(share):.4g}" for step, share in means.items()),
             tuple(findings),
             evidence={"marks": rows},

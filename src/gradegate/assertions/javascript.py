@@ -21,7 +21,13 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.script import Fault, ScriptError, Vain, mentions, of_assertion
+from gradegate.templating.script import (
+    ScriptError,
+    ScriptFault,
+    VerdictlessScript,
+    assertion_script,
+    may_mention,
+)
 
 
 @assertion("javascript")
@@ -40,7 +46,7 @@ class JavaScript(Evaluator):
     def _usable(cls, value: Any) -> Any:
         if not isinstance(value, str | Mapping):
             raise ValueError("is not JavaScript")
-        _vain(value) if isinstance(value, str) else of_assertion(value)
+        _vain(value) if isinstance(value, str) else assertion_script(value)
         return value
 
     def never(self) -> str:
@@ -50,15 +56,15 @@ class JavaScript(Evaluator):
         """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
         context = (
             code_result.situation(transcript, self.test, self.config)
-            if mentions(self.value, "context")
+            if may_mention(self.value, "context")
             else {}
         )
         try:
-            returned = of_assertion(self.value).call(transcript.answer, context)
+            returned = assertion_script(self.value).call(transcript.answer, context)
             verdict = code_result.verdict(
                 returned.value, f"it gives {returned.type}: add `return`, or compare with it"
             )
-        except (Fault, NoVerdict) as e:
+        except (ScriptFault, NoVerdict) as e:
             return code_result.broken(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript returned no verdict: {e}") from e
@@ -70,7 +76,7 @@ class JavaScript(Evaluator):
 def _vain(snippet: str) -> str:
     """Why a snippet gives no verdict whatever the answer is, and what to write; empty for any other. Raises ScriptError."""
     try:
-        of_assertion(snippet)
-    except Vain as e:
+        assertion_script(snippet)
+    except VerdictlessScript as e:
         return f"{e}; {e.cure}"
     return ""

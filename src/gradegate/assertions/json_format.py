@@ -40,7 +40,7 @@ class _WithSchema(TextEvaluator):
         if value is not None and not isinstance(value, dict | bool):
             raise ValueError("is not a JSON Schema")
         if value is not None:
-            json_schema.check(documents.to_json(value), known=True)
+            json_schema.check_schema(documents.to_json(value), known=True)
         return value
 
     def _problem(self, value: Any) -> str:
@@ -49,7 +49,7 @@ class _WithSchema(TextEvaluator):
             return (
                 ""
                 if self.value is None
-                else json_schema.breach(documents.to_json(self.value), value)
+                else json_schema.schema_problem(documents.to_json(self.value), value)
             )
         except ValueError as e:
             raise NoVerdict(f"the answer cannot be checked against the schema: {e}") from e
@@ -61,7 +61,7 @@ class IsJson(_WithSchema):
 
     def check(self, output: str) -> Verdict:
         try:
-            value = json.loads(output, parse_constant=lenient_json.no_number)
+            value = json.loads(output, parse_constant=lenient_json.refuse_constant)
         except (ValueError, RecursionError) as e:
             return pass_or_fail(False, f"the answer is not JSON: {documents.fault(e, output)}")
         problem = self._problem(value)
@@ -74,7 +74,7 @@ class ContainsJson(_WithSchema):
 
     def check(self, output: str) -> Verdict:
         problem = "the answer contains no JSON object"
-        for tried, item in enumerate(lenient_json.find(output), 1):
+        for tried, item in enumerate(lenient_json.find_objects(output), 1):
             if tried > MOST:
                 raise NoVerdict(
                     f"none of the first {MOST:,} JSON objects of the answer fits the schema"

@@ -19,7 +19,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
     pass_or_fail,
 )
-from gradegate.core.numbers import reached
+from gradegate.core.numbers import meets
 
 
 @options
@@ -37,7 +37,7 @@ class Latency(_Limited):
         if not transcript.usage.calls or transcript.usage.untimed:
             raise NoVerdict("the answer was recorded, so its latency is not known")
         taken = transcript.usage.seconds * 1000
-        passed = reached(self.threshold, taken)
+        passed = meets(self.threshold, taken)
         reason = f"the answer took {taken:.0f} ms of {self.threshold:g} ms"
         return pass_or_fail(passed, reason, milliseconds=round(taken, 1))
 
@@ -53,4 +53,4 @@ class Cost(_Limited):
                 "the price of this answer is not known; set `cost` or `inputCost` and `outputCost`"
             )
         reason = f"the answer cost ${cost:.6f} of ${self.threshold:g}"
-        return pass_or_fail(reached(self.threshold, cost), reason, usd=cost)
+        return pass_or_fail(meets(self.threshold, cost), reason, usd=cost)

@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
     pass_or_fail,
 )
-from gradegate.core.field_types import Bounds, beyond
+from gradegate.core.field_types import Bounds, missed_bound
 
 MOST = 2_000_000  # numbers that a distance may take: a second
 
@@ -44,7 +44,7 @@ class WordCount(TextEvaluator):
 
     def check(self, output: str) -> Verdict:
         count = len(output.split())
-        limit = beyond(count, self.value.min, self.value.max)
+        limit = missed_bound(count, self.value.min, self.value.max)
         return pass_or_fail(not limit, f"the answer has {count} words{limit}", count=count)
 
 

@@ -19,7 +19,7 @@ from gradegate.assertions.grading.evaluator import (
     options,
     pass_or_fail,
 )
-from gradegate.core.field_types import FilledText, parted
+from gradegate.core.field_types import FilledText, split_commas
 from gradegate.files.documents import WrongError, fault
 from gradegate.templating import regex
 
@@ -31,7 +31,7 @@ _START = re.compile(r"<[A-Za-z_:]")
 def _elements(value: Any) -> Any:
     if isinstance(value, dict) and set(value) == {"requiredElements"}:
         value = value["requiredElements"]
-    return parted(value)
+    return split_commas(value)
 
 
 _Elements = Annotated[list[FilledText], BeforeValidator(_elements)]
@@ -170,8 +170,8 @@ class ContainsHtml(TextEvaluator):
     def check(self, output: str) -> Verdict:
         """Score 1 or 0: two signs of HTML are enough, such as a known tag, or an opening and a closing one."""
         try:
-            signs = sum(weight for pattern, weight in _SIGNS if regex.search(pattern, output))
-            signs += regex.search(_OPENING, output) + regex.search(_CLOSING, output)
+            signs = sum(weight for pattern, weight in _SIGNS if regex.has_match(pattern, output))
+            signs += regex.has_match(_OPENING, output) + regex.has_match(_CLOSING, output)
         except ValueError as e:
             raise NoVerdict(f"HTML cannot be looked for in the answer: {e}") from e
         return pass_or_fail(signs >= 2, f"the answer has {signs} signs of HTML, and two are enough")

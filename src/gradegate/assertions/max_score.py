@@ -22,7 +22,7 @@ from gradegate.assertions.grading.evaluator import (
     verdicts_on,
 )
 from gradegate.core.field_types import Number
-from gradegate.core.numbers import exact, reached, weighted_mean
+from gradegate.core.numbers import exact_fraction, meets, weighted_mean
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -51,7 +51,7 @@ class Method:
                 )
         pairs = [(grade.score or 0.0, weight) for grade, weight in weighed]
         average = weighted_mean(pairs)
-        return average * exact(total) if self.method == "sum" else average
+        return average * exact_fraction(total) if self.method == "sum" else average
 
 
 @assertion("max-score")
@@ -69,7 +69,7 @@ class MaxScore(Evaluator):
         scores = [self.value.score(of_output) for of_output in grades]
         limit = self.value.threshold
         best = scores.index(max(scores))
-        if limit is not None and not reached(scores[best], limit):
+        if limit is not None and not meets(scores[best], limit):
             best = -1
         reason = f"{self.value.method} of the outputs: {', '.join(f'{float(score):.4g}' for score in scores)}"
         reason += (

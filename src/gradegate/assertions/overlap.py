@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
     options,
 )
-from gradegate.core.field_types import listed
+from gradegate.core.field_types import to_list
 
 ORDERS = (1, 2, 3, 4)
 _SMALL = 1e-7  # the precision of an order of which nothing is the same
@@ -119,7 +119,7 @@ class _Overlap(TextEvaluator):
     scoring = Scoring(0.5)
     measure: ClassVar[Callable[[str, Sequence[str]], float]]
 
-    value: Annotated[list[str], BeforeValidator(listed), Field(min_length=1)]
+    value: Annotated[list[str], BeforeValidator(to_list), Field(min_length=1)]
     """The reference, or a list of references of which the best counts."""
 
     def check(self, output: str) -> Verdict:

@@ -49,12 +49,12 @@ class Python(Evaluator):
         try:
             if isinstance(self.value, Program):
                 return script_verdict(
-                    repository_code.call(self.value, arguments, ROLE, "get_assert")
+                    repository_code.call_function(self.value, arguments, ROLE, "get_assert")
                 )
-            return script_verdict(repository_code.inline(self.value, arguments, ROLE))
+            return script_verdict(repository_code.run_snippet(self.value, arguments, ROLE))
         except NoVerdict as e:
             return broken(f"the Python fails on the answer: {e}")
-        except repository_code.Failed as e:
-            if e.raised:
+        except repository_code.CodeError as e:
+            if e.has_raised:
                 return broken(f"the Python fails on the answer: {e}")
             raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e

@@ -21,7 +21,7 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.structs import replace
 
 LABELS = ("answer", "output", "index", "choice")
@@ -49,7 +49,7 @@ class SelectBest(ModelEvaluator):
                 best = winners[0]
                 why = chosen[0].reason
                 said = f": {why}" if why else ""
-                reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {many(len(orders), 'order')}{said}"
+                reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {format_count(len(orders), 'order')}{said}"
                 return verdicts_on(len(outputs), best, reason, {"chosen": best})
         listed = ", ".join(map(str, winners))
         raise NoVerdict(

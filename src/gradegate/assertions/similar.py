@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.metrics import vectors
 from gradegate.core.field_types import Number
-from gradegate.core.numbers import EPSILON, reached
+from gradegate.core.numbers import EPSILON, meets
 from gradegate.security.redaction import excerpt
 from gradegate.structs import replace
 
@@ -77,7 +77,7 @@ class Similar(Evaluator):
 
     def _near(self, measured: float, limit: float) -> bool:
         pair = (limit, measured) if self.scoring.at_most else (measured, limit)
-        return reached(*pair, self.scoring.tolerance)
+        return meets(*pair, self.scoring.tolerance)
 
 
 @assertion("similar:dot")

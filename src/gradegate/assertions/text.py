@@ -17,7 +17,7 @@ from gradegate.assertions.grading.evaluator import (
     pass_or_fail,
 )
 from gradegate.templating import regex
-from gradegate.templating.template import show
+from gradegate.templating.template import show_value
 
 
 @assertion("equals")
@@ -34,7 +34,7 @@ class Equals(TextEvaluator):
             except (ValueError, RecursionError):
                 return pass_or_fail(False, "the answer is not JSON")
         else:
-            same = output == show(self.value)
+            same = output == show_value(self.value)
         expected = (
             self.value
             if isinstance(self.value, str)
@@ -69,12 +69,12 @@ class Regex(TextEvaluator):
     @field_validator("value")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        regex.check(value)
+        regex.check_pattern(value)
         return value
 
     def check(self, output: str) -> Verdict:
         try:
-            matches = regex.search(self.value, output, javascript=True)
+            matches = regex.has_match(self.value, output, javascript=True)
         except ValueError as e:
             raise NoVerdict(
                 f"the regular expression cannot be used on the answer: {e}; simplify it"

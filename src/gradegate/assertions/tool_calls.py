@@ -30,7 +30,7 @@ from gradegate.assertions.metrics.tool_calls import (
     named,
     tool,
 )
-from gradegate.core.field_types import FilledText, parted, stripped
+from gradegate.core.field_types import FilledText, split_commas, strip_texts
 from gradegate.files import documents
 from gradegate.providers.api.content import declared
 from gradegate.structs import JsonObject
@@ -77,7 +77,7 @@ def _faults(called: Sequence[JsonObject], functions: JsonObject) -> list[str]:
             faults.append(f"the arguments of `{name}` are not JSON: {documents.fault(e, text)}")
     names = dict.fromkeys(name for name, _ in checked)
     try:
-        breaches = json_schema.breaches(
+        breaches = json_schema.schema_problems(
             {name: documents.to_json(functions[name]) for name in names}, checked
         )
     except ValueError as e:
@@ -95,8 +95,8 @@ def _faults(called: Sequence[JsonObject], functions: JsonObject) -> list[str]:
 
 _Names = Annotated[
     list[FilledText],
-    BeforeValidator(stripped),
-    BeforeValidator(parted),
+    BeforeValidator(strip_texts),
+    BeforeValidator(split_commas),
     Field(min_length=1),
 ]
 
@@ -139,7 +139,7 @@ def _in_text(text: str) -> Iterator[str]:
             for item in whole
             if isinstance(item, Mapping) and isinstance(item.get("name"), str)
         )
-    for value, start, end in lenient_json.find(text):
+    for value, start, end in lenient_json.find_objects(text):
         before, after = start - 1, end  # of what is beside it on its lines
         while before >= 0 and text[before] in " \t\r[,":
             before -= 1

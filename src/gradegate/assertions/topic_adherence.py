@@ -27,7 +27,7 @@ from gradegate.assertions.metrics.conversation import (
 )
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Exchange, Variables
-from gradegate.core.field_types import FilledText, listed, stripped
+from gradegate.core.field_types import FilledText, strip_texts, to_list
 from gradegate.structs import JsonObject
 
 WORDS = ("helped", "withheld", "strayed", "declined")
@@ -44,7 +44,7 @@ _MODES = {
 }
 _QUESTIONS = verdict_forms.texts("questions")
 _VERDICT = verdict_forms.single(dict(zip(WORDS, WORDS, strict=True)))
-_Topics = Annotated[list[FilledText], BeforeValidator(stripped), BeforeValidator(listed)]
+_Topics = Annotated[list[FilledText], BeforeValidator(strip_texts), BeforeValidator(to_list)]
 
 
 @assertion("topic-adherence")

@@ -26,12 +26,12 @@ from gradegate.assertions.grading.evaluator import (
     pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import KINDS, CallsEvaluator, Step, matches, steps
-from gradegate.core.field_types import Bounds, Count, FilledText, beyond, listed
+from gradegate.core.field_types import Bounds, Count, FilledText, missed_bound, to_list
 from gradegate.structs import JsonObject, replace
 
 
 def _kinds(value: Any) -> Any:
-    value = listed(value)
+    value = to_list(value)
     strange = [item for item in value if item not in KINDS] if isinstance(value, list) else []
     if strange:
         raise ValueError(
@@ -80,7 +80,7 @@ class _Counted(_Tool):
 _Wanted = Annotated[
     _Tool, BeforeValidator(lambda value: {"pattern": value} if isinstance(value, str) else value)
 ]
-_Texts = Annotated[list[FilledText], BeforeValidator(listed), Field(min_length=1)]
+_Texts = Annotated[list[FilledText], BeforeValidator(to_list), Field(min_length=1)]
 _Used = Annotated[
     Annotated[_Counted, Tag("object")] | Annotated[_Texts, Tag("list")],
     Discriminator(lambda value: "object" if isinstance(value, Mapping | _Counted) else "list"),
@@ -175,7 +175,7 @@ class _Arguments(_Tool):
     arguments: Any = None
     mode: Literal["partial", "exact"] = "partial"
     defaults: dict[str, Any] = Field(default_factory=dict)
-    ignore: Annotated[list[FilledText], BeforeValidator(listed)] = Field(default_factory=list)
+    ignore: Annotated[list[FilledText], BeforeValidator(to_list)] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _expects(self) -> Self:
@@ -282,5 +282,5 @@ class StepCount(CallsEvaluator):
             for step in all_steps
             if (not wanted.type or step.kind in wanted.type) and (not pattern or step.fits(pattern))
         ]
-        limit = beyond(len(found), wanted.min, wanted.max)
+        limit = missed_bound(len(found), wanted.min, wanted.max)
         return _verdict(not limit, f"the count of steps is {len(found)}{limit}", all_steps)

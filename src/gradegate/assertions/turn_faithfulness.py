@@ -28,8 +28,16 @@ from gradegate.assertions.metrics.conversation import (
     texts_of,
 )
 from gradegate.assertions.metrics.units import NoUnitsError
-from gradegate.core.conversation import Numbered, Turn, Variables, Window, flat, unanswered, windows
-from gradegate.core.numbers import mean
+from gradegate.core.conversation import (
+    Numbered,
+    Turn,
+    Variables,
+    Window,
+    split_windows,
+    unanswered_turns,
+    window_turns,
+)
+from gradegate.core.numbers import exact_mean
 from gradegate.structs import JsonObject
 
 _WORDS = re.compile(r"\w+")
@@ -89,7 +97,7 @@ class TurnFaithfulness(FaithfulnessMetric):
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
         cases = [
             self._case(window)
-            for window in windows(exchanges_of(transcript.turns), self.window_size)
+            for window in split_windows(exchanges_of(transcript.turns), self.window_size)
         ]
         if not any(case.documents for case in cases):
             raise NoVerdict(
@@ -122,7 +130,7 @@ class TurnFaithfulness(FaithfulnessMetric):
         )
 
     def _case(self, window: Window) -> _Case:
-        turns = flat(window)
+        turns = window_turns(window)
         sources = [turn for _, turn in turns if turn.role == "assistant" or self.overlap == "last"]
         documents = tuple(
             dict.fromkeys(document for turn in sources for document in turn.retrieval_context)
@@ -175,7 +183,7 @@ class TurnFaithfulness(FaithfulnessMetric):
                 {"turn": fault.turn, "claim": fault.claim, "reason": fault.judgement.reason}
             )
         return Measured(
-            mean(scores),
+            exact_mean(scores),
             f"{perfect_count} of {len(scores)} {unit} hold in full",
             tuple(
                 f"turn {failure.turn}: {described(failure.claim, failure.judgement)}"
@@ -193,7 +201,7 @@ class TurnFaithfulness(FaithfulnessMetric):
             notes.append(
                 f"no retrieval context for turns {bare}: claims were checked against nothing"
             )
-        if left := unanswered(transcript.turns):
+        if left := unanswered_turns(transcript.turns):
             notes.append(f"{_turns(left)} got no answer and was not judged")
         return tuple(filter(None, notes))
 

@@ -16,7 +16,7 @@ from gradegate.assertions.metrics.conversation import (
     share_of_yes,
     shown,
 )
-from gradegate.core.conversation import flat, windows
+from gradegate.core.conversation import split_windows, window_turns
 
 _FORM = verdict_forms.single()
 
@@ -30,9 +30,13 @@ class TurnRelevancy(Metric):
     window_size: WindowSize = 10
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        cut = windows(exchanges_of(transcript.turns), self.window_size)
+        cut = split_windows(exchanges_of(transcript.turns), self.window_size)
         judgements = ask_each(
-            judge, "turn-relevancy", _FORM, cut, lambda window: shown("conversation", flat(window))
+            judge,
+            "turn-relevancy",
+            _FORM,
+            cut,
+            lambda window: shown("conversation", window_turns(window)),
         )
         pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
         return share_of_yes(

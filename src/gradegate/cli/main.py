@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from gradegate import __version__, signals
 from gradegate.cli.output import FIRST, complain, epilog, tell
-from gradegate.core.options import worded
+from gradegate.core.options import resolve_option_names
 from gradegate.errors import ConfigError, Terminated
 from gradegate.files.documents import table
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
@@ -65,11 +65,11 @@ def _main(argv: Sequence[str]) -> int:
         args = _parser(argv[:1]).parse_args(argv)
         return int(args.command(args))
     except ConfigError as e:
-        from gradegate.core.numbers import many
+        from gradegate.core.numbers import format_count
 
         for mistake in e.mistakes:
             tell(mistake)
-        complain(f"{many(len(e.mistakes), 'mistake')}; nothing was asked of any model")
+        complain(f"{format_count(len(e.mistakes), 'mistake')}; nothing was asked of any model")
         return MISTAKE
     except KeyboardInterrupt as e:
         return _interrupted(e)
@@ -85,8 +85,9 @@ def _main(argv: Sequence[str]) -> int:
         return INCONCLUSIVE
     finally:
         # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
-        if desk := sys.modules.get("gradegate.sandbox.repository_code"):
-            desk.end()
+        if repository_code := sys.modules.get("gradegate.sandbox.repository_code"):
+            repository_code.end()
+            repository_code.stop_code()
 
 
 def _unraised(lost: Any) -> None:
@@ -137,7 +138,9 @@ def _instead(name: str) -> str:
         return f"write --output results{report.suffix}"
     removed = table("config", "removed.yaml")
     reasons = {option.name: option.no_flag for option in OPTIONS}
-    return worded((removed["options"] | removed["flags"] | reasons).get(name, ""), inputs=False)
+    return resolve_option_names(
+        (removed["options"] | removed["flags"] | reasons).get(name, ""), inputs=False
+    )
 
 
 def _shown(text: str, most: int = 60) -> str:

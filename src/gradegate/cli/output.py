@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradegate.core.options import worded
+from gradegate.core.options import resolve_option_names
 from gradegate.errors import ConfigError, Mistake
 from gradegate.structs import replace
 
@@ -130,10 +130,10 @@ def tell(mistake: Mistake) -> None:
     from gradegate.security.secrets import sealing
 
     hide = sealing(os.environ)
-    place = worded(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
+    place = resolve_option_names(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
     say(
         Line(
-            worded(str(mistake), inputs=False).removeprefix(place),
+            resolve_option_names(str(mistake), inputs=False).removeprefix(place),
             Tone.BAD if place else Tone.PLAIN,
             place,
         ),
@@ -155,7 +155,7 @@ def bare(text: str) -> str:
     from gradegate.reports.format.escape import harmless
     from gradegate.security.secrets import sealing
 
-    return harmless(sealing(os.environ)(worded(text, inputs=False)))
+    return harmless(sealing(os.environ)(resolve_option_names(text, inputs=False)))
 
 
 def delivered(outcome: Delivered, settings: Settings) -> int:
@@ -208,8 +208,6 @@ def _last_rate() -> float:
 
 def planned(prepared: Prepared) -> str:
     """``3 answers and 5 assertions``."""
-    from gradegate.core.numbers import many
+    from gradegate.core.numbers import format_count
 
-    return (
-        f"{many(prepared.plan.answers, 'answer')} and {many(prepared.plan.assertions, 'assertion')}"
-    )
+    return f"{format_count(prepared.plan.answers, 'answer')} and {format_count(prepared.plan.assertions, 'assertion')}"

@@ -17,8 +17,8 @@ from gradegate.config.keys import AssertionKeys, OptionKeys, TestKeys
 from gradegate.config.providers import read_targets
 from gradegate.config.reader import ConfigReader
 from gradegate.core.assertion import ASSERT_SET, Assertion
-from gradegate.core.conversation import Image, Turn, exchanges
-from gradegate.core.policy import Note, Quarantine, runs_of
+from gradegate.core.conversation import Image, Turn, split_exchanges
+from gradegate.core.policy import Note, Quarantine, parse_runs
 from gradegate.core.provider_spec import NOTHING, Code, Verbatim
 from gradegate.core.suite import NO_OPTIONS, Case, CaseOptions
 from gradegate.errors import ConfigError, Origin, gather_mistakes
@@ -27,7 +27,7 @@ from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
 from gradegate.providers.api.content import CALLS, uniform
 from gradegate.registry import suggest
-from gradegate.sandbox.repository_code import INSTEAD, program
+from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, Struct, names
 
@@ -66,7 +66,7 @@ class CaseReader(Struct, frozen=True):
                 turns = read_turns(test["turns"], source, origin)
             runs = None
             if keys.runs:
-                runs = runs_of(keys.runs, origin_of(self.file, test, "runs"))
+                runs = parse_runs(keys.runs, origin_of(self.file, test, "runs"))
             quarantine = None
             if keys.flaky:
                 quarantine = _read_quarantine(keys.flaky, origin_of(self.file, test, "flaky"))
@@ -199,7 +199,7 @@ class CaseReader(Struct, frozen=True):
         source = self.reader.source
         kind = kind.removeprefix("not-")
         if kind == "python":
-            return program(value, source.workspace, source.folder, origin, INSTEAD)
+            return load_program(value, source.workspace, source.folder, origin, USE_OTHER_ASSERTION)
         if kind == "javascript":
             return read_code(value, source, origin)
         if is_code(value):
@@ -318,7 +318,7 @@ def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]
     turns = []
     for turn_keys, item in zip(keys, written, strict=True):
         turns.append(_read_turn(turn_keys, source, origin_of(file, item)))
-    if any(turn.role == "assistant" for turn in turns) and not exchanges(turns):
+    if any(turn.role == "assistant" for turn in turns) and not split_exchanges(turns):
         what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
         cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
         raise ConfigError.at(what, origin, cure)

@@ -12,8 +12,16 @@ from gradegate.files.documents import to_json
 from gradegate.files.paths import is_code
 from gradegate.files.workspace import Workspace
 from gradegate.sandbox import repository_code as pool
-from gradegate.sandbox.program import TYPED, argv, is_python
-from gradegate.sandbox.repository_code import FLAG, INSTEAD, SOURCE, Failed, Place, check, program
+from gradegate.sandbox.program import TYPESCRIPT_SUFFIXES, is_python, split_command
+from gradegate.sandbox.repository_code import (
+    ALLOW_CODE,
+    USE_FILE,
+    USE_OTHER_ASSERTION,
+    CodeError,
+    CodePlace,
+    check_allowed,
+    load_program,
+)
 from gradegate.structs import JsonObject
 from gradegate.templating import javascript as snippet
 from gradegate.templating import script
@@ -27,7 +35,7 @@ def is_script(written: str) -> bool:
     return (
         written.startswith("file://")
         and is_code(written)
-        and _suffix(written) in (*ENDINGS, *TYPED)
+        and _suffix(written) in (*ENDINGS, *TYPESCRIPT_SUFFIXES)
     )
 
 
@@ -39,27 +47,29 @@ def read_code(written: str, source: Source, origin: Origin, *, engine: bool = Fa
     if not written.startswith("file://"):
         return written
     if is_python(written):
-        return program(written, source.workspace, source.folder, origin, INSTEAD)
+        return load_program(written, source.workspace, source.folder, origin, USE_OTHER_ASSERTION)
     path, _, function = written.removeprefix("file://").rpartition(":")
     if not path or not is_code(path):
         path, function = written.removeprefix("file://"), ""
     suffix = _suffix(path)
-    if suffix in TYPED:
+    if suffix in TYPESCRIPT_SUFFIXES:
         cure = "compile it to one .js file without imports"
         if engine:
             what = f"`{written}` is TypeScript, which does not run here"
             raise ConfigError.at(what, origin, cure)
-        return program(written, source.workspace, source.folder, origin, f"{cure}; or {INSTEAD}")
+        return load_program(
+            written, source.workspace, source.folder, origin, f"{cure}; or {USE_OTHER_ASSERTION}"
+        )
     if suffix not in ENDINGS:
         what = f"`{written}` is not a JavaScript file"
         raise ConfigError.at(what, origin, "name a .js, .cjs or .mjs file")
     reference = f"file://{path}"
     name = source.name(reference, origin)
     text = source.workspace.text(reference, source.folder, origin, code=True)
-    if not engine and pool.leave().granted and script.lacks(text):
-        return program(written, source.workspace, source.folder, origin, INSTEAD)
-    if not engine and (found := snippet.refused(text)):
-        raise ConfigError.at(found[0], Origin(name, found[1]), f"{found[2]}; or {FLAG}")
+    if not engine and pool.current_policy().is_allowed and script.unsupported_feature(text):
+        return load_program(written, source.workspace, source.folder, origin, USE_OTHER_ASSERTION)
+    if not engine and (found := snippet.find_unsupported(text)):
+        raise ConfigError.at(found[0], Origin(name, found[1]), f"{found[2]}; or {ALLOW_CODE}")
     return CodeFile(file=name, function=function, code=text)
 
 
@@ -72,7 +82,7 @@ _ROLE = "target"  # what is asked is no part of judging
 
 def prompt_from_file(reference: str, source: Source, origin: Origin) -> PromptSpec:
     """The prompt that a function returns, or that a Python script prints where none is named. Raises ConfigError."""
-    found = program(reference, source.workspace, source.folder, origin, SOURCE)
+    found = load_program(reference, source.workspace, source.folder, origin, USE_FILE)
     label = source.workspace.name(found.file.path)
     if found.file.function or not found.file.is_python:
         if found.file.function:
@@ -81,20 +91,20 @@ def prompt_from_file(reference: str, source: Source, origin: Origin) -> PromptSp
             "",
             label,
             origin,
-            lambda context: pool.call(found, [context], _ROLE, found.file.function),
+            lambda context: pool.call_function(found, [context], _ROLE, found.file.function),
         )
     words = ["{python}", str(found.file.path)]
-    place = Place(source.folder, _ROLE, reference)
+    place = CodePlace(source.folder, _ROLE, reference)
     return PromptSpec("", label, origin, partial(_print, place, words))
 
 
 def prompt_from_command(written: str, source: Source, origin: Origin) -> PromptSpec:
     """The prompt that a program prints; its context is its last argument. Raises ConfigError."""
-    check(f"`{written}`", origin, SOURCE)
-    words = argv(written.removeprefix("exec:"))
+    check_allowed(f"`{written}`", origin, USE_FILE)
+    words = split_command(written.removeprefix("exec:"))
     if not words:
         raise ConfigError.at("`exec:` names no program", origin, "write e.g. exec: ./prompt.sh")
-    place = Place(source.folder, _ROLE, written)
+    place = CodePlace(source.folder, _ROLE, written)
     return PromptSpec("", written, origin, partial(_print, place, words))
 
 
@@ -102,12 +112,12 @@ def tests_from_program(
     reference: str, config: Any, source: Source, origin: Origin
 ) -> Iterator[JsonObject]:
     """The tests that a function returns, or that a module exports. Raises ConfigError."""
-    found = program(reference, source.workspace, source.folder, origin, SOURCE)
+    found = load_program(reference, source.workspace, source.folder, origin, USE_FILE)
     try:
-        made = pool.call(
+        made = pool.call_function(
             found, [] if config is None else [config], _ROLE, "generate_tests", more={"plain": True}
         )
-    except Failed as e:
+    except CodeError as e:
         raise ConfigError.at(f"`{reference}` made no tests: {e.line}", origin, "correct it") from e
     if not isinstance(made, list) or not made:
         raise ConfigError.at(
@@ -119,10 +129,12 @@ def tests_from_program(
 def config_from_program(path: Path, workspace: Workspace, origin: Origin) -> bytes:
     """As JSON, what a config in JavaScript or TypeScript exports. Raises ConfigError."""
     instead = f"write it out as JSON: node -e 'import(\"./{path.name}\").then((it) => console.log(JSON.stringify(it.default)))'"
-    found = program(path.name, workspace, path.parent, origin, instead)
+    found = load_program(path.name, workspace, path.parent, origin, instead)
     try:
-        return to_json(pool.call(found, [], _ROLE, "default", more={"plain": True})).encode()
-    except Failed as e:
+        return to_json(
+            pool.call_function(found, [], _ROLE, "default", more={"plain": True})
+        ).encode()
+    except CodeError as e:
         raise ConfigError.at(
             f"`{path.name}` makes no config: {e.line}", origin, "correct it"
         ) from e
@@ -141,5 +153,5 @@ def template_from_result(made: Any) -> str:
     return made if isinstance(made, str) else to_json(made)
 
 
-def _print(place: Place, words: list[str], context: JsonObject) -> Any:
-    return pool.ask(place, {"kind": "command", "argv": [*words, to_json(context)]})
+def _print(place: CodePlace, words: list[str], context: JsonObject) -> Any:
+    return pool.ask_worker(place, {"kind": "command", "argv": [*words, to_json(context)]})

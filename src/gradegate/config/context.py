@@ -17,7 +17,7 @@ from gradegate.files.git import (
 )
 from gradegate.providers.api import readiness
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.sandbox.permission import NO_LEAVE, Leave, exec_policy
+from gradegate.sandbox.permission import NO_EXEC, ExecPolicy, exec_policy
 from gradegate.security.egress import Egress
 from gradegate.security.environment import Environment
 from gradegate.security.event import Event, read_event
@@ -38,7 +38,7 @@ class Context(FrozenStruct):
     on_default_branch: bool = False  # the default branch itself is run, and not a proposal
     awaited: tuple[readiness.Ready, ...] = ()  # what has to answer before the run begins
     egress: Egress = Egress()
-    exec_policy: Leave = NO_LEAVE
+    exec_policy: ExecPolicy = NO_EXEC
     keyless: bool = False  # the plan lists missing keys, and nobody asks a provider without its key
 
     @property

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from gradegate.config import unknown_keys
 from gradegate.config.keys import key_names, place_of
 from gradegate.core.policy import LIMITS, limit_key
-from gradegate.core.validation import wrong
+from gradegate.core.validation import explain_invalid
 from gradegate.errors import Mistake, Origin
 from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
@@ -61,7 +61,7 @@ def _explain_detail(
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
     """What is wrong with the value of a key, and what to write."""
-    what, cure = wrong(detail, share=name in _SHARES, name=name)
+    what, cure = explain_invalid(detail, share=name in _SHARES, name=name)
     return Mistake(f"`{name}` {what}", origin, cure)
 
 

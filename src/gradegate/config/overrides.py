@@ -9,16 +9,16 @@ from gradegate.assertions.judge.form import number
 from gradegate.config.dialect import Source
 from gradegate.config.providers import read_providers, read_targets
 from gradegate.core.assertion import Assertion
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
 from gradegate.registry import suggest
-from gradegate.sandbox.evaluate import Exceeded
+from gradegate.sandbox.evaluate import LimitExceeded
 from gradegate.structs import FrozenStruct, replace
-from gradegate.templating.regex import found_in
+from gradegate.templating.regex import match_texts
 
 _TYPE = re.compile(r"[a-z][a-z0-9-]*")
 _THRESHOLD_AND_VALUE = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
@@ -171,8 +171,8 @@ def selectors(settings: Settings) -> Iterator[Selector]:
 def match_pattern(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
     """Which of the texts an option's pattern matches. Raises ConfigError if the pattern cannot be used."""
     try:
-        matches = found_in(pattern, texts)
-    except Exceeded as e:
+        matches = match_texts(pattern, texts)
+    except LimitExceeded as e:
         raise ConfigError.at(f"{option} cannot be used: {e}", None, "simplify it") from e
     except ValueError as e:
         raise ConfigError.at(f"{option} {e}", None, "correct it") from e
@@ -180,11 +180,15 @@ def match_pattern(option: str, pattern: str, texts: Sequence[str]) -> list[bool]
 
 
 def note_on_left_out(kept: int, suite: Suite, noun: str, options: Sequence[str]) -> list[Note]:
-    """A note of how many tests or providers the options keep; empty if they keep all."""
+    """A note of how format_count tests or providers the options keep; empty if they keep all."""
     count = len(suite.cases if noun == "test" else suite.targets)
     if not options or kept == count:
         return []
-    return [Note(f"only {kept:,} of {many(count, noun)} of {suite.file}, by {', '.join(options)}")]
+    return [
+        Note(
+            f"only {kept:,} of {format_count(count, noun)} of {suite.file}, by {', '.join(options)}"
+        )
+    ]
 
 
 # --- assertions -------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from gradegate.core.policy import (
     Rule,
     Select,
     limit_key,
-    runs_of,
+    parse_runs,
 )
 from gradegate.core.suite import DerivedSpec
 from gradegate.errors import ConfigError, gather_mistakes
@@ -36,7 +36,7 @@ def read_policy(gate: GateKeys | None, reader: ConfigReader) -> Policy:
         weakening=gate.weakening,
         reask=reask.ask,
         noise=reask.noise,
-        runs=runs_of(gate.runs, reader.origin_at("gate", "runs")),
+        runs=parse_runs(gate.runs, reader.origin_at("gate", "runs")),
         budget=Limits(**gate.budget.model_dump()) if gate.budget else Limits(),
         labels=_read_labels(gate.labels, reader),
     )
@@ -95,7 +95,7 @@ def _read_rule(keys: RuleKeys, path: tuple[str | int, ...], reader: ConfigReader
         Select(**patterns, metadata=tuple(sorted(keys.select.metadata.items()))),
         suite=reader.file,
         origin=origin,
-        runs=runs_of(keys.runs, reader.origin_at(*path, "runs")),
+        runs=parse_runs(keys.runs, reader.origin_at(*path, "runs")),
         **keys.model_dump(exclude={"name", "select", "runs"}),
     )
 

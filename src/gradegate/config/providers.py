@@ -18,7 +18,7 @@ from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, Use
 from gradegate.security.secrets import is_model_name, is_runners
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.template import TemplateError, environment, render_env
+from gradegate.templating.template import TemplateError, env_variables, render_env
 
 _WRONG_TYPE = "a provider is a text or a mapping with an `id`"
 _MAX_OPTIONS = 6  # options that a cure names
@@ -255,7 +255,7 @@ class _TemplateVariables(NamedTuple):
 def _find_names(value: Any, env: Environment, origin: Origin) -> _TemplateVariables:
     """The variables in the templates of a value. Raises ConfigError."""
     try:
-        shown, required = environment(value)
+        shown, required = env_variables(value)
     except TemplateError as e:
         raise ConfigError.at(f"{_CANNOT_FILL}: {e}", origin, "correct the template") from e
     unset = [name for name in required if not env.get(name) and not is_runners(name)]

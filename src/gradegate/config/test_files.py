@@ -15,13 +15,13 @@ from gradegate.config import code as scripts
 from gradegate.config import goldens
 from gradegate.config.code import is_script
 from gradegate.config.dialect import Source
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, Origin
 from gradegate.files import documents as document
 from gradegate.files.limits import MAX_CHARACTERS, READ, TooMuch
 from gradegate.files.paths import is_code
 from gradegate.registry import suggest
-from gradegate.sandbox.program import is_python, split
+from gradegate.sandbox.program import is_python, split_reference
 from gradegate.security.redaction import excerpt
 
 _NAME = re.compile(r"(?:not-)?[a-z][a-z0-9-]*")
@@ -83,7 +83,7 @@ def _rows(
                 elif any(name.startswith("__") for name in header[len(row) :]):
                     cure = "write the commas of empty cells too"
                 if cure:
-                    what = f"the row has {many(len(row), 'cell')} for {many(len(header), 'column')}"
+                    what = f"the row has {format_count(len(row), 'cell')} for {format_count(len(header), 'column')}"
                     raise ConfigError.at(what, Origin(file, line), cure)
                 READ.add_values(each + per_cell * len(row))
                 yield header, row, line
@@ -235,7 +235,7 @@ def load_tests(
             f"`{reference}` is not fetched", origin, "download the tests into the repository"
         )
     if is_code(reference):
-        name = source.workspace.name(source.folder / split(reference)[0])
+        name = source.workspace.name(source.folder / split_reference(reference)[0])
         for test in scripts.tests_from_program(reference, config, source, origin):
             yield test, name
         return

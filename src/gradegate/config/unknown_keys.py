@@ -26,7 +26,7 @@ from gradegate.config.keys import (
     place_of,
     where_key_belongs,
 )
-from gradegate.core.numbers import name_some
+from gradegate.core.numbers import list_some
 from gradegate.core.policy import LIMITS, Note, limit_key
 from gradegate.core.suite import Idle
 from gradegate.files.documents import origin_of, table
@@ -358,7 +358,7 @@ def notes_on_idle_keys(idle: Iterable[Idle]) -> list[Note]:
         names = []
         for key, count in Counter(item.key for item in items).items():
             names.append(f"`{key}` ({count} times)" if count > 1 else f"`{key}`")
-        keys = name_some(names[:MAX_NAMES], len(names))
+        keys = list_some(names[:MAX_NAMES], len(names))
         first = min((item.origin for item in items), key=lambda origin: origin.line)
         notes.append(Note(f"has no meaning here and is ignored: {keys}", first))
     return notes

@@ -131,7 +131,7 @@ class Transcript(FrozenStruct):
 CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
 
 
-def told(items: Any) -> tuple[Turn, ...]:
+def parse_conversation(items: Any) -> tuple[Turn, ...]:
     """The turns of ``_conversation``: a list of ``{input, output}``, oldest first. Raises ValueError for anything else."""
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise ValueError("it is a list of `{input, output}`")
@@ -163,7 +163,7 @@ Exchange = tuple[Numbered, ...]
 Window = tuple[Exchange, ...]
 
 
-def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
+def split_exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     """The complete exchanges, in order: DeepEval's unit interactions (deepeval, ``metrics/utils.py``).
 
     A new one begins at a user turn that follows an assistant turn, once the current one has a user turn: a greeting of
@@ -184,19 +184,19 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     return tuple(complete)
 
 
-def unanswered(turns: Sequence[Turn]) -> tuple[int, ...]:
+def unanswered_turns(turns: Sequence[Turn]) -> tuple[int, ...]:
     """Numbers of the turns that belong to no exchange."""
-    complete = exchanges(turns)
+    complete = split_exchanges(turns)
     return tuple(range(complete[-1][-1].number + 1 if complete else 1, len(turns) + 1))
 
 
-def windows(exchanges: Sequence[Exchange], size: int) -> tuple[Window, ...]:
+def split_windows(exchanges: Sequence[Exchange], size: int) -> tuple[Window, ...]:
     """One window for each exchange: it and up to ``size - 1`` before it. Raises ValueError for a size below 1."""
     if size < 1:
         raise ValueError(f"a window of {size} exchanges holds nothing")
     return tuple(tuple(exchanges[max(0, end - size) : end]) for end in range(1, len(exchanges) + 1))
 
 
-def flat(window: Window) -> tuple[Numbered, ...]:
+def window_turns(window: Window) -> tuple[Numbered, ...]:
     """The turns of a window, in order."""
     return tuple(numbered for exchange in window for numbered in exchange)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from gradegate.core.options import MOST_RUNS, part
+from gradegate.core.options import MOST_RUNS, parse_part
 
 
 def _no_bool(value: Any) -> Any:
@@ -50,7 +50,7 @@ Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "
 
 def _pass_of(value: Any) -> Any:
     """``2/3``: how many runs of a case must pass, and how many there are."""
-    found = part(value, MOST_RUNS) if isinstance(value, str) else None
+    found = parse_part(value, MOST_RUNS) if isinstance(value, str) else None
     if found is None:
         raise PydanticCustomError(
             "runs",
@@ -84,24 +84,24 @@ class Bounds(BaseModel):
         return self
 
 
-def beyond(count: int, least: int | None, most: int | None) -> str:
+def missed_bound(count: int, least: int | None, most: int | None) -> str:
     """The bound that a count misses, for the end of a sentence; empty where it is within both."""
     if least is not None and count < least:
         return f", at least {least}"
     return f", at most {most}" if most is not None and count > most else ""
 
 
-def listed(value: Any) -> Any:
+def to_list(value: Any) -> Any:
     """A list as it is, a text as a list of one."""
     return [value] if isinstance(value, str) else value
 
 
-def parted(value: Any) -> Any:
+def split_commas(value: Any) -> Any:
     """A list as it is, a text as what commas part in it."""
     return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
 
-def stripped(value: Any) -> Any:
+def strip_texts(value: Any) -> Any:
     """A list with its texts stripped."""
     if isinstance(value, list):
         return [item.strip() if isinstance(item, str) else item for item in value]

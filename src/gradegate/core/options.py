@@ -18,32 +18,32 @@ MOST_RUNS = 20  # of a case
 _NAMED = re.compile(r"<--([a-z-]+)(?: ([^<>]*))?>|`gradegate run --([a-z-]+)(?: ([^`]*))?`")
 
 
-def whole_number(text: str, least: int) -> int | None:
+def parse_whole_number(text: str, least: int) -> int | None:
     """A whole number as people write it, None for any other text and below ``least``."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     return number if number >= max(least, 0) else None
 
 
-def amount(text: str) -> float | None:
+def parse_amount(text: str) -> float | None:
     """A number above 0 as people write it, such as 2 or 0.5; None for any other text."""
     plain = re.fullmatch(r"\d{1,12}(\.\d{1,12})?|\.\d{1,12}", text, re.ASCII)
     return float(text) or None if plain else None
 
 
-def part(text: str, most: int) -> tuple[int, int] | None:
+def parse_part(text: str, most: int) -> tuple[int, int] | None:
     """``3/8`` as 3 of 8, of at most so many; None for any other text."""
     found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)
     return (number, of) if 1 <= number <= of <= most else None
 
 
-def pair(text: str) -> tuple[str, str] | None:
+def parse_pair(text: str) -> tuple[str, str] | None:
     """``NAME=VALUE``; None for any other text."""
     key, sign, value = text.partition("=")
     return (key, value) if key and sign else None
 
 
-def worded(text: str, inputs: bool) -> str:
+def resolve_option_names(text: str, inputs: bool) -> str:
     """A message as it is read at a door: an option that it names is a flag of the command line or an input of the Action."""
 
     def name(found: re.Match[str]) -> str:
@@ -55,7 +55,7 @@ def worded(text: str, inputs: bool) -> str:
     return _NAMED.sub(name, text) if "--" in text else text
 
 
-class Kind(FrozenStruct):
+class OptionKind(FrozenStruct):
     """How texts become a value, and a value words again. ``read`` gives None for a text that is not ``needs``."""
 
     read: Callable[[str], Any] = str
@@ -67,39 +67,39 @@ class Kind(FrozenStruct):
     about: str = ""  # a sentence for the Action
 
 
-def tell_pairs(value: Any) -> list[str]:
+def write_pairs(value: Any) -> list[str]:
     """``NAME=VALUE`` for each pair or each entry of a mapping."""
     return [
         f"{key}={text}" for key, text in (value.items() if isinstance(value, Mapping) else value)
     ]
 
 
-def choice(*choices: str) -> Kind:
+def choice(*choices: str) -> OptionKind:
     """One of several words."""
-    return Kind(
+    return OptionKind(
         lambda text: text if text in choices else None,
         f"one of {', '.join(choices)}",
         choices=choices,
     )
 
 
-def whole(least: int) -> Kind:
+def whole(least: int) -> OptionKind:
     """A whole number."""
-    return Kind(lambda text: whole_number(text, least), f"a whole number from {least}")
+    return OptionKind(lambda text: parse_whole_number(text, least), f"a whole number from {least}")
 
 
-TEXT = Kind()
-LINES = Kind(gather=tuple, tell=tuple)
-PATH = Kind(about="Relative to `working-directory`.")
-PATHS = Kind(gather=tuple, tell=tuple, about=PATH.about)
-FROM_WORKSPACE = Kind(about="Relative to the workspace.")
-PAIRS = Kind(pair, "NAME=VALUE", gather=tuple, tell=tell_pairs)
-MAPPING = Kind(pair, "NAME=VALUE", gather=dict, tell=tell_pairs)
-SHARD = Kind(
-    partial(part, most=MOST_SHARDS),
+TEXT = OptionKind()
+LINES = OptionKind(gather=tuple, tell=tuple)
+PATH = OptionKind(about="Relative to `working-directory`.")
+PATHS = OptionKind(gather=tuple, tell=tuple, about=PATH.about)
+FROM_WORKSPACE = OptionKind(about="Relative to the workspace.")
+PAIRS = OptionKind(parse_pair, "NAME=VALUE", gather=tuple, tell=write_pairs)
+MAPPING = OptionKind(parse_pair, "NAME=VALUE", gather=dict, tell=write_pairs)
+SHARD = OptionKind(
+    partial(parse_part, most=MOST_SHARDS),
     f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}",
 )
-SWITCH = Kind({"true": True, "false": False}.get, "one of true, false")
+SWITCH = OptionKind({"true": True, "false": False}.get, "one of true, false")
 
 
 @cache
@@ -112,7 +112,7 @@ class Option(FrozenStruct):
     """One option. It is an input of the Action and a flag of ``commands``, unless ``no_input`` or ``no_flag`` says why not."""
 
     names: str  # flags, then what stands for the value: `-j --max-concurrency N`; without a flag: `merge DIR`
-    kind: Kind
+    kind: OptionKind
     help: str  # a clause for both doors; `base` is another option
     more: str = ""  # sentences for the Action alone
     otherwise: str = ""  # what holds without it, where its default does not say so
@@ -156,7 +156,7 @@ class Option(FrozenStruct):
         return [word for text in self.kind.tell(value) for word in (flag, text)]
 
 
-def option(default: T, names: str, kind: Kind, **more: Any) -> T:
+def option(default: T, names: str, kind: OptionKind, **more: Any) -> T:
     """A field of settings that is an option, with what else ``Option`` has; mypy takes it for its default."""
     more.setdefault("commands", () if "no_flag" in more else RUNNING)
     entry = Option(names, kind, default=default, **more)
@@ -165,7 +165,7 @@ def option(default: T, names: str, kind: Kind, **more: Any) -> T:
     )
 
 
-def options(settings: Any) -> tuple[Option, ...]:
+def options_of(settings: Any) -> tuple[Option, ...]:
     """The options among the fields of a dataclass, in their order."""
     fields = [
         (it.name, it.metadata["option"])

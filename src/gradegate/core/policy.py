@@ -62,7 +62,7 @@ class Runs(Likened):
         return self.passes < other.passes or self.passes * other.of < other.passes * self.of
 
 
-def runs_of(written: tuple[int, int] | None, origin: Origin) -> Runs | None:
+def parse_runs(written: tuple[int, int] | None, origin: Origin) -> Runs | None:
     """The runs that ``2/3`` asks for: 2 of 3 must pass."""
     return Runs(of=written[1], passes=written[0], origin=origin) if written else None
 
@@ -334,7 +334,7 @@ class Policy(FrozenStruct):
         return replace(self, reask=reask or self.reask, rules=rules)
 
 
-def strictest(limits: Iterable[Limits]) -> Limits:
+def strictest_budget(limits: Iterable[Limits]) -> Limits:
     """What all of them allow: of each limit the lowest that anybody wrote."""
     known = list(limits)
     calls, dollars, seconds = (

@@ -47,7 +47,7 @@ _POSTS = "the command line posts nothing"
 _KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
 
 
-def graders(written: Iterable[str]) -> Mapping[str, str]:
+def parse_graders(written: Iterable[str]) -> Mapping[str, str]:
     """The graders of ``ID`` and ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
     from gradegate.core.provider_spec import KINDS
     from gradegate.registry import suggest
@@ -88,8 +88,8 @@ def graders(written: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-_GRADERS = kinds.Kind(
-    gather=graders,
+_GRADERS = kinds.OptionKind(
+    gather=parse_graders,
     tell=lambda value: [it if kind == "*" else f"{kind}={it}" for kind, it in value.items()],
 )
 
@@ -101,16 +101,16 @@ def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
 
 
 _OUTSIDE = re.compile(r"^(?:[/!~]|\.\.?(?:/|$))|[\\\[\]{}?]|/\.\.(?:/|$)")
-_PATTERNS = kinds.Kind(
+_PATTERNS = kinds.OptionKind(
     lambda text: None if _OUTSIDE.search(text) else text,
     "a path from the root of the repository, where * and ** match any name: src/**",
     gather=tuple,
 )
-_HOSTS = kinds.Kind(gather=_hosts, tell=lambda value: map(str, value))
+_HOSTS = kinds.OptionKind(gather=_hosts, tell=lambda value: map(str, value))
 _BUDGET_PART = re.compile(r"([\d.]+)\s*(calls?|usd|s)", re.ASCII)
 
 
-def read_budget(text: str) -> Limits | None:
+def parse_budget(text: str) -> Limits | None:
     """The limits of a text such as ``2000 calls, 5 usd, 900 s``; None if a part is unknown or comes twice."""
     limits: dict[str, Any] = {}
     for part in text.split(","):
@@ -118,7 +118,7 @@ def read_budget(text: str) -> Limits | None:
         if not found:
             return None
         unit = {"usd": "usd", "s": "seconds"}.get(found[2], "calls")
-        read = partial(kinds.whole_number, least=1) if unit == "calls" else kinds.amount
+        read = partial(kinds.parse_whole_number, least=1) if unit == "calls" else kinds.parse_amount
         limit = read(found[1])
         if limit is None or unit in limits:
             return None
@@ -131,8 +131,8 @@ def _show_budget(limits: Limits) -> list[str]:
     return [", ".join(f"{limit:g} {unit}" for limit, unit in units if limit is not None)]
 
 
-_BUDGET = kinds.Kind(
-    read_budget,
+_BUDGET = kinds.OptionKind(
+    parse_budget,
     "one to three limits, each once, such as 2000 calls, 5 usd, 900 s",
     tell=_show_budget,
 )
@@ -142,7 +142,7 @@ def _read_selector(text: str) -> tuple[str, str] | None:
     """The key and the glob of a selector; None for any other text."""
     key, _, glob = (part.strip() for part in text.partition("="))
     if key == "first":
-        return (key, glob) if kinds.whole_number(glob, 1) else None
+        return (key, glob) if kinds.parse_whole_number(glob, 1) else None
     known = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
     return (key, glob) if known and glob else None
 
@@ -154,14 +154,14 @@ def _gather_selectors(selectors: list[tuple[str, str]]) -> tuple[tuple[str, str]
     return tuple(selectors)
 
 
-_SELECT = kinds.Kind(
+_SELECT = kinds.OptionKind(
     _read_selector,
     "metadata.KEY=GLOB, description=GLOB, provider=GLOB or first=N, such as metadata.topic=refunds",
     gather=_gather_selectors,
-    tell=kinds.tell_pairs,
+    tell=kinds.write_pairs,
 )
-_SHOWN = kinds.Kind(gather=open_variables, tell=sorted)
-_SEEN = kinds.Kind(gather=partial(open_variables, option="exec-env"))
+_SHOWN = kinds.OptionKind(gather=open_variables, tell=sorted)
+_SEEN = kinds.OptionKind(gather=partial(open_variables, option="exec-env"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class Settings:
 
     def at(self, name: str) -> Origin:
         """The place of what an option says, as messages and reports name it."""
-        return Origin(kinds.worded(f"<--{name}>", self.inputs))
+        return Origin(kinds.resolve_option_names(f"<--{name}>", self.inputs))
 
     @property
     def asks_targets(self) -> bool:
@@ -355,6 +355,6 @@ class ActionSettings:
     mistakes: tuple[Mistake, ...] = ()  # of the inputs: nothing may run before they are corrected
 
 
-RUN_OPTIONS = kinds.options(Settings)
-ACTION_OPTIONS = kinds.options(ActionSettings)
+RUN_OPTIONS = kinds.options_of(Settings)
+ACTION_OPTIONS = kinds.options_of(ActionSettings)
 OPTIONS = (*RUN_OPTIONS, *ACTION_OPTIONS)

@@ -36,7 +36,7 @@ _SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?s")
 _LONGEST = 60  # characters of a value that is repeated
 
 
-def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str, str]:
+def explain_invalid(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str, str]:
     """``must be at most 1, not 95`` and ``write 0.95``, of one of pydantic's errors.
 
     ``share`` says that the value is one from 0 to 1, where the error does not; ``name`` is that of its key.
@@ -75,14 +75,14 @@ def wrong(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str,
     if name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value)):
         cure = f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
     meant = (
-        as_share(value)
+        parse_percent(value)
         if share or str(value).endswith("%") or context.get("le") == 1 or context.get("lt") == 1
         else None
     )
     return f"must be {need}{_not(value)}", cure if meant is None else f"write {meant:g}"
 
 
-def as_share(value: Any) -> float | None:
+def parse_percent(value: Any) -> float | None:
     """The share that a per cent is: of 95 and of "95%"."""
     match = re.fullmatch(
         r"(\d{1,3}(?:\.\d+)?) ?%?", f"{value:g}" if isinstance(value, float) else str(value)

@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.limits import MIB
 from gradegate.structs import FrozenStruct, replace
@@ -199,7 +199,7 @@ def check_free(files: Iterable[Place], cures: Mapping[Place, str] | None = None)
         it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))
     )
     there = [it for it in found if it.what.endswith(_THERE)]
-    more = f" (and {many(len(there) - 1, 'other file')})" if there[1:] else ""
+    more = f" (and {format_count(len(there) - 1, 'other file')})" if there[1:] else ""
     if mistakes := [
         replace(it, what=it.what + more) if it in there else it
         for it in found

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict
 
-from gradegate.core.numbers import exact, many
+from gradegate.core.numbers import exact_fraction, format_count
 from gradegate.core.policy import Note, Policy, Rule
 from gradegate.gate.case_runs import OpenRow, as_cases, outcome_of, whole
 from gradegate.gate.grader_drift import ruled
@@ -122,7 +122,7 @@ def _weigh_errors(
             silent = sum(bool(row.error) and not row.grades for row in rows)
             unignorable = [error for error in errors if error.may_hide_failure]
             effect = "inconclusive"
-            if len(errors) <= exact(policy.errors_up_to) * (looked_at + silent):
+            if len(errors) <= exact_fraction(policy.errors_up_to) * (looked_at + silent):
                 effect = "inconclusive" if unignorable else ""
                 errors = unignorable or errors
         if errors:
@@ -149,8 +149,8 @@ def _summarise_errors(reasons: Sequence[str]) -> str:
     if kind in (CONTRADICTION, DOUBT, RETURN) and all(
         reason.startswith(f"{kind}: ") for reason in reasons
     ):
-        return f"{kind} on {many(len(reasons), 'case')} ({first}{details})"
-    return f"{many(len(reasons), 'error')}{'; ' if first else ': '}{first}{reasons[0]}"
+        return f"{kind} on {format_count(len(reasons), 'case')} ({first}{details})"
+    return f"{format_count(len(reasons), 'error')}{'; ' if first else ': '}{first}{reasons[0]}"
 
 
 def _deciding_errors(
@@ -354,7 +354,7 @@ def _conclude(
         if not (grade.has_passed or grade.inner)
     )
     if findings:
-        return GateOutcome.ADVISORY, many(findings, "advisory finding")
+        return GateOutcome.ADVISORY, format_count(findings, "advisory finding")
     tolerant = [result for result in blocking if result.new_failures or result.within_noise]
     if tolerant:
         return GateOutcome.ADVISORY, _name_reasons(tolerant)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import comb
 
-from gradegate.core.numbers import exact, figure, many
+from gradegate.core.numbers import exact_fraction, format_count, format_number
 from gradegate.results.accounts import GraderCheck, LabelAsk, LabelsReport
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Outcome
@@ -24,7 +24,7 @@ def report(asks: Sequence[LabelAsk], agreement: float) -> LabelsReport | None:
     held = min(
         0.99, max(0.5, agreement)
     )  # nobody agrees always, and a grader that does not better than a coin shows nothing
-    share = exact(held)
+    share = exact_fraction(held)
     graders = []
     for model in dict.fromkeys(ask.model for ask in asks if ask.passed is not None):
         pairs = [
@@ -56,8 +56,8 @@ def report(asks: Sequence[LabelAsk], agreement: float) -> LabelsReport | None:
 
 def _said(check: GraderCheck, agreement: float) -> str:
     """Say ``the grader moved: it agrees with 6 of 10 labels, 9.5 expected (p = 0.001)``, and what to do."""
-    name, p = f" {check.model}" if check.model else "", figure(check.p or 0.0, 3)
-    figures = f"{check.agree} of {check.verdicts} labels, {figure(check.verdicts * agreement, 1)} expected (p = {p})"
+    name, p = f" {check.model}" if check.model else "", format_number(check.p or 0.0, 3)
+    figures = f"{check.agree} of {check.verdicts} labels, {format_number(check.verdicts * agreement, 1)} expected (p = {p})"
     cure = "measure it with `gradegate calibrate`, and write the new figures into the config"
     return f"the grader{name} moved: it agrees with {figures}: {cure}"
 
@@ -68,7 +68,7 @@ def remarks(found: LabelsReport | None) -> list[str]:
         return [_UNDONE] if found else []
     if any(it.p is not None for it in found.graders):
         return [_said(it, found.agreement) for it in found.graders if it.moved]
-    few = f"the labelled outputs got {many(found.verdicts, 'verdict')}, but a check takes at least {LEAST} of one grader"
+    few = f"the labelled outputs got {format_count(found.verdicts, 'verdict')}, but a check takes at least {LEAST} of one grader"
     return [f"{few}: a grader that moved would not be noticed"]
 
 

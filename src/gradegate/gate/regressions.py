@@ -5,7 +5,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from gradegate.core.numbers import dearer, exact, figure, many, name_some, percent, slower
+from gradegate.core.numbers import (
+    describe_cost_increase,
+    describe_latency_increase,
+    exact_fraction,
+    format_count,
+    format_number,
+    format_percent,
+    list_some,
+)
 from gradegate.core.policy import Earlier, Rule
 from gradegate.core.usage import Increase
 from gradegate.gate.case_runs import as_cases
@@ -149,7 +157,7 @@ def _excuse(cases: Iterable[Case]) -> str:
     old, unsteady = standings.count(PRE_EXISTING), standings.count(UNSTEADY)
     if 2 * (old + unsteady) <= len(standings):
         return ""
-    of = f"of {many(len(standings), 'compared case')}"
+    of = f"of {format_count(len(standings), 'compared case')}"
     if old >= unsteady:
         more = f"; {unsteady:,} more: unsteady" if unsteady else ""
         return f"the base is broken: it failed {old:,} {of}{more}"
@@ -181,13 +189,13 @@ def _count_new_failures(
     again = sum(grade.has_passed and bool(grade.votes) for case in cases for grade in case.grades)
     note = overturned(again)
     known = [
-        many(standings[kind], noun)
+        format_count(standings[kind], noun)
         for kind, noun in ((PRE_EXISTING, "known failure"), (UNSTEADY, "unsteady failure"))
         if standings[kind]
     ]
     if known:
         note = f"; {' and '.join(known)} not counted{note}"
-    failures = many(len(new), "new failure")
+    failures = format_count(len(new), "new failure")
     result = replace(result, new_failures=len(new))
     if len(new) > most:
         allowed = f" where at most {most:,} {'is' if most == 1 else 'are'} allowed" if most else ""
@@ -195,7 +203,11 @@ def _count_new_failures(
     may_be_new = new + unsure
     if len(may_be_new) > most:
         verb = "is" if len(unsure) == 1 else "are"
-        return result, ERROR, f"it is not known whether {many(len(unsure), 'failure')} {verb} new"
+        return (
+            result,
+            ERROR,
+            f"it is not known whether {format_count(len(unsure), 'failure')} {verb} new",
+        )
     decides = result.rule.max_drop is None and not result.rule.own
     if decides and contradicted and len(may_be_new + contradicted) <= most:
         result = replace(result, bears=True)
@@ -203,7 +215,7 @@ def _count_new_failures(
         unsure = contradicted
     if not may_be_new:
         return result, PASS, f"no new failure{note}"
-    what = f"{many(len(may_be_new), 'failure')} may be new" if unsure else failures
+    what = f"{format_count(len(may_be_new), 'failure')} may be new" if unsure else failures
     result = replace(result, new_failures=len(may_be_new))
     names = _name_cases([case.row for case in may_be_new])
     return result, PASS, f"{what}, at most {most:,} allowed: {names}{note}"
@@ -243,7 +255,7 @@ def _new_grades(case: Case) -> list[Grade]:
 def _name_cases(rows: Sequence[Row]) -> str:
     """The names of the first rows, and how many more there are."""
     names = [f"`{excerpt(case_name(row), 80)}`" for row in rows[:_NAMED]]
-    return name_some(names, len(rows))
+    return list_some(names, len(rows))
 
 
 # --- flaky cases ----------------------------------------------------------------------------------------------
@@ -256,7 +268,7 @@ def _count_flaky(most: int, rule: Rule, rows: Sequence[Row], run: RunResult) -> 
     if not flaky:
         return PASS, "no case is flaky or broken on the default branch"
     verb = "is" if len(flaky) == 1 else "are"
-    what = f"{many(len(flaky), 'case')} {verb} flaky or broken on the default branch"
+    what = f"{format_count(len(flaky), 'case')} {verb} flaky or broken on the default branch"
     reason = f"{what}, at most {most:,} allowed: {_name_cases(flaky)}"
     return FAIL if len(flaky) > most else PASS, reason
 
@@ -298,9 +310,9 @@ class Sign(FrozenStruct):
 
     def drops(self, most: float) -> bool:
         """Whether more than a share ``most`` of the cases became worse, and noise alone does not explain it."""
-        return self.p <= SIGNIFICANT and Fraction(self.worse - self.better, self.compared) > exact(
-            most
-        )
+        return self.p <= SIGNIFICANT and Fraction(
+            self.worse - self.better, self.compared
+        ) > exact_fraction(most)
 
 
 def _measure_drop(
@@ -311,10 +323,10 @@ def _measure_drop(
         return result, ERROR, "no case could be compared with the base"
     p = float(sign.p)
     result = replace(result, worse=sign.worse, better=sign.better, p=p)
-    compared = many(sign.compared, "compared case")
-    share = percent(max(0.0, (sign.worse - sign.better) / sign.compared))
+    compared = format_count(sign.compared, "compared case")
+    share = format_percent(max(0.0, (sign.worse - sign.better) / sign.compared))
     counts = f"{sign.worse:,} worse and {sign.better:,} better of {compared}"
-    reason = f"{counts}: a drop of {share}, p = {figure(p, 6)}"
+    reason = f"{counts}: a drop of {share}, p = {format_number(p, 6)}"
     most = result.rule.max_drop or 0.0
     if not sign.drops(most):
         return result, PASS, reason
@@ -411,9 +423,13 @@ def _weigh_increases(
             unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count, and a cost needs known prices"
             yield ERROR, f"the {name} {unknown}", False
             continue
-        limit, change, allowed = f"{most:g} s", slower(by), most
+        limit, change, allowed = f"{most:g} s", describe_latency_increase(by), most
         if name == "cost":
-            limit, change, allowed = percent(most), dearer(by), most * by.base
+            limit, change, allowed = (
+                format_percent(most),
+                describe_cost_increase(by),
+                most * by.base,
+            )
         above, beyond = (
             it > allowed and not math.isclose(it, allowed, abs_tol=1e-9 * by.base)
             for it in (by.here - by.base, by.low)
@@ -421,9 +437,7 @@ def _weigh_increases(
         end = f"at most {limit} is allowed"
         if above and not beyond:
             end = f"above the limit of {limit} by no more than noise explains"
-        reason = (
-            f"an answer is {change} than on the base, over {many(by.compared, 'answer')}: {end}"
-        )
+        reason = f"an answer is {change} than on the base, over {format_count(by.compared, 'answer')}: {end}"
         if beyond and undone:  # the answers that are missing may be the cheap and fast ones
             yield ERROR, f"{reason} so far; {left_undone(undone)}", False
         else:

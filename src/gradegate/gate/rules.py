@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from gradegate.core.numbers import many, mean, percents, reached, scores
+from gradegate.core.numbers import exact_mean, format_count, format_percents, format_scores, meets
 from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import as_cases, held_runs, is_unfinished, of_rule, outcome_of
 from gradegate.results.baseline import PRE_EXISTING, standing
@@ -26,11 +26,11 @@ class AskedAgain:
             self.overturned += sum(grade.has_passed and bool(grade.votes) for grade in grades)
             for grade in grades:
                 if grade.confirmed and grade.history and grade.history.before:
-                    self.evidence = f"{grade.failing_votes} of {many(len(grade.votes), 'ask')} here, {grade.history.before}"
+                    self.evidence = f"{grade.failing_votes} of {format_count(len(grade.votes), 'ask')} here, {grade.history.before}"
 
     def of_cases(self, failed: int, number: int) -> str:
         """Say ``2 of 100 cases failed, and each failed again when re-asked (4 more failures were overturned)``."""
-        cases = f"of {many(number, 'case')}"
+        cases = f"of {format_count(number, 'case')}"
         note = overturned(self.overturned, self.confirmed)
         if not failed:
             return f"{number:,} {cases} passed{note}"
@@ -59,7 +59,7 @@ def overturned(number: int, confirmed: int = 0) -> str:
     if not number:
         return ""
     more, how = ("more ", "") if confirmed else ("", " by re-asks")
-    return f" ({many(number, f'{more}failure')} {'was' if number == 1 else 'were'} overturned{how})"
+    return f" ({format_count(number, f'{more}failure')} {'was' if number == 1 else 'were'} overturned{how})"
 
 
 def spared(run: RunResult, missed: bool) -> str:
@@ -71,9 +71,9 @@ def spared(run: RunResult, missed: bool) -> str:
     if not number:
         return ""
     if not missed:
-        return f"; {many(number, 'failure')} not re-asked"
+        return f"; {format_count(number, 'failure')} not re-asked"
     verb, them = ("was", "it") if number == 1 else ("were", "them")
-    return f"; {many(number, 'case')} failed once and {verb} not re-asked, because the rule is missed without {them}"
+    return f"; {format_count(number, 'case')} failed once and {verb} not re-asked, because the rule is missed without {them}"
 
 
 def left_undone(number: int) -> str:
@@ -169,12 +169,16 @@ def by_counts(rule: Rule, counts: Counts) -> Outcome:
     if rule.min_pass_rate is None and not rule.every_case:
         return PASS
     least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
-    return PASS if reached(Fraction(counts.passed, graded), least) else FAIL
+    return PASS if meets(Fraction(counts.passed, graded), least) else FAIL
 
 
 def _too_few(rule: Rule, counts: Counts) -> str:
     graded, least = counts.passed + counts.failed, rule.min_cases or 0
-    return f"only {graded:,} of at least {many(least, 'case')} graded" if graded < least else ""
+    return (
+        f"only {graded:,} of at least {format_count(least, 'case')} graded"
+        if graded < least
+        else ""
+    )
 
 
 def count(outcomes: Iterable[Outcome]) -> Counts:
@@ -191,7 +195,7 @@ def _average(rule: Rule, grades: Sequence[Grade], undone: float | None = None) -
         if score is not None:
             name = (grade.metric or grade.assertion.type) if rule.by_metric else ""
             by_metric[name].append(score)
-    return mean(mean(scores) for scores in by_metric.values()) if by_metric else None
+    return exact_mean(exact_mean(scores) for scores in by_metric.values()) if by_metric else None
 
 
 def _every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
@@ -204,9 +208,9 @@ def _every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
     # Of all cases, those with an error included, as headlines count them.
     reason = again.of_cases(counts.failed, counts.planned if counts.failed else graded)
     if held := held_runs(rule, rows):
-        reason = f"{counts.passed} of {many(graded, 'case')} passed {held}"
+        reason = f"{counts.passed} of {format_count(graded, 'case')} passed {held}"
         if counts.failed:
-            reason += f"; {many(counts.failed, 'failure')}"
+            reason += f"; {format_count(counts.failed, 'failure')}"
         reason += again.of_failures(counts.failed)
     return _result(rule, FAIL if counts.failed else PASS, reason, counts)
 
@@ -215,13 +219,13 @@ def _measured(rule: Rule, counts: Counts, average: Fraction | None) -> tuple[lis
     """The keys that the rule is missed by, and all that it measures, in words."""
     missed, measured = [], []
     if rule.min_pass_rate is not None:
-        rate, least = percents(counts.pass_rate or 0.0, rule.min_pass_rate)
+        rate, least = format_percents(counts.pass_rate or 0.0, rule.min_pass_rate)
         if by_counts(rule, counts) is FAIL:
             missed.append(f"pass rate {rate} is below {least}")
         measured.append(f"pass rate {rate}, at least {least}")
     if rule.min_score is not None and average is not None:
-        score, least = scores(float(average), rule.min_score, rule.scale)
-        if not reached(average, rule.min_score):
+        score, least = format_scores(float(average), rule.min_score, rule.scale)
+        if not meets(average, rule.min_score):
             missed.append(f"mean score {score} is below {least}")
         measured.append(f"mean score {score}, at least {least}")
     return missed, measured

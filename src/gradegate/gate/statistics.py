@@ -11,7 +11,7 @@ from functools import cache, reduce
 from itertools import accumulate
 from typing import NamedTuple
 
-from gradegate.core.numbers import exact
+from gradegate.core.numbers import exact_fraction
 from gradegate.results.run_result import Power
 
 LEADS = range(2, 9)
@@ -188,7 +188,7 @@ def lead(grades: int, noise: float) -> Lead:
 
 def wrong_fail(votes: int, noise: float) -> Fraction:
     """The chance that a good answer is confirmed to fail: the gambler's ruin, from the first ask on."""
-    share = exact(noise)
+    share = exact_fraction(noise)
     if not share:
         return Fraction(0)
     odds = (1 - share) / share
@@ -197,7 +197,7 @@ def wrong_fail(votes: int, noise: float) -> Fraction:
 
 def expected_reasks(grades: int, noise: float) -> float:
     """How many asks follow the first ones on average, where every answer is good and flips as often as ``noise``."""
-    share = exact(noise)
+    share = exact_fraction(noise)
     return float(grades * 2 * share / (1 - 2 * share))
 
 
@@ -253,7 +253,7 @@ def lead_reached(share: float, votes: int) -> float:
 
 def room(cases: int, min_pass_rate: float) -> int:
     """How many cases may fail."""
-    return cases - math.ceil(exact(min_pass_rate) * cases)
+    return cases - math.ceil(exact_fraction(min_pass_rate) * cases)
 
 
 def power(

@@ -16,7 +16,7 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.config.context import Context
 from gradegate.config.load import DEFAULT_CONFIGS
-from gradegate.core.numbers import many, name_some
+from gradegate.core.numbers import format_count, list_some
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, GradegateError
 from gradegate.files.git import Vouched, folders_of, head_of, repository_of, ways
@@ -173,9 +173,9 @@ class Filter:
             return "", f"Everything runs, {why}: {e}"
         if touched:
             names = [one_line(path, 100) for path in touched[:SHOWN]]
-            files = name_some(names, len(touched), "file")
+            files = list_some(names, len(touched), "file")
             return "", f"The run depends on {files}, which the pull request changes"
-        files = many(len(changed.paths), "file")
+        files = format_count(len(changed.paths), "file")
         return f"no case depends on the {files} that the pull request changes", ""
 
     def _committed(self) -> Vouched:

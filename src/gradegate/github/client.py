@@ -69,7 +69,7 @@ class GitHub:
         }
         try:
             answer = self.client.send(
-                method, url, headers=headers, body=body, most=elsewhere or MAX_BODY
+                method, url, headers=headers, body=body, max_bytes=elsewhere or MAX_BODY
             )
         except ProviderError as e:
             passing = e.trouble in NO_ANSWER

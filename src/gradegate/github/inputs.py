@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradegate.core.options import MOST_RUNS, SWITCH, Option, part, worded
+from gradegate.core.options import MOST_RUNS, SWITCH, Option, parse_part, resolve_option_names
 from gradegate.core.settings import (
     ACTION_OPTIONS,
     AUTO,
@@ -148,7 +148,11 @@ class _Inputs:
                 or remove
             )
             cure = NO_ARGUMENTS if name in ("args", "entrypoint") else cure
-            mistakes.append(Mistake(f"there is no input `{name}`", None, worded(cure, inputs=True)))
+            mistakes.append(
+                Mistake(
+                    f"there is no input `{name}`", None, resolve_option_names(cure, inputs=True)
+                )
+            )
         return mistakes
 
 
@@ -226,7 +230,7 @@ def moved(given: JsonObject) -> Moved:
         for key, value in given.items()
     }
     runs = f"{texts.get('repeat-min-pass', '')}/{texts.get('repeat', '')}"
-    found, least = Moved(), part(runs, MOST_RUNS)
+    found, least = Moved(), parse_part(runs, MOST_RUNS)
     for key in given:
         entry, text = _ANSWERS.get(key.lower(), {}), texts[key.lower()]
         do, new = entry.get("do"), entry.get("as", "")

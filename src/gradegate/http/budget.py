@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gradegate.core.numbers import dollars, exact
+from gradegate.core.numbers import exact_fraction, format_dollars
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.core.usage import BudgetReport, Usage
 from gradegate.errors import ProviderError, Trouble
@@ -37,12 +37,12 @@ class Call:
     sock: Any = None  # the connection forgets it when the body has no length
     expired: bool = False
 
-    def uses(self, connection: Any) -> None:
+    def watch_connection(self, connection: Any) -> None:
         """Remember the connection, and its socket while it has one."""
         self.connection = connection
         self.sock = getattr(connection, "sock", None)
 
-    def cut(self) -> None:
+    def cut_connection(self) -> None:
         """End the connection from outside: whoever reads from it sees its end."""
         for sock in {self.sock, getattr(self.connection, "sock", None)} - {None}:
             with suppress(OSError):  # already closed by the other side
@@ -52,7 +52,7 @@ class Call:
 _current = threading.local()
 
 
-def current() -> Call | None:
+def current_call() -> Call | None:
     """The call of this thread."""
     return getattr(_current, "call", None)
 
@@ -70,7 +70,7 @@ class Deadlines:
         self._looked = -math.inf  # when the thread last looked
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether the run was stopped."""
         return self._stopping.is_set()
 
@@ -87,8 +87,8 @@ class Deadlines:
                     _thread.start_new_thread(self._cut_late_calls, ())
                     self._looked = now
             _current.call = call
-            if self.stopped:
-                raise stopped()
+            if self.is_stopped:
+                raise stopped_error()
             yield call
         finally:
             _current.call = None
@@ -98,7 +98,7 @@ class Deadlines:
     def pause(self, seconds: float) -> None:
         """Wait between two tries. Raises ProviderError when the run is stopped meanwhile."""
         if self._stopping.wait(seconds):
-            raise stopped()
+            raise stopped_error()
 
     def stop(self) -> None:
         """Cut every call in flight and refuse further ones."""
@@ -111,7 +111,7 @@ class Deadlines:
             calls = list(self._calls)
         for call in (call for call in calls if call.deadline < now):
             call.expired = True
-            call.cut()
+            call.cut_connection()
         return bool(calls)
 
     def _cut_late_calls(self) -> None:
@@ -130,7 +130,7 @@ class Deadlines:
                 time.sleep(0.05)
 
 
-def stopped() -> ProviderError:
+def stopped_error() -> ProviderError:
     """The error of every call after the run was stopped."""
     return ProviderError("the run was stopped", Trouble.STOPPED)
 
@@ -156,7 +156,7 @@ class Budget:
         """Count what earlier jobs of the same run took, before ``start``: calls, dollars and seconds."""
         with self._lock:
             self._calls += usage.calls
-            self._usd += exact(usage.cost)
+            self._usd += exact_fraction(usage.cost)
             self._unknown = self._unknown or bool(usage.unpriced)
             self._earlier_seconds += usage.seconds
 
@@ -164,20 +164,20 @@ class Budget:
         """The run begins now."""
         self._started = time.monotonic() - self._earlier_seconds
 
-    def take(self, model: Hashable = None) -> None:
+    def reserve_call(self, model: Hashable = None) -> None:
         """Count a request to a model that is about to be sent, once dollars suffice for it and all in flight. Raises ProviderError."""
         with self._lock:
             while not (self._stopped or (used_up := self._used_up()) or self._suffices(model)):
                 self._lock.wait(LOOK_EVERY)  # for a price; seconds run meanwhile
             if self._stopped:
-                raise stopped()
+                raise stopped_error()
             if used_up:
                 self._why = self._why or used_up
                 raise ProviderError(f"not run: the budget of {used_up} is used up", Trouble.STOPPED)
             self._calls += 1
             self._in_flight[model] += 1
 
-    def give_back(self, model: Hashable = None) -> None:
+    def return_call(self, model: Hashable = None) -> None:
         """Take back a request that a busy host did not do."""
         with self._lock:
             self._calls -= 1
@@ -196,7 +196,7 @@ class Budget:
             return  # of what sends no request
         with self._lock:
             self._in_flight[model] -= ended
-            cost = exact(usage.cost)
+            cost = exact_fraction(usage.cost)
             self._usd += cost
             self._unknown = self._unknown or bool(usage.unpriced)
             if usage.calls and not usage.unpriced and cost >= self._dearest.setdefault(model, cost):
@@ -224,15 +224,15 @@ class Budget:
             count * self._dearest.get(it, highest)
             for it, count in (self._in_flight + Counter([model])).items()
         )
-        return self._usd + reserved <= exact(self.limits.usd)
+        return self._usd + reserved <= exact_fraction(self.limits.usd)
 
     def _used_up(self) -> str:
         """The limit that is reached, as people read it; an empty string while there is something left."""
         limits = self.limits
         if limits.calls is not None and self._calls >= limits.calls:
             return f"{limits.calls} {'call' if limits.calls == 1 else 'calls'}"
-        if limits.usd is not None and (self._unknown or self._usd >= exact(limits.usd)):
-            return dollars(limits.usd) + (
+        if limits.usd is not None and (self._unknown or self._usd >= exact_fraction(limits.usd)):
+            return format_dollars(limits.usd) + (
                 " (the price of a reply is unknown)" if self._unknown else ""
             )
         if limits.seconds and self.seconds_left <= 0:

@@ -23,12 +23,12 @@ from gradegate.core.settings import RETRIES, TIMEOUT
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ProviderError, Trouble
 from gradegate.files.limits import MAX_BODY
-from gradegate.http.budget import Budget, Deadlines, stopped
-from gradegate.http.credentials import NO_CREDENTIAL, NOTHING, Credential
-from gradegate.http.exchange import Ask, Response
+from gradegate.http.budget import Budget, Deadlines, stopped_error
+from gradegate.http.credentials import NO_CREDENTIAL, NO_FIELDS, Credential
+from gradegate.http.exchange import HttpRequest, Response
 from gradegate.http.guard import Guard
 from gradegate.http.pacing import FIRST_PAUSE, Lane, Pace, Turn
-from gradegate.http.rate_limits import announced_pause, quota
+from gradegate.http.rate_limits import parse_pause, parse_quota
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.http.tokens import Tokens
 from gradegate.security.redaction import excerpt
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 SIGN_IN_SECONDS = 10.0
 SIGN_IN_RETRIES = 2
 # Where to look for what a response has only begun; empty for one that has ended
-Waits = Callable[[Response], str]
-LONGEST_LOOK = 4.0  # seconds between two looks
-RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
+PendingUrl = Callable[[Response], str]
+LONGEST_POLL = 4.0  # seconds between two looks
+RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
 # These 429s are about money, not speed: asking again cannot help.
-HOPELESS = frozenset(
+QUOTA_CODES = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 )
 UNAUTHORIZED = 401
-PASSING = frozenset(
+PASSING_TROUBLES = frozenset(
     {Trouble.UNREACHABLE, Trouble.INCOMPLETE}
 )  # without a response; asking again may help
 LONGEST_PAUSE = 60.0
 # A host that answers so is too busy: the request was not done.
-TOO_MANY = 429
-BUSY = frozenset({TOO_MANY, 503, 529})
+TOO_MANY_REQUESTS = 429
+BUSY_STATUSES = frozenset({TOO_MANY_REQUESTS, 503, 529})
 LONGEST_BUSY_PAUSE = (
     2.0  # seconds of a refused call before it asks again, where the host announces none
 )
@@ -63,16 +63,16 @@ FIRST_CALLS = 8  # in flight to a host that is no vendor's, before it has shown 
 DEAD_AFTER = 3
 
 
-def passes(answer: Response) -> bool:
+def may_retry(answer: Response) -> bool:
     """Whether asking again may help."""
-    return answer.status in RETRIED and not _is_out_of_quota(answer)
+    return answer.status in RETRIED_STATUSES and not _is_out_of_quota(answer)
 
 
 def _is_out_of_quota(answer: Response) -> bool:
-    if answer.status != TOO_MANY:
+    if answer.status != TOO_MANY_REQUESTS:
         return False
     error = _error_of(answer)
-    return not HOPELESS.isdisjoint((str(error.get("code")), str(error.get("type"))))
+    return not QUOTA_CODES.isdisjoint((str(error.get("code")), str(error.get("type"))))
 
 
 def _error_of(answer: Response) -> JsonObject:
@@ -128,7 +128,7 @@ class Client:
         headers: NamedTexts,
         body: JsonObject | None = None,
         credential: Credential = NO_CREDENTIAL,
-        secret: NamedTexts = NOTHING,
+        secret: NamedTexts = NO_FIELDS,
     ) -> Response:
         """One request for a token. It is no question: on no account, in no cache, and over connections of its own.
 
@@ -136,16 +136,16 @@ class Client:
         where ``headers`` say so. Raises ProviderError when there is no answer within a few seconds.
         """
         form = "form" in headers.get("Content-Type", "")
-        self.guard.check(method, url, headers, _written(body, form))
+        self.guard.check_request(method, url, headers, _written(body, form))
         content = _written(body and {**body, **secret}, form)
         with self._making:
             if self._aside is None:
                 self._aside = Client(SIGN_IN_SECONDS, SIGN_IN_RETRIES, environ=self.environ)
             aside = self._aside
-        if self._deadlines.stopped:
+        if self._deadlines.is_stopped:
             aside.stop()
-        fields = credential.fields(method, url, content or b"")
-        ask = Ask(method, url, _host(url), {**headers, **fields}, content)
+        fields = credential.make_fields(method, url, content or b"")
+        ask = HttpRequest(method, url, _host(url), {**headers, **fields}, content)
         answer = aside._send(ask, "", SIGN_IN_SECONDS)  # noqa: SLF001  # as no question
         if answer.is_success:
             self.live_models.add(ask.host)
@@ -175,8 +175,8 @@ class Client:
         body: Any = None,
         timeout: float | None = None,
         credential: Credential = NO_CREDENTIAL,
-        most: int = MAX_BODY,
-        waits: Waits | None = None,
+        max_bytes: int = MAX_BODY,
+        pending_url: PendingUrl | None = None,
     ) -> Response:
         """One request; ``body`` is sent as JSON, bytes as they are. Raises ProviderError when there is no answer of at most ``most`` bytes.
 
@@ -184,45 +184,45 @@ class Client:
         of a response where to look for what it has only begun, at the same host; the response is the one that has ended.
         """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        self.guard.check(method, url, headers, content)
+        self.guard.check_request(method, url, headers, content)
         own = {name.lower(): text for name, text in headers.items()}
-        make_fields = partial(credential.fields, method, url, content or b"")
+        make_fields = partial(credential.make_fields, method, url, content or b"")
         # Fixed fields say whose replies of the cache may be believed; others are made only for a request that is sent.
         fixed_fields = _under(own, make_fields()) if credential.is_fixed else {}
-        ask = Ask(method, url, _host(url), {**fixed_fields, **headers}, content, most)
+        ask = HttpRequest(method, url, _host(url), {**fixed_fields, **headers}, content, max_bytes)
         question = CURRENT_CALL.get()
-        known = question.known(ask) if question else None
+        known = question.find_response(ask) if question else None
         if known is not None:  # whether a run is stopped or its budget used up: this costs nothing
             return known
         if not credential.is_fixed:
-            self.guard.check_signed(method, url, headers)
+            self.guard.check_signed_request(method, url, headers)
         # What is minted or signed for each request tells no keys apart.
         key = (*fixed_fields.values(), own.get("authorization")) if credential.is_fixed else ()
         seconds = timeout or self.timeout
         for _ in range(2):
             fields = make_fields()
             added_fields = _under(own, fields)
-            self.guard.check_field(method, url, headers, added_fields)
+            self.guard.check_credential(method, url, headers, added_fields)
             ask = replace(ask, headers={**added_fields, **headers})
             response = self._send(ask, key, seconds, question.model if question else None)
             if response.status != UNAUTHORIZED or not credential.may_renew(fields):
                 break
         if response.is_success:
-            credential.accept(fields)
+            credential.record_success(fields)
         asked = f"{question.model[0]} at {ask.host}" if question else ask.host
         if response.is_success:
             self.live_models.add(asked)
         else:
             response = replace(response, asked=asked)
         if question:
-            question.heard(response)
-        if waits:
-            response = self._ended(ask, response, waits, time.monotonic() + seconds)
+            question.record_response(response)
+        if pending_url:
+            response = self._ended(ask, response, pending_url, time.monotonic() + seconds)
             if question:
-                question.ended(response)
+                question.replace_response(response)
         return response
 
-    def _lane(self, ask: Ask, key: Hashable) -> Lane:
+    def _lane(self, ask: HttpRequest, key: Hashable) -> Lane:
         """The calls to a host under one key."""
         with self._making:
             lane = self._lanes.get((ask.host, key))
@@ -235,18 +235,20 @@ class Client:
             return lane
 
     def _is_over(self) -> bool:
-        return self._deadlines.stopped or self.budget.seconds_left <= 0
+        return self._deadlines.is_stopped or self.budget.seconds_left <= 0
 
     def notes(self) -> Sequence[str]:
         """Sentences about hosts that limited the calls of this run."""
-        return [*filter(None, (lane.note() for lane in self._lanes.values()))]
+        return [*filter(None, (lane.waiting_note() for lane in self._lanes.values()))]
 
-    def _ended(self, ask: Ask, response: Response, waits: Waits, deadline: float) -> Response:
+    def _ended(
+        self, ask: HttpRequest, response: Response, pending_url: PendingUrl, deadline: float
+    ) -> Response:
         """What a response has begun, once it has ended: it is looked at again and again, which costs nothing. Raises ProviderError."""
         started = time.monotonic()
         seconds = response.seconds
         pause = self.first_pause / 2
-        while response.is_success and (url := waits(response)):
+        while response.is_success and (url := pending_url(response)):
             if urlsplit(url)[:2] != urlsplit(ask.url)[:2]:
                 raise ProviderError(
                     f"{ask.host} redirects to another host, which gradegate does not call"
@@ -256,12 +258,12 @@ class Client:
                     f"{ask.host} accepted the request and did not finish in time", Trouble.DEADLINE
                 )
             self._deadlines.pause(pause)
-            pause = min(pause * 2, LONGEST_LOOK)
-            self.guard.check_field("GET", url, NOTHING, ask.headers)
+            pause = min(pause * 2, LONGEST_POLL)
+            self.guard.check_credential("GET", url, NO_FIELDS, ask.headers)
             looked = self._try(replace(ask, method="GET", url=url, content=None), deadline)
             if isinstance(looked, ProviderError) and _is_final(looked):
                 raise looked
-            if isinstance(looked, Response) and not passes(looked):
+            if isinstance(looked, Response) and not may_retry(looked):
                 response = replace(looked, seconds=seconds + time.monotonic() - started)
         return response
 
@@ -272,7 +274,9 @@ class Client:
         if self._aside is not None:
             self._aside.stop()
 
-    def _send(self, ask: Ask, key: Hashable, seconds: float, model: Hashable = None) -> Response:
+    def _send(
+        self, ask: HttpRequest, key: Hashable, seconds: float, model: Hashable = None
+    ) -> Response:
         """The response; ``seconds`` are the call's own, which do not pass while it waits for its turn."""
         lane = self._lane(ask, key)
         turn = Turn()
@@ -280,7 +284,7 @@ class Client:
         # A host that failed every call is asked once a call
         left = 0 if self._dead[ask.host] >= DEAD_AFTER else self.retries
         while True:
-            lane.enter(turn, lambda: self.budget.take(model))
+            lane.enter(turn, lambda: self.budget.reserve_call(model))
             started = time.monotonic()
             answer = None
             try:
@@ -288,14 +292,14 @@ class Client:
             finally:
                 if answer is None:  # as without memory: others wait for the end of this request
                     self.budget.spend(NO_USAGE, model=model)
-                    lane.ended()
+                    lane.release_place()
             seconds -= time.monotonic() - started
             announced = None
             if isinstance(answer, Response):
-                if answer.status in RETRIED:
-                    announced = announced_pause(answer.headers)
+                if answer.status in RETRIED_STATUSES:
+                    announced = parse_pause(answer.headers)
                 is_settled = self._settle_response(answer, announced, turn, lane, model)
-                if is_settled and not passes(answer):
+                if is_settled and not may_retry(answer):
                     self._dead[ask.host] = 0
                     return answer
             else:
@@ -328,18 +332,18 @@ class Client:
 
         Raises ProviderError where the host will take no other in time.
         """
-        if response.status in BUSY and not _is_out_of_quota(response):
-            self.budget.give_back(model)
-            if self.patience and (response.status == TOO_MANY or lane.successes):
-                refusal = lane.refused(turn, announced)
+        if response.status in BUSY_STATUSES and not _is_out_of_quota(response):
+            self.budget.return_call(model)
+            if self.patience and (response.status == TOO_MANY_REQUESTS or lane.successes):
+                refusal = lane.record_refusal(turn, announced)
                 self._check_progress(lane, response, announced or 0.0, refusal.seconds)
                 # A 503 that does not slow the others is about this request alone, and costs a retry.
-                return response.status != TOO_MANY and not refusal.slows
-            lane.ended()
+                return response.status != TOO_MANY_REQUESTS and not refusal.slows
+            lane.release_place()
             return True
         if not response.is_success:
             self.budget.spend(NO_USAGE, model=model)
-        lane.answered(turn, response.is_success, quota(response.headers))
+        lane.record_answer(turn, response.is_success, parse_quota(response.headers))
         if _is_out_of_quota(response) and self.patience:
             raise lane.close(_out_of_quota(response))
         return True
@@ -350,9 +354,9 @@ class Client:
         """The same for a request without a response. False where the host may come back. Raises the error where it does not."""
         self.budget.spend(NO_USAGE, model=model)
         if error.trouble is not Trouble.UNREACHABLE or not lane.successes or not self.patience:
-            lane.ended()
+            lane.release_place()
             return True
-        if lane.lost(turn) >= self.timeout:
+        if lane.record_loss(turn) >= self.timeout:
             raise lane.close(error)
         return False
 
@@ -375,9 +379,9 @@ class Client:
             Trouble.STATUS,
             status=answer.status,
         )
-        raise lane.close(error) if answer.status == TOO_MANY else error
+        raise lane.close(error) if answer.status == TOO_MANY_REQUESTS else error
 
-    def _try(self, ask: Ask, deadline: float) -> Response | ProviderError:
+    def _try(self, ask: HttpRequest, deadline: float) -> Response | ProviderError:
         """The response, or why there is none."""
         with self._deadlines.watch(deadline) as call:
             started = time.monotonic()
@@ -387,8 +391,8 @@ class Client:
             except ProviderError as e:
                 answer = e
             # The answer, unless it was cut: what was read until then may look whole, as its end is the connection's.
-            if self._deadlines.stopped:
-                return stopped()
+            if self._deadlines.is_stopped:
+                return stopped_error()
             late = isinstance(answer, ProviderError) and time.monotonic() >= call.deadline - 0.01
             if call.expired or (late and not _is_final(answer)):
                 seconds = time.monotonic() - started
@@ -401,7 +405,7 @@ class Client:
 def _out_of_quota(answer: Response) -> ProviderError:
     what = f"{answer.host} says that the quota of this key is used up{_message_of(answer)}"
     return ProviderError(
-        f"{what}: add credit or raise the limit there", Trouble.STATUS, status=TOO_MANY
+        f"{what}: add credit or raise the limit there", Trouble.STATUS, status=TOO_MANY_REQUESTS
     )
 
 
@@ -414,7 +418,7 @@ def _written(fields: JsonObject | None, form: bool) -> bytes | None:
 
 
 def _is_final(answer: Response | ProviderError) -> bool:
-    return isinstance(answer, ProviderError) and answer.trouble not in PASSING
+    return isinstance(answer, ProviderError) and answer.trouble not in PASSING_TROUBLES
 
 
 def _under(own: Container[str], credential: NamedTexts) -> dict[str, str]:

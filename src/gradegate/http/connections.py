@@ -21,7 +21,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import budget
-from gradegate.http.exchange import Ask, Response, unpacked
+from gradegate.http.exchange import HttpRequest, Response, unpack_body
 from gradegate.security.hosts import Address, Host, literal
 from gradegate.structs import NamedTexts
 
@@ -37,7 +37,7 @@ _UNSENDABLE = (*_NO_PLACE, InvalidHeader, urllib3.exceptions.InvalidHeader, Unic
 _ONCE = urllib3.Retry(0, read=False)  # as requests asks: the client tries again itself
 POOLS = 32  # of connections, each to one host
 # Told the URL of a host with its port, and the address that its name led to; raises ProviderError when that is not asked.
-Look = Callable[[str, "Address | None"], None]
+CheckHost = Callable[[str, "Address | None"], None]
 
 
 class _Route(NamedTuple):
@@ -55,7 +55,7 @@ class Connections:
     Raises ProviderError where another package has overwritten urllib3, as the dependency of niquests does.
     """
 
-    def __init__(self, size: int, environ: NamedTexts, look: Look) -> None:
+    def __init__(self, size: int, environ: NamedTexts, look: CheckHost) -> None:
         installed = metadata.version("urllib3")
         loaded = urllib3.__version__  # type: ignore[attr-defined]
         if installed != loaded:
@@ -68,7 +68,7 @@ class Connections:
         self._routes: dict[tuple[Any, ...], _Route] = {}
         self._verify = environ.get("REQUESTS_CA_BUNDLE") or environ.get("SSL_CERT_FILE") or True
 
-    def send(self, ask: Ask, seconds: float) -> Response:
+    def send(self, ask: HttpRequest, seconds: float) -> Response:
         """The response to one request. Raises ProviderError: SETUP, UNREACHABLE, INCOMPLETE, or MALFORMED when it is too long."""
         try:
             return self._send(ask, seconds)
@@ -90,7 +90,7 @@ class Connections:
                 ) from e
             raise ProviderError(f"{ask.host} cannot be reached: {why}", Trouble.UNREACHABLE) from e
 
-    def _send(self, ask: Ask, seconds: float) -> Response:
+    def _send(self, ask: HttpRequest, seconds: float) -> Response:
         started = time.monotonic()
         route = self._route(ask)
         content = ask.content or b""
@@ -112,7 +112,7 @@ class Connections:
         try:
             # The body as it was sent, up to a byte too many; one that ends too early raises only at the read after its end.
             parts = []
-            left = ask.most + 1
+            left = ask.max_bytes + 1
             while left and (part := response.read(left, decode_content=False)):
                 parts.append(part)
                 left -= len(part) if response.length_remaining != 0 else left
@@ -121,14 +121,14 @@ class Connections:
             response.release_conn() if response.length_remaining == 0 else response.close()
         lower = {name.lower(): response.headers[name] for name in response.headers}
         try:
-            content = unpacked(packed, lower.get("content-encoding", ""), ask.most + 1)
+            content = unpack_body(packed, lower.get("content-encoding", ""), ask.max_bytes + 1)
         except ValueError as e:
             raise ProviderError(f"{ask.host} sent a reply that cannot be unpacked: {e}") from e
-        if len(content) > ask.most:
-            raise ProviderError(f"{ask.host} answered more than {ask.most >> 20} MiB")
+        if len(content) > ask.max_bytes:
+            raise ProviderError(f"{ask.host} answered more than {ask.max_bytes >> 20} MiB")
         return Response(response.status, lower, content, ask.host, time.monotonic() - started)
 
-    def _route(self, ask: Ask) -> _Route:
+    def _route(self, ask: HttpRequest) -> _Route:
         """The route of a request. To find it takes a third of a call, and it is the same for most."""
         kind = ask.method, ask.url, *ask.headers.items()
         if route := self._routes.get(kind):
@@ -147,7 +147,7 @@ class _Watched:
     """
 
     _held: list[bytes] | None = None
-    look: Look
+    look: CheckHost
 
     def connect(self) -> Any:
         self._tell()
@@ -184,14 +184,14 @@ class _Watched:
             super().send(content)  # type: ignore[misc]
 
     def _tell(self) -> None:
-        if call := budget.current():
-            call.uses(self)
+        if call := budget.current_call():
+            call.watch_connection(self)
 
 
 class Adapter(HTTPAdapter):
     """Hands out connections that can be watched, with a proxy and without."""
 
-    def __init__(self, look: Look, **kwargs: Any) -> None:
+    def __init__(self, look: CheckHost, **kwargs: Any) -> None:
         # Pools of connections that tell ``look`` where they lead before anything is sent.
         own = {"look": staticmethod(look)}
         plain = type("Plain", (_Watched, HTTPConnection), own)
@@ -202,7 +202,7 @@ class Adapter(HTTPAdapter):
         }
         super().__init__(**kwargs)
 
-    def route(self, ask: Ask, verify: bool | str) -> _Route:
+    def route(self, ask: HttpRequest, verify: bool | str) -> _Route:
         """What ``HTTPAdapter.send`` finds out about a request before it sends it."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", **ask.headers}
         request = requests.Request(ask.method, ask.url, headers=headers).prepare()

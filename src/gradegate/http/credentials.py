@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from gradegate.structs import NamedTexts
 
-NOTHING: NamedTexts = {}
+NO_FIELDS: NamedTexts = {}
 
 
 class Credential:
@@ -17,11 +17,11 @@ class Credential:
     # Whether every request has the same fields. Then they tell apart whose replies of the cache may be believed.
     is_fixed: ClassVar[bool] = False
 
-    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
+    def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The headers that authenticate one request. Raises ProviderError."""
         raise NotImplementedError
 
-    def accept(self, fields: NamedTexts) -> None:
+    def record_success(self, fields: NamedTexts) -> None:
         """The vendor answered a request with these fields."""
 
     def may_renew(self, fields: NamedTexts) -> bool:
@@ -38,16 +38,18 @@ class FixedKey(Credential):
 
     is_fixed = True
 
-    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
+    def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The same for each request."""
         if not self.key:
-            return NOTHING
-        return bearer(self.key) if self.header == "Authorization" else {self.header: self.key}
+            return NO_FIELDS
+        return (
+            bearer_header(self.key) if self.header == "Authorization" else {self.header: self.key}
+        )
 
 
 NO_CREDENTIAL = FixedKey(None)
 
 
-def bearer(token: str) -> NamedTexts:
+def bearer_header(token: str) -> NamedTexts:
     """The header of a bearer token."""
     return {"Authorization": f"Bearer {token}"}

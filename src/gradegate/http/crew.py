@@ -11,7 +11,7 @@ from contextvars import copy_context
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-MOST = 64  # threads of one gathering: a long conversation has hundreds of questions
+MAX_THREADS = 64  # threads of one gathering: a long conversation has hundreds of questions
 LOOK_EVERY = 0.25  # seconds: a thread that ends without memory may wake nobody
 BEGIN_SECONDS = 30.0  # until a thread has begun, on the busiest machine
 
@@ -27,7 +27,7 @@ class Crew(Generic[T]):
         self,
         work: Callable[[T], None],
         items: Iterable[T],
-        most: int = MOST,
+        most: int = MAX_THREADS,
         key: Callable[[T], Hashable] = lambda _: "",
     ) -> None:
         self._waiting = defaultdict[Hashable, deque[T]](deque)
@@ -35,20 +35,20 @@ class Crew(Generic[T]):
             self._waiting[key(item)].append(item)
         self._most = most
         self._in_work = Counter[Hashable]()
-        self.threads = sum(
+        self.threads_needed = sum(
             min(most, len(queue)) for queue in self._waiting.values()
         )  # that find work
-        self.busy = 0  # threads that have begun and not ended
+        self.busy_threads = 0  # threads that have begun and not ended
         self._work = work
         self._changed = threading.Condition()
         self._error: BaseException | None = None
 
     @property
-    def left(self) -> int:
+    def items_left(self) -> int:
         """How many items nobody has begun with."""
         return sum(map(len, self._waiting.values()))
 
-    def dismiss(self) -> None:
+    def drop_items(self) -> None:
         """Forget the items that nobody has begun with."""
         for queue in self._waiting.values():
             queue.clear()
@@ -83,8 +83,8 @@ class Crew(Generic[T]):
     def join(self) -> None:
         """Wait until all is done. Raises what ended a thread, and MemoryError where none begins."""
         until = time.monotonic() + BEGIN_SECONDS
-        while self.busy or self.left:
-            if self.busy:
+        while self.busy_threads or self.items_left:
+            if self.busy_threads:
                 until = time.monotonic() + BEGIN_SECONDS
             elif time.monotonic() > until:
                 raise MemoryError("no thread begins")
@@ -95,19 +95,19 @@ class Crew(Generic[T]):
     def _run(self) -> None:
         sys.settrace(threading.gettrace())  # as Thread does, for debuggers and coverage
         with self._changed:
-            self.busy += 1
+            self.busy_threads += 1
         try:
             self.take_items()
         except BaseException as e:
             self._error = e
-            self.dismiss()
+            self.drop_items()
         finally:
             with self._changed:
-                self.busy -= 1
+                self.busy_threads -= 1
                 self._changed.notify_all()
 
 
-def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
+def gather_results(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """The results in order. Every task is run to its end; then the first exception in order is raised."""
     results = dict[int, T]()
     errors = dict[int, Exception]()
@@ -121,7 +121,7 @@ def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
 
     crew = Crew(run, enumerate(tasks))
     with suppress(RuntimeError):  # no room for more threads: this one does everything
-        for _ in range(min(len(tasks), MOST) - 1):
+        for _ in range(min(len(tasks), MAX_THREADS) - 1):
             crew.start()
     crew.take_items()
     crew.join()

@@ -10,7 +10,7 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, NamedTexts
 
 
-class Ask(FrozenStruct):
+class HttpRequest(FrozenStruct):
     """One request; ``host`` as messages show it."""
 
     method: str
@@ -18,7 +18,7 @@ class Ask(FrozenStruct):
     host: str
     headers: NamedTexts
     content: bytes | None
-    most: int = MAX_BODY  # bytes that the response may have
+    max_bytes: int = MAX_BODY  # bytes that the response may have
 
 
 class Response(FrozenStruct):
@@ -48,27 +48,27 @@ class Response(FrozenStruct):
             raise ProviderError(f"{self.host} sent a reply that is not JSON: {start!r}") from e
 
 
-def unpacked(body: bytes, encoding: str, most: int) -> bytes:
+def unpack_body(body: bytes, encoding: str, max_bytes: int) -> bytes:
     """At most so many bytes of a body, whole. Raises ValueError when it is cut, or packed in a way not asked for."""
     for name in reversed([name.strip().lower() for name in encoding.split(",")]):
         if name in ("gzip", "x-gzip", "deflate"):
-            body = _inflated(body, name == "deflate", most)
+            body = _inflated(body, name == "deflate", max_bytes)
         elif name not in ("", "identity"):
             raise ValueError(f"its encoding is {excerpt(name, 40)!r}")
     return body
 
 
-def _inflated(body: bytes, plain: bool, most: int) -> bytes:
+def _inflated(body: bytes, plain: bool, max_bytes: int) -> bytes:
     """``plain`` (deflate) is with a zlib header as RFC 9110 has it, or without as some servers send it."""
     if not body:
         return b""  # as of HEAD and 204
     parts: list[bytes] = []
-    while body and sum(map(len, parts)) < most:  # a gzip body may have several members
+    while body and sum(map(len, parts)) < max_bytes:  # a gzip body may have several members
         unpacker = zlib.decompressobj(
             zlib.MAX_WBITS | 32 if body[0] & 15 == 8 or not plain else -zlib.MAX_WBITS
         )
         try:
-            parts.append(unpacker.decompress(body, most - sum(map(len, parts))))
+            parts.append(unpacker.decompress(body, max_bytes - sum(map(len, parts))))
         except zlib.error as e:
             raise ValueError("it is broken") from e
         if not unpacker.eof and not unpacker.unconsumed_tail:

@@ -13,15 +13,15 @@ from gradegate.security.redaction import Traces, whole_tokens
 from gradegate.structs import JsonObject, NamedTexts
 
 # What says where a request ends is made of its body: another word for it would let a body go on as a request of its own.
-FRAMING = "transfer-encoding"
+FRAMING_HEADER = "transfer-encoding"
 # Characters of a credential that is looked for; a shorter one may be a word of any answer
-LEAST = 16
+MIN_SECRET_LENGTH = 16
 
-KEYLESS = "the request was not sent, because its key is missing"
+MISSING_KEY = "the request was not sent, because its key is missing"
 _STAND_IN = Traces.whole([STAND_IN])
 
 
-def addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
+def request_addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
     """Where a request goes: its address, and the one that a header ``Host`` makes of it, by which servers choose that share one."""
     named = [str(text).strip() for name, text in headers.items() if name.strip().lower() == "host"]
     return (url, *(f"{urlsplit(url).scheme}://{text}/" for text in named))
@@ -33,7 +33,9 @@ class Guard:
 
     egress: Egress = Egress()
 
-    def check(self, method: str, url: str, headers: NamedTexts, content: bytes | None) -> None:
+    def check_request(
+        self, method: str, url: str, headers: NamedTexts, content: bytes | None
+    ) -> None:
         """Raises ProviderError for a host that is not asked, and for a credential in what is beside the credential field of a request.
 
         Headers may hold one of no vendor where their host may have it, and an address the one that it is made of.
@@ -44,10 +46,10 @@ class Guard:
         if whole_tokens().shows(everything):
             raise _withheld("a token of this job")
         if _STAND_IN.shows(everything):
-            raise ProviderError(KEYLESS, Trouble.WITHHELD)
+            raise ProviderError(MISSING_KEY, Trouble.WITHHELD)
         if not self._all.shows(everything):
             return
-        places = addresses(url, headers)
+        places = request_addresses(url, headers)
         shown = "\n".join(headers.values())
         rest = "\n".join([*headers, body])
         for names, traces in self._sought:
@@ -64,15 +66,17 @@ class Guard:
             ):
                 raise _withheld(names[0])
 
-    def check_field(self, method: str, url: str, headers: NamedTexts, field: NamedTexts) -> None:
+    def check_credential(
+        self, method: str, url: str, headers: NamedTexts, field: NamedTexts
+    ) -> None:
         """Raises ProviderError for a credential field with a credential that does not go to the host, or not in this request."""
         text = "\n".join(field.values())
         if _STAND_IN.shows(text):
-            raise ProviderError(KEYLESS, Trouble.WITHHELD)
+            raise ProviderError(MISSING_KEY, Trouble.WITHHELD)
         for names, traces in self._sought if text and self._all.shows(text) else ():
             if not traces.shows(text):
                 continue
-            places = addresses(url, headers)
+            places = request_addresses(url, headers)
             fitting = [
                 name
                 for name in names
@@ -82,7 +86,7 @@ class Guard:
                 what = f"the request holds {names[0]}, which must not go to this host"
                 raise ProviderError(what, Trouble.WITHHELD)
             if not any(self.egress.fits_request(name, method, url) for name in fitting):
-                raise ProviderError(strange_request(names[0], method, url), Trouble.WITHHELD)
+                raise ProviderError(unexpected_request(names[0], method, url), Trouble.WITHHELD)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -103,18 +107,18 @@ class Guard:
         return tuple(
             (names, Traces.whole([text]))
             for text, names in self._named.items()
-            if len(text) >= LEAST
+            if len(text) >= MIN_SECRET_LENGTH
         )
 
     @cached_property
     def _all(self) -> Traces:
-        return Traces.whole(text for text in self._named if len(text) >= LEAST)
+        return Traces.whole(text for text in self._named if len(text) >= MIN_SECRET_LENGTH)
 
-    def check_signed(self, method: str, url: str, headers: NamedTexts) -> None:
+    def check_signed_request(self, method: str, url: str, headers: NamedTexts) -> None:
         """Raises ProviderError for a request that a token is to sign and that no provider makes, or whose headers name another host."""
         if not self.egress.fits_signed(method, url):
-            raise ProviderError(strange_request("a token", method, url), Trouble.WITHHELD)
-        if len({host_at(at) for at in addresses(url, headers)}) > 1:
+            raise ProviderError(unexpected_request("a token", method, url), Trouble.WITHHELD)
+        if len({host_at(at) for at in request_addresses(url, headers)}) > 1:
             raise ProviderError(
                 "the header Host names another host, and tokens never go there", Trouble.SETUP
             )
@@ -127,7 +131,7 @@ class Guard:
             raise ProviderError(f"{host} is not called: {objection}{cure}", Trouble.SETUP)
 
 
-def strange_request(key: str, method: str, url: str) -> str:
+def unexpected_request(key: str, method: str, url: str) -> str:
     """The message that a key may go to a host, but not in this request."""
     parts = urlsplit(url)
     return f"{key} does not go into `{method} {parts.path or '/'}` at {parts.hostname}: no provider makes this request there"

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ProviderError
 
 WINDOW = 1.0  # seconds over which accepted calls are counted
@@ -295,7 +295,7 @@ class Lane:
         self._waited += not turn.has_waited
         turn.has_waited = True
 
-    def answered(self, turn: Turn, succeeded: bool, limit: Quota | None) -> None:
+    def record_answer(self, turn: Turn, succeeded: bool, limit: Quota | None) -> None:
         """The host answered, and perhaps said how many more calls it takes. While it answers, it is not believed that it takes none for minutes."""
         with self._changed:
             now = self._clock()
@@ -307,13 +307,13 @@ class Lane:
             self._last_success = turn.departure
             self._changed.notify_all()
 
-    def ended(self) -> None:
+    def release_place(self) -> None:
         """A call ended without an answer that says anything about the pace."""
         with self._changed:
             self._pace.in_flight -= 1
             self._changed.notify_all()
 
-    def refused(self, turn: Turn, announced: float | None) -> Refusal:
+    def record_refusal(self, turn: Turn, announced: float | None) -> Refusal:
         """The host was too busy for a call, and perhaps announced for how many seconds."""
         with self._changed:
             now = self._clock()
@@ -323,7 +323,7 @@ class Lane:
             self._changed.notify_all()
             return Refusal(slows, now - self._waits_since)
 
-    def lost(self, turn: Turn) -> float:
+    def record_loss(self, turn: Turn) -> float:
         """The host could not be reached for a call. Returns for how many seconds that has been so."""
         with self._changed:
             now = self._clock()
@@ -339,11 +339,11 @@ class Lane:
             self._changed.notify_all()
             return self._closed
 
-    def note(self) -> str:
+    def waiting_note(self) -> str:
         """What the host allowed, in a sentence; an empty string where no call waited, or the host took no more calls."""
         seconds = self._last_success - self._first
         if not self._waited or self._closed or not seconds > 0:
             return ""
         rate = self.successes / seconds
         allowed = f"{rate:.0f} calls a second" if rate >= 2 else f"{rate * 60:.0f} calls a minute"
-        return f"{self._host} allowed about {allowed}; {many(self._waited, 'call')} waited"
+        return f"{self._host} allowed about {allowed}; {format_count(self._waited, 'call')} waited"

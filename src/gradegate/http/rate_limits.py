@@ -16,7 +16,7 @@ _EPOCH = 1e9  # a larger number is a time since 1970, not seconds from now
 _REQUESTS = ("", "requests")  # what is counted, where it is calls
 
 
-def announced_pause(headers: NamedTexts) -> float | None:
+def parse_pause(headers: NamedTexts) -> float | None:
     """Seconds that a host asks to wait, or None where it says nothing that can be read.
 
     ``retry-after-ms`` has milliseconds, ``Retry-After`` seconds or a date (RFC 9110 section 10.2.3).
@@ -25,7 +25,7 @@ def announced_pause(headers: NamedTexts) -> float | None:
     return _seconds(headers.get("retry-after", "")) if seconds is None else seconds
 
 
-def quota(headers: NamedTexts) -> Quota | None:
+def parse_quota(headers: NamedTexts) -> Quota | None:
     """How many more calls a host takes, by the fullest of its limits: ``x-ratelimit-remaining-requests`` and the like.
 
     Of tokens and others that are no calls, only a limit that is reached says something.

@@ -8,13 +8,13 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from gradegate.core.usage import CacheReport
-from gradegate.http.exchange import Ask, Response
+from gradegate.http.exchange import HttpRequest, Response
 
 
 class ResponseCache(Protocol):
     """Responses of earlier runs."""
 
-    def keys_of(self, request: Ask, role: str) -> tuple[tuple[str, ...], bytes]:
+    def keys_of(self, request: HttpRequest, role: str) -> tuple[tuple[str, ...], bytes]:
         """What identifies a request apart from its body, and the key of the HMAC that its responses carry."""
 
     def find(self, key: bytes, under: bytes) -> Any:
@@ -23,7 +23,7 @@ class ResponseCache(Protocol):
     def put(self, key: bytes, under: bytes, stored: Any) -> None:
         """Store a response for later runs."""
 
-    def save(self, usd: float) -> None:
+    def add_saving(self, usd: float) -> None:
         """Add what a response that was found would have cost, in US dollars."""
 
     def report(self) -> CacheReport:
@@ -39,13 +39,13 @@ class CurrentCall(Protocol):
 
     model: tuple[str, tuple[float, float] | None]  # its name, and US dollars per token in and out
 
-    def known(self, ask: Ask) -> Response | None:
+    def find_response(self, ask: HttpRequest) -> Response | None:
         """The response to a request, if the cache has it."""
 
-    def heard(self, response: Response) -> None:
+    def record_response(self, response: Response) -> None:
         """Remember the response to the last request."""
 
-    def ended(self, response: Response) -> None:
+    def replace_response(self, response: Response) -> None:
         """Replace the remembered response, which was only the beginning, with the final one."""
 
 

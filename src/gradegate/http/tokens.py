@@ -7,14 +7,14 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.credentials import Credential, bearer
+from gradegate.http.credentials import Credential, bearer_header
 from gradegate.security.redaction import remember
 from gradegate.structs import NamedTexts
 
-RENEWED = 2 / 3  # of a token's life, after which another is minted
+RENEWAL_SHARE = 2 / 3  # of a token's life, after which another is minted
 PATIENCE = 30.0  # seconds before it is tried again after a refusal, or after
 FAILURES = 3  # in a row of a kind that may pass, each of which has been tried for several seconds
-LONGEST = 43_200.0  # seconds of a life: who says more is not believed
+MAX_LIFETIME = 43_200.0  # seconds of a life: who says more is not believed
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Token:
 Mint = Callable[[], Token]
 
 
-class Minted(Credential):
+class MintedToken(Credential):
     """The token of one account. Any number of threads take it; one of them mints, the others wait or take the one before."""
 
     def __init__(self, mint: Mint) -> None:
@@ -41,11 +41,11 @@ class Minted(Credential):
         self._failed = -math.inf  # when
         self._failures = 0  # in a row
 
-    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
+    def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The token as a bearer token. Raises ProviderError where none can be minted."""
-        return bearer(self.take())
+        return bearer_header(self.take_token())
 
-    def accept(self, fields: NamedTexts) -> None:
+    def record_success(self, fields: NamedTexts) -> None:
         """The vendor has answered to the token in these fields."""
         self._accepted = fields
 
@@ -54,13 +54,13 @@ class Minted(Credential):
 
         One that was refused from the start is not too old: another would be refused as well.
         """
-        if self._held is not None and bearer(self._held[0]) == fields:
+        if self._held is not None and bearer_header(self._held[0]) == fields:
             if self._accepted != fields:
                 return False
             self._held = None
         return True
 
-    def take(self) -> str:
+    def take_token(self) -> str:
         """A token that has not ended. Raises ProviderError where none can be minted."""
         (text, renewed, ends), now = self._held or ("", 0.0, 0.0), time.monotonic()
         if text and now < renewed:
@@ -93,10 +93,14 @@ class Minted(Credential):
             self._failure, self._failed, self._failures = e, time.monotonic(), self._failures + 1
             raise
         remember(token.text)
-        life = min(token.seconds, LONGEST)
+        life = min(token.seconds, MAX_LIFETIME)
         self._failure = None
         self._failures = 0
-        self._held = (token.text, now + life * RENEWED, now + life)  # from when it was asked for
+        self._held = (
+            token.text,
+            now + life * RENEWAL_SHARE,
+            now + life,
+        )  # from when it was asked for
         return token.text
 
 
@@ -105,15 +109,15 @@ class Tokens:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._accounts: dict[Hashable, Minted] = {}
+        self._accounts: dict[Hashable, MintedToken] = {}
 
-    def of(self, account: Hashable, mint: Mint) -> Minted:
+    def for_account(self, account: Hashable, mint: Mint) -> MintedToken:
         """The one token of an account, whoever asks first."""
         with self._lock:
-            return self._accounts.setdefault(account, Minted(mint))
+            return self._accounts.setdefault(account, MintedToken(mint))
 
 
-def life(value: object) -> float:
+def parse_lifetime(value: object) -> float:
     """Seconds as a reply gives them. Raises ProviderError for what is no time to live."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
     if (

@@ -17,8 +17,8 @@ from gradegate.files.git import (
 )
 from gradegate.files.workspace import searched
 from gradegate.http.client import Client
-from gradegate.planning.counterparts import FindRenames, entry_of_job, pair
-from gradegate.planning.plan import Other, Plan
+from gradegate.planning.counterparts import FindRenames, entry_of_job, pair_with_base
+from gradegate.planning.plan import BaseSide, Plan
 from gradegate.planning.planner import make_plan
 from gradegate.results.rows import AnswerId
 from gradegate.structs import FrozenStruct, replace
@@ -107,7 +107,7 @@ def both(head: Plan, base: Plan, find_renames: FindRenames, notes: list[Note]) -
     A counterpart has the base's prompt and target, and is graded by the head's assertions, so that both answers are judged alike.
     """
     single = [replace(job, repeats=1) for job in head.jobs]
-    pairs = pair(single, base.jobs, entry_of_job, find_renames)
+    pairs = pair_with_base(single, base.jobs, entry_of_job, find_renames)
     jobs = []
     for index, job in enumerate(head.jobs):
         jobs.append(job)
@@ -120,7 +120,7 @@ def both(head: Plan, base: Plan, find_renames: FindRenames, notes: list[Note]) -
     return replace(
         head,
         jobs=tuple(jobs),
-        base=Other(gone, base.commit),
+        base=BaseSide(gone, base.commit),
         models=tuple(dict.fromkeys((*head.models, *base.models))),
         keys=tuple(dict.fromkeys((*head.keys, *base.keys))),
         missing_keys=head.missing_keys | base.missing_keys,

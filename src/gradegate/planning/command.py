@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from gradegate.config.context import Context
 from gradegate.config.load import SuiteFile
 from gradegate.core.settings import RUN_OPTIONS
-from gradegate.planning.filters import select_again
+from gradegate.planning.filters import select_failed_cases
 from gradegate.planning.plan import Plan
 from gradegate.security.hosts import NOBODY, hosts
 from gradegate.structs import replace
@@ -28,12 +28,12 @@ def with_command(plan: Plan, context: Context, suites: Sequence[SuiteFile]) -> P
     root, here = suites[0].workspace.root if suites else context.cwd, context.cwd.resolve()
     # The working directory, relative to the root of the repository; empty at the root, and where it is outside.
     folder = os.path.relpath(here, root) if here != root and here.is_relative_to(root) else ""
-    plan = replace(plan, titles=titles, options=tuple(options(context)), folder=folder)
+    plan = replace(plan, titles=titles, options=tuple(rerun_arguments(context)), folder=folder)
     again = context.settings.again
-    return select_again(plan, again) if again else plan
+    return select_failed_cases(plan, again) if again else plan
 
 
-def options(context: Context) -> Iterator[str]:
+def rerun_arguments(context: Context) -> Iterator[str]:
     """The arguments that ask the same."""
     settings = context.settings
     if context.egress.bound:

@@ -25,7 +25,7 @@ Key = Callable[[T], Hashable]
 Keys = Sequence[Key[T]]
 
 
-def matched(
+def match_by_keys(
     old: Sequence[T], new: Sequence[T], keys: Keys[T], *, unique: bool = False
 ) -> dict[int, int]:
     """Which of the head stands for which of the base, by number: for each key in turn, in order, among those that are left.
@@ -100,7 +100,7 @@ def entry_of_row(row: Row) -> Entry:
     return Entry(*case, Party(*target), Party(*prompt))
 
 
-class Pairs(FrozenStruct, Generic[T]):
+class BasePairs(FrozenStruct, Generic[T]):
     """The answer of the base for each answer of a run, None where it has none; those of the base that are left; what a reader should know."""
 
     answers: Mapping[AnswerId, T | None]
@@ -108,12 +108,12 @@ class Pairs(FrozenStruct, Generic[T]):
     notes: Sequence[Note]
 
 
-def pair(
+def pair_with_base(
     jobs: Sequence[Job],
     base: Sequence[T],
     entry_of: Callable[[T], Entry],
     find_renames: FindRenames,
-) -> Pairs[T]:
+) -> BasePairs[T]:
     """Pair each repetition of each job with its answer of the base.
 
     Answers to equal cases pair by target and prompt, from the most to the least alike; at last, if only one is left.
@@ -142,7 +142,7 @@ def pair(
 
     same_entry = [partial(alike, *both) for both in product(same_party, same_party)]
     there = [entry._replace(suite=now(entry.suite)) for entry in map(entry_of, base)]
-    match = matched([*head.values()], there, same_entry, unique=True)
+    match = match_by_keys([*head.values()], there, same_entry, unique=True)
     left = {*range(len(base))}.difference(match.values())
     suites = {entry.suite for entry in there}
     left_cases = {there[number][:4] for number in left}
@@ -155,7 +155,7 @@ def pair(
             remarks |= dict.fromkeys(_name_changes(entry, there[match[number]]))
         elif remark := _why_new(entry, suites, left_cases):
             remarks[remark] = None
-    return Pairs(answers, [base[number] for number in sorted(left)], [*map(Note, remarks)])
+    return BasePairs(answers, [base[number] for number in sorted(left)], [*map(Note, remarks)])
 
 
 def _name_changes(entry: Entry, old: Entry) -> Iterator[str]:

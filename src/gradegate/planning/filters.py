@@ -11,18 +11,18 @@ from gradegate.config.overrides import (
     provider_filters,
     selectors,
 )
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note, Rule
 from gradegate.core.settings import Again, Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Origin
-from gradegate.planning.identity import identity
+from gradegate.planning.identity import answer_key
 from gradegate.planning.plan import Plan
 from gradegate.structs import replace
-from gradegate.templating.template import show
+from gradegate.templating.template import show_value
 
 
-def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
+def select_cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
     """The tests that every filter keeps, with a note of how many were left out. Raises ConfigError where none is kept."""
     kept, options = list(suite.cases), []
     for option, keep in _steps(settings):
@@ -34,14 +34,14 @@ def cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
     return kept, note_on_left_out(len(kept), suite, "test", options)
 
 
-def filters_in(settings: Settings) -> list[str]:
+def filter_options(settings: Settings) -> list[str]:
     """The options that choose tests or providers of a config."""
     return [option for option, _ in (*_steps(settings), *provider_filters(settings))]
 
 
-def leaving_out(settings: Settings) -> list[str]:
+def options_leaving_out(settings: Settings) -> list[str]:
     """The options by which tests or providers of a config may be left out."""
-    return filters_in(settings) + [f"--provider {name}" for name in settings.providers]
+    return filter_options(settings) + [f"--provider {name}" for name in settings.providers]
 
 
 def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], Iterable[Case]]]]:
@@ -81,31 +81,33 @@ def _texts(case: Case, key: str) -> list[str]:
         return [case.description]
     value = case.metadata.get(key.removeprefix("metadata."))
     values = value if isinstance(value, list | tuple) else [value]
-    return [show(it) for it in values if it is not None]
+    return [show_value(it) for it in values if it is not None]
 
 
-def select_again(plan: Plan, again: Again) -> Plan:
+def select_failed_cases(plan: Plan, again: Again) -> Plan:
     """The part of a plan that did not pass in an earlier run: its cases whole, with the talks that they are part of.
 
     The rules of the gate are about all cases, so that here one rule holds: each of these cases passes. Raises ConfigError.
     """
-    keys = [{identity(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
+    keys = [{answer_key(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
     pairs = [*zip(plan.jobs, keys, strict=True)]
     found = [job for job, own in pairs if not job.of_base and own & again.keys]
     if not found:
         what = "the configs have none of its failures any more"
         raise ConfigError.at(what, Origin(again.file.name), "run all of it: gradegate run")
     cases = {(job.suite, job.number) for job in found}
-    talks = {job.talk for job in found if job.talk}
+    talks = {job.ordered_group for job in found if job.ordered_group}
     kept = [
-        (job, own) for job, own in pairs if (job.suite, job.number) in cases or job.talk in talks
+        (job, own)
+        for job, own in pairs
+        if (job.suite, job.number) in cases or job.ordered_group in talks
     ]
     asked = {key for _, own in kept for key in own}
-    asks = many(sum(job.repeats for job, _ in kept), "answer")
+    asks = format_count(sum(job.repeats for job, _ in kept), "answer")
     only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
     notes = [Note(only), *plan.notes]
     if gone := len(again.keys - asked):
-        what = f"{many(gone, 'failure')} of {again.file.name} no longer in the configs"
+        what = f"{format_count(gone, 'failure')} of {again.file.name} no longer in the configs"
         notes.append(Note(f"{what}, and not asked again"))
     suites = dict.fromkeys(job.suite for job, _ in kept)
     return replace(

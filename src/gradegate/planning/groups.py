@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from gradegate.planning.identity import identity
+from gradegate.planning.identity import answer_key
 from gradegate.planning.plan import Job
 
 
-def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
+def group_jobs(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
     """The indexes of jobs in groups: a conversation, what a comparison compares, both ``sides`` of what a base is asked for.
 
     The repetitions of a job are one with it.
@@ -22,8 +22,8 @@ def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
     first: dict[object, int] = {}
     for index, job in enumerate(jobs):
         ties: list[tuple[object, ...]] = []
-        if job.talk is not None:
-            ties.append(("talk", job.of_base, job.talk))
+        if job.ordered_group is not None:
+            ties.append(("talk", job.of_base, job.ordered_group))
         if any(binding.compares for binding in job.assertions):
             ties.append(("compared", job.suite, job.number))
         if sides:  # the base's side stands behind its own
@@ -37,7 +37,7 @@ def groups(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
     return list(found.values())
 
 
-def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
+def assign_shards(jobs: Sequence[Job], of: int) -> dict[int, int]:
     """The shard of each job, from 1 to ``of``, by its index.
 
     Groups lie in the order of digests of their names, and each shard takes as much of that order as any other. So shards
@@ -46,7 +46,7 @@ def owners(jobs: Sequence[Job], of: int) -> dict[int, int]:
     found: dict[int, int] = {}
     before, total = 0, sum(job.repeats for job in jobs)
     for group in sorted(
-        groups(jobs), key=lambda group: min(identity(jobs[index]) for index in group)
+        group_jobs(jobs), key=lambda group: min(answer_key(jobs[index]) for index in group)
     ):
         answers = sum(jobs[index].repeats for index in group)
         found |= dict.fromkeys(group, (2 * before + answers) * of // (2 * total) + 1)

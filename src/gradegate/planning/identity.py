@@ -40,7 +40,7 @@ def digest(value: Any) -> bytes:
 # --- answers ------------------------------------------------------------------------------------------------------
 
 
-def identity(job: Job, repeat: int = 0) -> bytes:
+def answer_key(job: Job, repeat: int = 0) -> bytes:
     """What an answer is called in every run: by its suite, case, target, prompt and repetition; the runs of a case are one."""
     case = job.case.description or job.vars
     # The label of a prompt without one is its text: such prompts pair in the order in which they are written.
@@ -48,7 +48,7 @@ def identity(job: Job, repeat: int = 0) -> bytes:
     return digest([job.suite, case, job.target.name, label, 0 if job.needs else repeat])
 
 
-def request(job: Job) -> bytes:
+def request_digest(job: Job) -> bytes:
     """What is asked of whom, whatever it is called."""
     turns = [
         [turn.role, turn.content, turn.retrieval_context, turn.images] for turn in job.case.turns
@@ -57,7 +57,7 @@ def request(job: Job) -> bytes:
     return digest([job.suite, job.vars, turns, job.case.output, target, job.text])
 
 
-def definition(case: Case, variables: Variables) -> bytes:
+def case_definition(case: Case, variables: Variables) -> bytes:
     """What a case gives and asks for, apart from its assertions."""
     scripts = [case.options.transform] if case.options.transform else []
     return digest([variables, case.turns, case.threshold, case.options.settings, *scripts])
@@ -76,21 +76,21 @@ class Ordinals:
         return number
 
 
-class Call(FrozenStruct):
-    """One question to one target: repetition ``repeat`` of the job at ``place`` in the plan."""
+class PlannedCall(FrozenStruct):
+    """One question to one target: repetition ``repeat`` of the job at ``job_index`` in the plan."""
 
     id: str
-    place: int
+    job_index: int
     repeat: int
     job: Job
 
     @property
-    def most(self) -> int:
+    def run_count(self) -> int:
         """How many answers there may be: one, or one for each run."""
         return self.job.needs.whole.of if self.job.needs else 1
 
 
-def calls(jobs: Sequence[Job]) -> Iterator[Call]:
+def planned_calls(jobs: Sequence[Job]) -> Iterator[PlannedCall]:
     """The calls that an application may answer elsewhere, in plan order; none where the config brings the answer itself.
 
     The runs of a case are one call. An id begins for people. An answer to another version of a case has the id of no call;
@@ -99,20 +99,20 @@ def calls(jobs: Sequence[Job]) -> Iterator[Call]:
     ordinals = Ordinals()
     for place, job in enumerate(jobs):
         if not job.case.recorded:
-            asked = request(job).hex()
+            asked = request_digest(job).hex()
             begins = (
                 re.sub(r"[^a-z0-9]+", "-", job.case.description.lower())[:_NAMED].strip("-")
                 or UNNAMED
             )
             for repeat in range(1 if job.needs else job.repeats):
-                key = identity(job, repeat).hex()
+                key = answer_key(job, repeat).hex()
                 ends = digest([key, asked, ordinals.next((key, asked))]).hex()[:_DIGITS]
-                yield Call(f"{begins}-{ends}", place, repeat, job)
+                yield PlannedCall(f"{begins}-{ends}", place, repeat, job)
 
 
-def conversation(job: Job) -> str:
+def conversation_id(job: Job) -> str:
     """What the group of answers that are had in order is called; empty for none."""
-    return digest(job.talk).hex()[:_DIGITS] if job.talk else ""
+    return digest(job.ordered_group).hex()[:_DIGITS] if job.ordered_group else ""
 
 
 # --- grades -------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Terms(NamedTuple):
     transforms: Sequence[Any] = ("",)
 
 
-def terms(binding: Binding) -> Terms:
+def grade_terms(binding: Binding) -> Terms:
     """The terms of a planned grade."""
     asserted = binding.asserted
     if isinstance(binding, BoundSet):
@@ -161,12 +161,12 @@ def terms(binding: Binding) -> Terms:
     )
 
 
-def named(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
+def with_keys(bindings: Iterable[Binding], of: bytes) -> tuple[Binding, ...]:
     """The assertions of a case with their keys and definitions; ``of`` is the definition of the case."""
     ordinals = Ordinals()
 
     def one(binding: Binding) -> Binding:
-        asserted, held = binding.asserted, terms(binding)
+        asserted, held = binding.asserted, grade_terms(binding)
         name = asserted.type, asserted.metric
         key = _key(*name, ordinals.next(name) + 1)  # a set comes before its members, as in a report
         rest = [held.rubric, *held.transforms]
@@ -228,8 +228,8 @@ def plan_digest(plan: Plan) -> str:
 
 def _job(job: Job) -> Iterator[Any]:
     yield from (
-        identity(job).hex(),
-        request(job).hex(),
+        answer_key(job).hex(),
+        request_digest(job).hex(),
         job.definition.hex(),
         job.number,
         job.repeats,

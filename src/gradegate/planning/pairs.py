@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.core.numbers import name_some
+from gradegate.core.numbers import list_some
 from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Complaints, ConfigError, Mistake
-from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.models import ModelBinder
 from gradegate.providers.api.options import parameters
 from gradegate.providers.api.provider import Provider, Recorded
 from gradegate.structs import FrozenStruct
@@ -20,7 +20,7 @@ class Pairs(FrozenStruct, Complaints):
     """The targets of a suite, and who answers a case. ``recorded``: cases bring their answers; mistakes are added to ``mistakes``."""
 
     suite: Suite
-    binder: Binder
+    binder: ModelBinder
     recorded: bool
     mistakes: list[Mistake]
     usual: list[tuple[Provider, PromptSpec]] = []  # who is asked by cases that do not say
@@ -116,7 +116,7 @@ def _those(kind: str, labels: Sequence[str]) -> str:
     names = [f"`{label}`" for label in dict.fromkeys(labels) if label]
     if not names:
         return f"remove it: no {kind} has a name"
-    return f"the {kind}s are {name_some(names[:MOST], len(names))}"
+    return f"the {kind}s are {list_some(names[:MOST], len(names))}"
 
 
 class _Labels:

@@ -46,7 +46,7 @@ class Job(FrozenStruct):
     render: Render | None = None
     definition: bytes = b""  # of what the case gives and asks for
     of_base: bool = False  # asked for comparison; no rule looks at its answers
-    given: tuple[RecordedAnswer | None, ...] | None = (
+    recorded_answers: tuple[RecordedAnswer | None, ...] | None = (
         None  # by repetition, where answers made elsewhere are graded
     )
     stores: str = ""  # the name under which its answer is stored for later jobs
@@ -74,7 +74,7 @@ class Job(FrozenStruct):
         return min(whole.passes, whole.of - whole.passes + 1)
 
     @property
-    def talk(self) -> tuple[str, ...] | None:
+    def ordered_group(self) -> tuple[str, ...] | None:
         """The group of jobs whose answers are had in order: those of a conversation, or of a target where some are stored."""
         return (self.suite, self.target.name) if self.in_order else self.conversation
 
@@ -91,7 +91,7 @@ class Job(FrozenStruct):
         return (self.suite, self.target.name, self.prompt.label, self.prompt.text, name)
 
 
-class Other(FrozenStruct):
+class BaseSide(FrozenStruct):
     """What is known of a base whose jobs are asked in the same run: its cases that are gone, and its commit."""
 
     gone: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ class Plan(FrozenStruct):
     labels: LabelledJobs | None = None
     powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
     on_default_branch: bool = False
-    base: Other | None = None  # the other side, where its jobs are among these
+    base: BaseSide | None = None  # the other side, where its jobs are among these
     history: History | None = (
         None  # earlier runs of the default branch; None where they are neither read nor written
     )
@@ -155,7 +155,7 @@ class Plan(FrozenStruct):
 # --- what runs are held to ------------------------------------------------------------------------------------
 
 
-def held(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
+def runs_required(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
     """What the runs of a job are held to: by its test, else by the rules that look at it, else by the gate; None where nothing says so.
 
     ``repeat`` is how often the config has it asked. Raises ConfigError with every mistake.
@@ -191,7 +191,7 @@ def _mistakes(runs: Runs, repeat: int | None, job: Job) -> Iterator[Mistake]:
         yield Mistake(what, job.case.origin, "give it `runs: 1/1`")
 
 
-def selected(rule: Rule, job: Job) -> Iterator[Binding]:
+def selected_assertions(rule: Rule, job: Job) -> Iterator[Binding]:
     """The assertions of a job that a rule looks at."""
     return (
         it

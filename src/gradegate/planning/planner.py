@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from gradegate.config.context import Context, with_named_keys
 from gradegate.config.load import SuiteFile
-from gradegate.core.conversation import CONVERSATION, told
-from gradegate.core.policy import Limits, strictest
+from gradegate.core.conversation import CONVERSATION, parse_conversation
+from gradegate.core.policy import Limits, strictest_budget
 from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
@@ -16,13 +16,13 @@ from gradegate.http.guard import Guard
 from gradegate.http.pacing import PATIENCE
 from gradegate.planning import filters, recall
 from gradegate.planning.binding.assertions import BROUGHT, Subject, bind, check_options
-from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.models import ModelBinder
 from gradegate.planning.checks.check_plan import Draft, PlannedCase, check_plan
 from gradegate.planning.checks.scripts import with_made_vars
-from gradegate.planning.identity import definition, named
+from gradegate.planning.identity import case_definition, with_keys
 from gradegate.planning.pairs import Pairs, Target
-from gradegate.planning.plan import Job, Plan, grading_models, held
-from gradegate.planning.size import Size, TooLarge
+from gradegate.planning.plan import Job, Plan, grading_models, runs_required
+from gradegate.planning.size import PlanSize, TooLarge
 from gradegate.planning.variables import Prompts, Variables
 from gradegate.providers.api.provider import Provider
 from gradegate.results.accounts import AskedModel, KeyUse
@@ -42,10 +42,10 @@ def make_plan(suites: Sequence[SuiteFile], context: Context, client: Client) -> 
     )
     client.guard = Guard(egress.beside(client.guard.egress))  # of base and head
     pool: dict[bytes, Provider] = {}
-    size = Size()
+    size = PlanSize()
     drafts = []
     for located in suites:
-        binder = Binder(
+        binder = ModelBinder(
             with_made_vars(located.suite),
             located.workspace,
             located.folder,
@@ -92,7 +92,11 @@ class SuitePlanner:
     """Plans the jobs of one suite into its ``draft``. ``recorded`` are cases with answers, planned in place of the suite's."""
 
     def __init__(
-        self, binder: Binder, settings: Settings, size: Size, recorded: tuple[Case, ...] | None
+        self,
+        binder: ModelBinder,
+        settings: Settings,
+        size: PlanSize,
+        recorded: tuple[Case, ...] | None,
     ) -> None:
         suite = self.suite = binder.suite
         self.binder, self.settings, self.size, self.recorded = binder, settings, size, recorded
@@ -112,7 +116,7 @@ class SuitePlanner:
         try:
             if self.recorded is None:
                 with gather_mistakes(draft.mistakes):
-                    draft.cases, notes = filters.cases(self.suite, self.settings)
+                    draft.cases, notes = filters.select_cases(self.suite, self.settings)
                     draft.notes += notes
             else:
                 draft.cases = [*self.recorded]
@@ -186,7 +190,9 @@ class SuitePlanner:
                     subject = self._subject(case, planned.values)
                     later = recall.later(job, recalled, self.binder, subject, self.prompts.render)
                     job = replace(job, recall=later)
-                if self.recorded is None and (needs := held(job, self.suite.policy, repeat)):
+                if self.recorded is None and (
+                    needs := runs_required(job, self.suite.policy, repeat)
+                ):
                     self.size.add_answers(needs.whole.of - repeats, case)
                     job = replace(job, needs=needs, repeats=needs.whole.of)
                 yield job
@@ -197,7 +203,7 @@ class SuitePlanner:
         """The variables of a case, filled in: one mapping for each combination of the values in its lists."""
         mistakes = self.draft.mistakes
         try:
-            told(case.vars.get(CONVERSATION) or ())
+            parse_conversation(case.vars.get(CONVERSATION) or ())
             with gather_mistakes(mistakes):
                 return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
         except ValueError as e:
@@ -221,8 +227,8 @@ class SuitePlanner:
         for assertion in case.assertions if not self.settings.listing else ():
             with gather_mistakes(self.draft.mistakes):
                 bindings.append(bind(self.binder, assertion, subject))
-        described = definition(case, values)
-        return PlannedCase(case, values, named(tuple(bindings), described), described)
+        described = case_definition(case, values)
+        return PlannedCase(case, values, with_keys(tuple(bindings), described), described)
 
 
 # --- what calls may use -----------------------------------------------------------------------------------------
@@ -238,7 +244,9 @@ def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
 
 def limits_of(settings: Settings, suites: Iterable[SuiteFile]) -> Limits:
     """The strictest of what command line and configs allow; of a shard its share."""
-    limits = strictest((settings.budget, *(located.suite.policy.budget for located in suites)))
+    limits = strictest_budget(
+        (settings.budget, *(located.suite.policy.budget for located in suites))
+    )
     if settings.shard is None:
         return limits
     # An even share of calls and dollars. Seconds go by for all shards at once.

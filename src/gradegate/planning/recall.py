@@ -13,11 +13,11 @@ from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
 from gradegate.planning.binding.assertions import Subject, bind
-from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.models import ModelBinder
 from gradegate.planning.plan import Job, Recall, Render
 from gradegate.structs import JsonObject, replace
 from gradegate.templating import chat_prompt as chat
-from gradegate.templating.template import asked_by, fill, is_template, render
+from gradegate.templating.template import fill_prompt, is_template, mentioned_names, render
 
 OPTION = "storeOutputAs"
 
@@ -60,7 +60,7 @@ def values(planned: JsonObject, stored: Mapping[str, str], env: JsonObject) -> J
         name: Verbatim(render(value, {"env": env, **known}))
         for name, value in planned.items()
         if name not in stored and isinstance(value, str) and not isinstance(value, Verbatim)
-        if is_template(value) and not stored.keys().isdisjoint(asked_by(value))
+        if is_template(value) and not stored.keys().isdisjoint(mentioned_names(value))
     }
     return {**known, **asking}
 
@@ -68,7 +68,7 @@ def values(planned: JsonObject, stored: Mapping[str, str], env: JsonObject) -> J
 def later(
     job: Job,
     names: Sequence[str],
-    binder: Binder,
+    binder: ModelBinder,
     subject: Subject,
     rerender: Callable[..., Render | None],
 ) -> Recall:
@@ -85,8 +85,10 @@ def later(
         filled = values(job.vars, {name: stored[name] for name in names}, env)
         known = replace(subject, variables={"env": env, **filled})
         bindings = [bind(binder, spec, known) for spec in case.assertions]
-        text = fill(case.options.prefix + prompt.text + case.options.suffix, {"env": env, **filled})
-        if chat.broken(text):
+        text = fill_prompt(
+            case.options.prefix + prompt.text + case.options.suffix, {"env": env, **filled}
+        )
+        if chat.chat_mistake(text):
             cure = "write {{ name | dump }} without quotes around it"
             raise ConfigError.at(
                 "the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure

@@ -11,7 +11,7 @@ from gradegate.config.load import SuiteFile
 from gradegate.core.policy import Note
 from gradegate.errors import ConfigError, Mistake
 from gradegate.http.client import Client
-from gradegate.planning.identity import UNNAMED, Call, calls, conversation
+from gradegate.planning.identity import UNNAMED, PlannedCall, conversation_id, planned_calls
 from gradegate.planning.plan import Job, Plan
 from gradegate.planning.planner import make_plan
 from gradegate.recordings.parsing.fields import call_identity, turns_of_answer
@@ -48,7 +48,7 @@ def plan_with_answers(
         made = make_plan(suites, context, client)
     except ConfigError as e:
         raise ConfigError(*e.mistakes, *recording.mistakes) from e
-    join = _Join(list(calls(made.jobs)))
+    join = _Join(list(planned_calls(made.jobs)))
     for answer in recording.answers:
         join.put(answer)
     mistakes = [*recording.mistakes, *join.mistakes()]
@@ -59,9 +59,9 @@ def plan_with_answers(
         join.calls
     ):  # the repetitions of a job come in their order, and the runs of a case by their numbers
         found = join.found.get(call.id, {})
-        given[call.place] += [found.get(number) for number in range(1, call.most + 1)]
+        given[call.job_index] += [found.get(number) for number in range(1, call.run_count + 1)]
     jobs = tuple(
-        replace(job, given=tuple(given[place])) if place in given else job
+        replace(job, recorded_answers=tuple(given[place])) if place in given else job
         for place, job in enumerate(made.jobs)
     )
     anew = any(policy.reask == "answers" for policy in made.policies)
@@ -72,7 +72,7 @@ def plan_with_answers(
 class _Join:
     """Gives answers to calls. ``found`` has them by the id of the call and the number of the run."""
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[PlannedCall]) -> None:
         self.calls = calls
         self.found: dict[str, dict[int, RecordedAnswer]] = {}
         self._twice: list[Mistake] = []
@@ -81,9 +81,9 @@ class _Join:
         self._by_id = {call.id: call for call in calls}
         self._recalls = any(call.job.recall for call in calls)
         self._by_name: dict[str, str] | None = None  # an id of each case that has a description
-        self._index: dict[str, list[Call]] | None = None
+        self._index: dict[str, list[PlannedCall]] | None = None
         self._searched: dict[
-            tuple[object, ...], tuple[list[Call], Iterator[Call] | None]
+            tuple[object, ...], tuple[list[PlannedCall], Iterator[PlannedCall] | None]
         ] = {}  # the calls that a question may be
 
     def put(self, answer: RecordedAnswer) -> None:
@@ -100,13 +100,13 @@ class _Join:
             return
         found = self.found.setdefault(call.id, {})
         number = answer.run or len(found) + 1
-        if number > call.most > 1:
-            what = f"`{call.id}` has {call.most} runs, and this is run {number}"
+        if number > call.run_count > 1:
+            what = f"`{call.id}` has {call.run_count} runs, and this is run {number}"
             cure = "keep as many as there are, in the order in which they were made"
             self._twice.append(Mistake(what, answer.origin, cure))
             return
-        if first := found.get(number) or (found.get(1) if call.most == 1 else None):
-            which = f"run {number} of " if call.most > 1 else ""
+        if first := found.get(number) or (found.get(1) if call.run_count == 1 else None):
+            which = f"run {number} of " if call.run_count > 1 else ""
             what = f"{which}`{call.id}` is answered twice: also at {first.origin}"
             self._twice.append(Mistake(what, answer.origin, "keep one of the answers"))
             return
@@ -142,7 +142,7 @@ class _Join:
 
     # --- by what was asked ------------------------------------------------------------------------------------
 
-    def _find_asked(self, answer: RecordedAnswer, question: RecordedQuestion) -> Call | None:
+    def _find_asked(self, answer: RecordedAnswer, question: RecordedQuestion) -> PlannedCall | None:
         if question.session in self._by_id:
             return self._by_id[question.session]
         text = question.text.strip()
@@ -155,13 +155,14 @@ class _Join:
                         self._index[known].append(planned)
             calls = [call for call in self._index.get(text, ()) if _fits(call.job, question)]
             untried = None
-            if len({call.place for call in calls}) == 1:
+            if len({call.job_index for call in calls}) == 1:
                 # Of repetitions of one case any does.
-                untried = iter([call for call in calls for _ in range(call.most)])
+                untried = iter([call for call in calls for _ in range(call.run_count)])
             self._searched[key] = calls, untried
         fitting, untried = self._searched[key]
         if call := next(
-            (call for call in untried or () if len(self.found.get(call.id, ())) < call.most), None
+            (call for call in untried or () if len(self.found.get(call.id, ())) < call.run_count),
+            None,
         ):
             return call
         said = excerpt(" ".join(question.text.split()), 60)
@@ -180,7 +181,7 @@ class _Join:
 
 def _questions(job: Job) -> set[str]:
     """The texts by which an application may know the question: the prompt, its last message, a variable."""
-    prompted = chat.parse(job.text) or ()
+    prompted = chat.parse_chat(job.text) or ()
     variables = (value for value in job.vars.values() if isinstance(value, str))
     texts = (
         job.text,
@@ -232,10 +233,10 @@ def _unlike(job: Job, answer: RecordedAnswer) -> str:
 # --- what is told of a call -----------------------------------------------------------------------------------
 
 
-def line(call: Call) -> JsonObject:
+def describe_call(call: PlannedCall) -> JsonObject:
     """What an application needs for an answer, without the id: the prompt or its messages, and what it was made of."""
     job, case = call.job, call.job.case
-    messages = chat.parse(job.text)
+    messages = chat.parse_chat(job.text)
     # The stored answers of which the prompt or a variable speaks; `{{name}}` stands for each in what is asked.
     options = case.options
     written = [job.prompt.text, options.prefix, options.suffix, *map(str, case.vars.values())]
@@ -255,8 +256,8 @@ def line(call: Call) -> JsonObject:
         "vars": job.vars,
         "provider": job.target.name,
         "repeat": call.repeat,
-        "runs": call.most if job.needs else 0,
-        "conversation": conversation(job),
+        "runs": call.run_count if job.needs else 0,
+        "conversation": conversation_id(job),
         "stores": job.stores,
         "uses": uses,
     }

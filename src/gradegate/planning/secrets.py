@@ -26,7 +26,7 @@ class Secrets(FrozenStruct):
         return self.written.union(self.environment.values())
 
 
-def secrets_of(
+def collect_secrets(
     context: Context, suites: Sequence[Suite] = (), named: Iterable[str] = ()
 ) -> Secrets:
     """The secrets of the environment, and those of every model that any suite names.

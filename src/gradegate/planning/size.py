@@ -18,7 +18,7 @@ class TooLarge(ConfigError):
     """The plan is too large; nothing more of it is made."""
 
 
-class Size(Struct):
+class PlanSize(Struct):
     """Of the plan so far, over all configs of a run."""
 
     answers: int = 0

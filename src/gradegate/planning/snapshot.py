@@ -14,12 +14,12 @@ from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
 from gradegate.core.provider_spec import NOWHERE, Code
 from gradegate.errors import Origin
-from gradegate.planning.identity import digest, terms
+from gradegate.planning.identity import digest, grade_terms
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
-from gradegate.templating.script import reads
-from gradegate.templating.template import show
+from gradegate.templating.script import may_read
+from gradegate.templating.template import show_value
 
 RECORDED = "recorded"  # the source of an answer that the config brings
 NO_PROMPT = -1
@@ -111,7 +111,7 @@ class GateSnapshot(FrozenStruct):
     answers: Iterable[AnswerTerms]  # read once
 
 
-def snapshots(plan: Plan, suites: Sequence[SuiteFile]) -> list[GateSnapshot]:
+def snapshot_plan(plan: Plan, suites: Sequence[SuiteFile]) -> list[GateSnapshot]:
     """Those of each config of a plan; a config that is named twice is one with the jobs of both."""
     jobs: dict[str, list[Job]] = {}
     for job in plan.jobs:
@@ -178,9 +178,9 @@ class _Reader:
         said = [turn for turn in case.turns if turn.role == "assistant"]
         recorded = digest([case.output, said]) if case.recorded else b""
         asked, before = self._question(job), b""
-        if job.talk is not None:
-            before = self._talks.get(job.talk, b"")
-            self._talks[job.talk] = digest(
+        if job.ordered_group is not None:
+            before = self._talks.get(job.ordered_group, b"")
+            self._talks[job.ordered_group] = digest(
                 [before, asked.variables, asked.turns, recorded, job.stores]
             )
         if self._last[0] is not job.assertions:
@@ -218,7 +218,7 @@ class _Reader:
                 if isinstance(value, int | float) and abs(value) < 1e15
             }
             shown = (
-                (name, show(value) if name in numbers else value)
+                (name, show_value(value) if name in numbers else value)
                 for name, value in job.vars.items()
             )
             question = CaseInput(tuple(sorted(map(digest, shown))), digest(asked) if asked else b"")
@@ -226,7 +226,7 @@ class _Reader:
         return question
 
     def _grade(self, binding: Binding) -> GradeTerms:
-        held, asserted = terms(binding), binding.asserted
+        held, asserted = grade_terms(binding), binding.asserted
         bound = binding if isinstance(binding, Bound) else None
         again, models = (bound.again, sorted(bound.models.items())) if bound else (NEVER_AGAIN, [])
         return GradeTerms(
@@ -298,4 +298,4 @@ def _seen(job: Job) -> bytes:
 
 
 def _any(codes: Iterable[_Written], name: str) -> bool:
-    return any(code and reads(code, name, python=python) for code, python in codes)
+    return any(code and may_read(code, name, python=python) for code, python in codes)

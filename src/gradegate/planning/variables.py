@@ -23,19 +23,19 @@ from gradegate.planning.plan import Render
 from gradegate.providers.api.provider import Provider
 from gradegate.sandbox import repository_code as pool
 from gradegate.sandbox.program import Program
-from gradegate.sandbox.repository_code import SOURCE, program
+from gradegate.sandbox.repository_code import USE_FILE, load_program
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import chat_prompt as chat
 from gradegate.templating.template import (
     TemplateError,
-    asks_for,
-    fill,
+    fill_prompt,
+    has_open_braces,
     is_template,
+    mentions_name,
     render,
-    show,
-    stays,
-    uses,
+    show_value,
+    variables_used,
 )
 
 _NO_TEXT = "it returned no dict with a text as `output`"
@@ -75,7 +75,7 @@ class Variables:
             return [value]
         if isinstance(value, str) and value.startswith("file://"):
             if is_code(value) and not glob.has_magic(value):
-                return [program(value, self._workspace, self._folder, origin, SOURCE)]
+                return [load_program(value, self._workspace, self._folder, origin, USE_FILE)]
             if value not in self._files:
                 self._files[value] = list(self._load(value, origin))
             return self._files[value]
@@ -119,7 +119,11 @@ class Variables:
         for name in texts:
             text = values[name]
             try:
-                if is_template(text) and not stays(text) and uses(text) == {"env"}:
+                if (
+                    is_template(text)
+                    and not has_open_braces(text)
+                    and variables_used(text) == {"env"}
+                ):
                     text = render(text, {"env": self._env})
             except TemplateError as e:
                 what = f"the variable `{name}` cannot be filled in: {e}"
@@ -132,7 +136,7 @@ class Variables:
                 text = values[name]
                 match = _REFERENCE.search(text)
                 if match and match[1] in values:
-                    values[name] = text.replace(match[0], show(values[match[1]]), 1)
+                    values[name] = text.replace(match[0], show_value(values[match[1]]), 1)
                     grown += len(values[name]) - len(text)
                     if grown > MAX_CHARACTERS:
                         what = f"the variables of the test, filled into each other, have more than {MAX_CHARACTERS:,} characters"
@@ -145,8 +149,8 @@ class Variables:
         """What ``get_var(name, prompt, others)`` gives: ``{output}`` or ``{error}``. Raises ConfigError."""
         others = {other: str(it) if isinstance(it, Program) else it for other, it in values.items()}
         try:
-            made = pool.call(value, [name, self._prompt, others], "target", "get_var")
-        except pool.Failed as e:
+            made = pool.call_function(value, [name, self._prompt, others], "target", "get_var")
+        except pool.CodeError as e:
             raise ConfigError.at(
                 f"`{value}` gave no value for `{name}`: {e.line}", origin, "correct it"
             ) from e
@@ -185,10 +189,10 @@ class Prompts(FrozenStruct, Complaints):
             or case.options.settings.get("disableConversationVar")
             or values.get(CONVERSATION)
         )
-        if off or not asks_for(source, CONVERSATION):
+        if off or not mentions_name(source, CONVERSATION):
             return None
         variables = {"env": self.env, **values}
-        return lambda before: fill(source, {**variables, CONVERSATION: list(before)})
+        return lambda before: fill_prompt(source, {**variables, CONVERSATION: list(before)})
 
     def text(self, case: Case, prompt: PromptSpec, provider: Provider, values: JsonObject) -> str:
         """A prompt filled in; empty where it cannot be, which is among the mistakes."""
@@ -199,7 +203,7 @@ class Prompts(FrozenStruct, Complaints):
                 context = {"vars": values, "provider": about, "config": {}}
                 written = scripts.template_from_result(prompt.maker(context))
             source = case.options.prefix + written + case.options.suffix
-            text = fill(source, {"env": self.env, **values})
+            text = fill_prompt(source, {"env": self.env, **values})
         except TemplateError as e:
             self.say(f"the prompt cannot be filled in: {e}", prompt.origin, "correct the template")
             return ""
@@ -207,10 +211,10 @@ class Prompts(FrozenStruct, Complaints):
             what = f"the prompt `{prompt.label}` is not made: {getattr(e, 'line', e)}"
             self.say(what, prompt.origin, "correct it")
             return ""
-        if wrong := chat.broken(text):
+        if wrong := chat.chat_mistake(text):
             what = f"the prompt looks like chat messages and {wrong}"
             self.say(what, prompt.origin, "correct it")
-        messages = chat.parse(text) if not case.recorded else None
+        messages = chat.parse_chat(text) if not case.recorded else None
         try:
             if messages:
                 provider.check(messages)

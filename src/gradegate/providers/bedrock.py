@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.http.credentials import NOTHING, Credential, FixedKey
+from gradegate.http.credentials import NO_FIELDS, Credential, FixedKey
 from gradegate.http.tokens import Token
 from gradegate.providers.api.aws_signing import SECONDS, Credentials, SignedRequests, signed_key
 from gradegate.providers.api.bedrock_converse import OPTIONS, Converse
@@ -141,7 +141,7 @@ class KnowledgeBase(Model):
         super().__init__(setting, url, signing, model)
 
     def _headers_for(self, body: JsonObject) -> NamedTexts:
-        return NOTHING  # a config sets none
+        return NO_FIELDS  # a config sets none
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
@@ -205,7 +205,7 @@ def _credential(setting: Setting, url: str, region: str) -> Credential:
             url,
             f"set {_KEY}, or `apiKey` in its config",
         )
-    return setting.client.tokens.of(
+    return setting.client.tokens.for_account(
         (region, signing), lambda: Token(signed_key(signing, region), SECONDS)
     )
 

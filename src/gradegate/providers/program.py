@@ -19,8 +19,14 @@ from gradegate.providers.api.json_http import own_prompt, plain_messages
 from gradegate.providers.api.prices import is_number
 from gradegate.providers.api.provider import PROVIDERS, Labels, Provider, Setting, Vectors
 from gradegate.sandbox import repository_code
-from gradegate.sandbox.program import argv, command_digest
-from gradegate.sandbox.repository_code import ANSWERS, Failed, Place, check, program
+from gradegate.sandbox.program import command_digest, split_command
+from gradegate.sandbox.repository_code import (
+    USE_ANSWERS,
+    CodeError,
+    CodePlace,
+    check_allowed,
+    load_program,
+)
 from gradegate.security.redaction import excerpt
 
 _LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
@@ -60,7 +66,7 @@ class _Code(Provider):
         # The variables that the config gives the code: literals, and what the workflow named.
         spec = setting.spec
         env = setting.env
-        named = repository_code.leave().named
+        named = repository_code.current_policy().exec_env
         given = {
             name: text
             for name, text in env.literals.items()
@@ -113,11 +119,11 @@ class _Code(Provider):
 
     def _timed(self, ask: Callable[[], Any]) -> tuple[Any, float]:
         """What the code says to one call of the budget, and the seconds that it took. Raises ProviderError."""
-        self.budget.take()
+        self.budget.reserve_call()
         started = time.monotonic()
         try:
             return ask(), time.monotonic() - started
-        except Failed as e:
+        except CodeError as e:
             raise ProviderError(f"{self.name}: {e}") from e
 
     def _asked(self, arguments: list[Any]) -> Any:
@@ -150,7 +156,9 @@ class File(_Code):
     def __init__(self, setting: Setting) -> None:
         spec = setting.spec
         assert setting.workspace is not None
-        self._program = program(spec.id, setting.workspace, setting.folder, spec.origin, ANSWERS)
+        self._program = load_program(
+            spec.id, setting.workspace, setting.folder, spec.origin, USE_ANSWERS
+        )
         if self._program.file.function and not self._program.file.is_python:
             cure = "leave the function out, and export the class by default"
             raise setting.mistake(
@@ -204,7 +212,7 @@ class File(_Code):
             arguments = [prompt, *context]
             default = _METHODS[default]
             about["more"] = {"kind": "provide", "options": options}
-        return repository_code.call(self._program, arguments, role, default, **about)
+        return repository_code.call_function(self._program, arguments, role, default, **about)
 
 
 @PROVIDERS.register("exec")
@@ -213,8 +221,8 @@ class Command(_Code):
 
     def __init__(self, setting: Setting) -> None:
         spec = setting.spec
-        check(f"`{spec.id}`", spec.origin, ANSWERS)
-        self._words = argv(setting.model)
+        check_allowed(f"`{spec.id}`", spec.origin, USE_ANSWERS)
+        self._words = split_command(setting.model)
         if not self._words:
             raise ConfigError.at(
                 "`exec:` names no program", spec.origin, "write e.g. exec: node answer.js"
@@ -222,15 +230,17 @@ class Command(_Code):
         assert setting.workspace is not None
         self.code = command_digest(self._words, setting.workspace, setting.folder, spec.origin)
         super().__init__(setting)
-        self._place = Place(setting.folder, "target", spec.id, env=self._env)
-        self._workers = self._workers or max(repository_code.leave().calls, os.cpu_count() or 1)
+        self._place = CodePlace(setting.folder, "target", spec.id, env=self._env)
+        self._workers = self._workers or max(
+            repository_code.current_policy().calls, os.cpu_count() or 1
+        )
 
     def _asked(self, arguments: list[Any]) -> Any:
         words = [
             *self._words,
             *(part if isinstance(part, str) else to_json(part) for part in arguments),
         ]
-        output = repository_code.ask(
+        output = repository_code.ask_worker(
             self._place, {"kind": "command", "argv": words}, self._seconds, self._workers
         )
         return {"output": output}

@@ -90,7 +90,7 @@ class Replicate(Model):
             raise ProviderError(f"{self.host} answered with something that is not text")
         return Reply("".join(texts), Usage(1, unpriced=1, seconds=seconds), "stop")
 
-    def _waits(self, response: Response) -> str:
+    def _pending_url(self, response: Response) -> str:
         answer = members(response.json())
         if answer.get("status") not in ("starting", "processing"):
             return ""

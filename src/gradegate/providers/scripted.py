@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.core.validation import wrong
+from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.files import documents
 from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
@@ -56,7 +56,7 @@ class Scripted(Provider):
                 content, [step for step in where["loc"] if isinstance(step, str | int)]
             )
             raise ConfigError.at(
-                f"the script is not readable: it {wrong(where)[0]}",
+                f"the script is not readable: it {explain_invalid(where)[0]}",
                 Origin(file, line),
                 "write a list of {when, reply}",
             ) from e

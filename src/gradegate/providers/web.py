@@ -29,8 +29,8 @@ from gradegate.providers.api.json_http import (
 from gradegate.providers.api.provider import PROVIDERS, Labels, Provider, Setting, Vectors
 from gradegate.security.redaction import ending
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
-from gradegate.templating.script import ScriptError, of_request
-from gradegate.templating.template import TemplateError, environment, render, uses
+from gradegate.templating.script import ScriptError, request_script
+from gradegate.templating.template import TemplateError, env_variables, render, variables_used
 
 
 class _Templates(FrozenStruct):
@@ -101,18 +101,19 @@ class Web(Provider):
         try:
             self._env = {
                 name: value
-                for name in environment(self.templates)[0]
+                for name in env_variables(self.templates)[0]
                 if (value := setting.env.key(name))
             }
             try:  # with empty texts for what tests define: it says the host
                 address = render(
-                    self._parts.url, {**dict.fromkeys(uses(self._parts.url), ""), "env": self._env}
+                    self._parts.url,
+                    {**dict.fromkeys(variables_used(self._parts.url), ""), "env": self._env},
                 )
             except TemplateError as e:
                 raise ValueError(f"`url` cannot be filled in: {e}") from e
             self.url = base_url(setting, address, whole=True)
             if not (
-                frozenset().union(*map(uses, self.templates)) - {"env"}
+                frozenset().union(*map(variables_used, self.templates)) - {"env"}
                 or config.get("transformRequest")
             ):
                 cure = "put {{prompt}} into `body`, `url` or `queryParams`"
@@ -127,7 +128,7 @@ class Web(Provider):
                 config.get("transformResponse") or config.get("responseParser")
             )
             written = config.get("transformRequest")
-            self._request = of_request(written) if written else None
+            self._request = request_script(written) if written else None
         except ScriptError as e:
             raise ConfigError.at(f"a transform of `{self.name}`: {e}", origin, e.cure) from e
         except (TemplateError, ValueError) as e:

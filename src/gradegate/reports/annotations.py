@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Annotations, Links, Report
@@ -68,9 +68,9 @@ class _Level(Struct):
         hidden = Counter(kind for it, kind in self.left.items() if it not in self.shown)
         for number, mark in enumerate(self.firsts.values(), 1):
             others = len(self.cases[mark.key]) - 1
-            more = [f"{many(others, 'more answer')} at this line"] if others else []
+            more = [f"{format_count(others, 'more answer')} at this line"] if others else []
             if number == len(self.firsts):
-                more += [many(count, kind) for kind, count in hidden.items()]
+                more += [format_count(count, kind) for kind, count in hidden.items()]
             rest = f"\n... and {', and '.join(more)}; see the job summary" if more else ""
             yield _command(mark, rest, links)
 

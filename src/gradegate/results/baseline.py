@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from gradegate.core.numbers import many, name_some
+from gradegate.core.numbers import format_count, list_some
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
 from gradegate.results.rows import AnswerId, Row, parts
@@ -88,7 +88,7 @@ def of_base(report: BaselineReport | None) -> str:
     """Which base that is: `` (1a2b3c4, 2 days old)``."""
     if report is None:
         return ""
-    aged = "" if report.age_days is None else f"{many(report.age_days, 'day')} old"
+    aged = "" if report.age_days is None else f"{format_count(report.age_days, 'day')} old"
     about = ", ".join(
         filter(None, (report.commit[:7], "asked in this run" if report.fresh else aged))
     )
@@ -212,7 +212,7 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
     elif days is None:
         yield "the baseline does not say when it was made"
     elif days > STALE:
-        yield f"the baseline is {many(days, 'day')} old"
+        yield f"the baseline is {format_count(days, 'day')} old"
     if commit and baseline.commit != commit:
         yield f"the baseline is from commit {baseline.commit[:7] or 'unknown'}, but the base is at {commit[:7]}"
     here, there = set(models), set(baseline.models)
@@ -220,7 +220,7 @@ def remarks(baseline: Baseline, now: datetime, commit: str, models: Iterable[str
         yield f"the baseline was made with other models: {_listed(there - here)} there, {_listed(here - there)} here"
     if odd := count_contradictions(baseline.answers):
         what = "contradicts its" if odd == 1 else "contradict their"
-        yield f"{many(odd, 'case')} of the baseline {what} own assertions: the assertions are used"
+        yield f"{format_count(odd, 'case')} of the baseline {what} own assertions: the assertions are used"
     if baseline.reask in ("", "off"):
         yield "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure"
 
@@ -238,4 +238,4 @@ def count_contradictions(rows: Iterable[Row]) -> int:
 
 def _listed(names: Iterable[str]) -> str:
     shown = [f"`{excerpt(name, 80)}`" for name in sorted(names)]
-    return name_some(shown[:3], len(shown)) or "none"
+    return list_some(shown[:3], len(shown)) or "none"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from gradegate.core.numbers import reached, scores, weighted_mean
+from gradegate.core.numbers import format_scores, meets, weighted_mean
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.structs import FrozenStruct
 
@@ -44,11 +44,9 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
         if strange := next(filter(None, map(strangeness, deciding)), ""):
             return Conclusion(ERROR, score, strange)
         best = mean_score(deciding, errors_score=1.0)
-        if best is not None and not reached(best, threshold):
-            shown, least = scores(float(best if mean is None else mean), threshold)
-            at_most = (
-                f", and {scores(float(best), threshold)[0]} at most, whatever the errors would give"
-            )
+        if best is not None and not meets(best, threshold):
+            shown, least = format_scores(float(best if mean is None else mean), threshold)
+            at_most = f", and {format_scores(float(best), threshold)[0]} at most, whatever the errors would give"
             at_most = "" if errored is PASS else at_most
             why = f"the weighted mean {shown} is below the threshold {least} of the {of}{at_most}"
             return Conclusion(FAIL, score, why)

@@ -3,7 +3,7 @@
 import enum
 from typing import NamedTuple, Self
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import Origin
 from gradegate.structs import FrozenStruct, replace
 
@@ -54,7 +54,7 @@ GUARD = "the gate is not weakened"  # the rule that is missed when the findings 
 def done(changes: GateChanges) -> str:
     """Say ``this pull request weakens its own gate in 2 places``."""
     verb, told = ("weakens", changes.parts[0]) if changes.weakened else ("changes", changes)
-    return f"this pull request {verb} its own gate in {many(len(told.found), 'place')}"
+    return f"this pull request {verb} its own gate in {format_count(len(told.found), 'place')}"
 
 
 def guarded(changes: GateChanges) -> str:

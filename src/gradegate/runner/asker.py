@@ -52,10 +52,10 @@ class Asker:
         except KeyboardInterrupt as e:
             self.signal = "terminated" if isinstance(e, Terminated) else "interrupted"
             self.client.stop()
-            programs.end()
-            self._crew.dismiss()
+            programs.stop_code()
+            self._crew.drop_items()
             until = time.monotonic() + LAST_WORDS
-            while self._crew.busy and time.monotonic() < until:
+            while self._crew.busy_threads and time.monotonic() < until:
                 time.sleep(_GLANCE)
 
     def absent_keys(self, providers: Iterable[Provider]) -> frozenset[str]:
@@ -78,12 +78,12 @@ class Asker:
     ) -> None:
         """Do the work for every item, as many of a host at once as the plan allows, until the run is stopped."""
         self._crew = crew = Crew(work, items, self._concurrency, host)
-        threads = crew.threads
+        threads = crew.threads_needed
         crew.start()
-        while left := crew.left:
+        while left := crew.items_left:
             crew.wait(_GLANCE)
             # As long as the first waits for nothing, others would only be in its way
-            if left - crew.left < _SWIFT:
+            if left - crew.items_left < _SWIFT:
                 break
         with suppress(RuntimeError):  # no room for more threads
             for _ in range(1, threads):

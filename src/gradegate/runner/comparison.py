@@ -21,11 +21,11 @@ from gradegate.planning.base_checkout import (
 )
 from gradegate.planning.checks.rules import without_baseline
 from gradegate.planning.command import with_command
-from gradegate.planning.counterparts import entry_of_row, pair
+from gradegate.planning.counterparts import entry_of_row, pair_with_base
 from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client, make_plan
-from gradegate.planning.secrets import secrets_of
-from gradegate.planning.snapshot import GateSnapshot, snapshots
+from gradegate.planning.secrets import collect_secrets
+from gradegate.planning.snapshot import GateSnapshot, snapshot_plan
 from gradegate.results.baseline import HISTORY, RESULTS, remarks
 from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.results.history import History
@@ -37,7 +37,7 @@ from gradegate.runner.baseline_folder import (
     replaces_baseline,
     why_not_kept,
 )
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.structs import FrozenStruct, replace
 
 
@@ -71,7 +71,7 @@ def plan_of_base(context: Context) -> Base | None:
         what = f"`base-checkout` is not read at {environment.event_shown}"
         cure = "leave it out: nothing vouches for the files of a second checkout there (docs/github-events.md)"
         raise ConfigError.at(what, None, cure)
-    begin()
+    reset_accounts()
     try:
         there = context.for_base()
     except ConfigError as e:
@@ -80,7 +80,7 @@ def plan_of_base(context: Context) -> Base | None:
     suites, problems = found.suites, found.problems
     policies = tuple(located.suite.policy for located in suites)
     secrets = tuple(
-        {*secrets_of(there, [it.suite for it in suites]).values, *secrets_in_configs(there)}
+        {*collect_secrets(there, [it.suite for it in suites]).values, *secrets_in_configs(there)}
     )
     planned = []
     if suites:
@@ -88,7 +88,8 @@ def plan_of_base(context: Context) -> Base | None:
             plan = make_plan(suites, there, build_client(suites, there))
             # The answers are read here, so that nothing of the plan stays in memory.
             planned = [
-                replace(suite, answers=tuple(suite.answers)) for suite in snapshots(plan, suites)
+                replace(suite, answers=tuple(suite.answers))
+                for suite in snapshot_plan(plan, suites)
             ]
         except ConfigError as e:
             problems += e.mistakes
@@ -164,7 +165,7 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
     def renames() -> Mapping[str, str]:
         return find_renames(context) if commit else {}
 
-    pairs = pair(plan.jobs, baseline.answers, entry_of_row, renames)
+    pairs = pair_with_base(plan.jobs, baseline.answers, entry_of_row, renames)
     if not any(pairs.answers.values()):
         what = "the baseline has no case of this run, so every failure counts as new"
         notes += (Note(what), *pairs.notes)
@@ -179,7 +180,7 @@ def _changes_of(
     base: Base, plan: Plan, suites: Sequence[SuiteFile], context: Context
 ) -> GateChanges:
     """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
-    head = snapshots(plan, suites)
+    head = snapshot_plan(plan, suites)
     here = {suite.file for suite in head}
     renames = find_renames(context) if any(it.file not in here for it in base.suites) else {}
     found = compare(base.suites, head, base.problems, renames)

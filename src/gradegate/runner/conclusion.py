@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from gradegate import __version__
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
 from gradegate.gate.grader_drift import remarks, report
@@ -116,7 +116,9 @@ def _notes_on_cut_answers(rows: Sequence[Row]) -> Iterator[Note]:
     """Answers that were cut are graded, and every report says so, once for each place in a config."""
     places = Counter(row.origin for row in rows if row.metadata.get("finish_reason") == "length")
     for origin, count in places.items():
-        yield Note(f"{many(count, 'answer')} cut at the token limit, and graded as cut", origin)
+        yield Note(
+            f"{format_count(count, 'answer')} cut at the token limit, and graded as cut", origin
+        )
 
 
 def nothing_asked(commit: str, digests: NamedTexts, notes: Iterable[str]) -> RunResult:

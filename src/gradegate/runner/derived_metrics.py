@@ -7,7 +7,7 @@ from gradegate.core.suite import DerivedSpec
 from gradegate.results.accounts import DerivedMetric
 from gradegate.results.case_outcome import is_known, named_scores, tells_scores
 from gradegate.results.rows import Row
-from gradegate.templating.script import COUNT, Formula, ScriptError, of_metric
+from gradegate.templating.script import COUNT, Formula, ScriptError, metric_formula
 
 
 def derived(
@@ -22,7 +22,7 @@ def derived(
         if row.suite in specs:
             groups[row.suite, row.provider, row.prompt_label].append(row)
     formulas = {
-        suite: {spec.name: of_metric(spec.value) for spec in specs[suite]}
+        suite: {spec.name: metric_formula(spec.value) for spec in specs[suite]}
         for suite in dict.fromkeys(suite for suite, _, _ in groups)
     }
     for (suite, provider, label), group in groups.items():

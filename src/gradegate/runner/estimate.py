@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gradegate.assertions.grading.bound import Bound
-from gradegate.core.conversation import exchanges
-from gradegate.core.numbers import dollars, many, name_some
+from gradegate.core.conversation import split_exchanges
+from gradegate.core.numbers import format_count, format_dollars, list_some
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.gate.reasks.stopping import MOST_ASKS
 from gradegate.gate.statistics import expected_reasks
@@ -146,9 +146,9 @@ def estimate_lines(found: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.
     """The estimate, a line each, and what the run may take. ``rate``: calls a second of an earlier run, or 0."""
     for kind, calls in (("target", found.target), ("grader", found.grader)):
         fewest = f"{calls.fewest:,} to " if calls.fewest < calls.planned else ""
-        yield f"{kind}: {fewest}{many(calls.planned, 'call')}"
+        yield f"{kind}: {fewest}{format_count(calls.planned, 'call')}"
     if found.labels:
-        yield f"labels: {many(found.labels, 'call')} of graders, where a rule is missed or a history is written"
+        yield f"labels: {format_count(found.labels, 'call')} of graders, where a rule is missed or a history is written"
     yield f"re-asks: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
     yield _cost_line(found.cost)
     planned = found.target.planned + found.grader.planned
@@ -179,18 +179,18 @@ def _budget_line(limits: Limits, planned: int) -> str:
     amounts = []
     beyond = ""
     if limits.calls is not None:
-        amounts.append(many(limits.calls, "call"))
+        amounts.append(format_count(limits.calls, "call"))
         if planned > limits.calls:
             beyond = f"; {planned:,} calls are planned, so the last ones would not run"
     if limits.usd is not None:
-        amounts.append(dollars(limits.usd))
+        amounts.append(format_dollars(limits.usd))
     if limits.seconds is not None:
         amounts.append(f"{limits.seconds:g} s")
     return f"budget: at most {', '.join(amounts)}{beyond}"
 
 
 def _names(names: tuple[str, ...]) -> str:
-    return name_some(names[:NAMED], len(names))
+    return list_some(names[:NAMED], len(names))
 
 
 def target_calls(job: Job) -> int:
@@ -209,9 +209,9 @@ def answer_calls(job: Job) -> int:
 def _exchanges(job: Job) -> int:
     """Of a conversation that is recorded, its exchanges; of one that is held, a reply to each message."""
     turns = job.case.turns
-    return max(1, len(exchanges(turns)) if job.case.recorded else len(turns))
+    return max(1, len(split_exchanges(turns)) if job.case.recorded else len(turns))
 
 
 def _about(usd: float) -> str:
     """An amount with two figures."""
-    return dollars(float(f"{usd:.2g}"))
+    return format_dollars(float(f"{usd:.2g}"))

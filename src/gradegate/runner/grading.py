@@ -10,9 +10,9 @@ from gradegate.assertions.grading.conclusion import conclude, conclude_set, erro
 from gradegate.assertions.judge.judge import Account, Judge
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE
-from gradegate.http.crew import gather
+from gradegate.http.crew import gather_results
 from gradegate.http.response_cache import ResponseCache
-from gradegate.planning.identity import Ordinals, request
+from gradegate.planning.identity import Ordinals, request_digest
 from gradegate.planning.plan import Job
 from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasion
 from gradegate.results.grades import Grade
@@ -43,7 +43,7 @@ class Occasions:
     def __init__(self, jobs: Sequence[Job], replies: ResponseCache | None) -> None:
         self._jobs = jobs
         self._replies = replies
-        self._names = _numbered(request(job).hex() for job in jobs) if replies else []
+        self._names = _numbered(request_digest(job).hex() for job in jobs) if replies else []
 
     def of_answer(self, index: int, repeat: int) -> Occasion | None:
         """Where a job's target is asked; the base's answers, which a run asks for beside its own, are always fresh."""
@@ -80,7 +80,7 @@ def grades_of(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
 
     at_once = sum(map(asks, job.assertions)) > 1
     grades = (
-        gather([partial(graded, binding) for binding in job.assertions])
+        gather_results([partial(graded, binding) for binding in job.assertions])
         if at_once
         else map(graded, job.assertions)
     )

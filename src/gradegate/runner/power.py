@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from gradegate.assertions.grading.bound import Binding
-from gradegate.core.numbers import chance, many, percent
+from gradegate.core.numbers import format_chance, format_count, format_percent
 from gradegate.core.options import MOST_RUNS
 from gradegate.core.policy import Note, Rule
 from gradegate.errors import Origin
@@ -21,7 +21,7 @@ from gradegate.gate.statistics import (
     power,
     room,
 )
-from gradegate.planning.plan import Job, Plan, selected
+from gradegate.planning.plan import Job, Plan, selected_assertions
 from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import NO_POWER, Power
 from gradegate.runner.reasks.eligible import EligibleGrades
@@ -101,7 +101,7 @@ def _losing(plan: Plan, answers: Mapping[str, Sequence[_Planned]]) -> Iterator[N
 
 
 def _counting(rule: Rule, job: Job) -> list[Binding]:
-    return [binding for binding in selected(rule, job) if binding.asserted.counts]
+    return [binding for binding in selected_assertions(rule, job) if binding.asserted.counts]
 
 
 def _compared(rule: Rule, job: Job) -> list[Binding]:
@@ -121,7 +121,9 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
             for job in plan.jobs
             if not (job.of_base or job.needs)
             and 1 < job.repeats <= MOST_RUNS
-            and any(rule.suite == job.suite and any(selected(rule, job)) for rule in strict)
+            and any(
+                rule.suite == job.suite and any(selected_assertions(rule, job)) for rule in strict
+            )
         )
         for times, cases in Counter(looked_at).items():
             passes = times // 2 + 1
@@ -129,9 +131,9 @@ def _repeated(plan: Plan, share: float) -> Iterator[Note]:
                 1 - (1 - of_runs(share, times, it).good) ** cases for it in (times, passes)
             )
             if every > 0.01:
-                what = f"`repeat: {times}` makes each of {many(cases, 'case')} pass {times} times"
-                blocked = f"If each run fails {percent(share)} of the time, an unchanged pull request is blocked in {chance(every)} of runs"
-                cure = f"With `runs: {passes}/{times}`, {chance(most)} are"
+                what = f"`repeat: {times}` makes each of {format_count(cases, 'case')} pass {times} times"
+                blocked = f"If each run fails {format_percent(share)} of the time, an unchanged pull request is blocked in {format_chance(every)} of runs"
+                cure = f"With `runs: {passes}/{times}`, {format_chance(most)} are"
                 yield Note(f"{what}. {blocked}. {cure}", Origin(policy.rules[0].suite))
 
 

@@ -10,7 +10,7 @@ from gradegate.http.client import Client
 from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import plan_with_answers
-from gradegate.planning.secrets import Secrets, secrets_of
+from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
 from gradegate.registry import near
 from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
@@ -23,7 +23,7 @@ from gradegate.runner.comparison import plan_of_base, prepare_comparison
 from gradegate.runner.power import with_powers
 from gradegate.runner.shards.part_file import default_grader_key_in
 from gradegate.sandbox import repository_code as programs
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security.environment import STAND_IN
 from gradegate.security.redaction import Hide, redactor
 from gradegate.security.secrets import sounds_secret
@@ -78,9 +78,9 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         key = default_grader_key_in(settings.cwd / settings.merge)
         settings = replace(settings, default_grader_key=key)
         context = replace(context, settings=settings, keyless=True)
-    programs.begin(context.exec_policy)
+    programs.start_code(context.exec_policy)
     base = plan_of_base(context)  # first, so that one plan at a time is in memory
-    begin()
+    reset_accounts()
     suites: list[SuiteFile] = []
     try:
         suites += load_suites(context)
@@ -95,15 +95,15 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         if select is None:
             plan = with_powers(with_labels(plan, chosen, base, context, client))
     except ConfigError as e:
-        begin()
-        found = secrets_of(
+        reset_accounts()
+        found = collect_secrets(
             context, [it.suite for it in suites], variables_in_configs(context)
         ).values
         named = ConfigError(*(with_near_variable(it, context.environ) for it in e.mistakes))
         hide = redactor({STAND_IN, *found, *secrets_in_configs(context)})
         raise concealed_mistakes(named, hide) from None
 
-    secrets = secrets_of(context, [it.suite for it in chosen], (use.name for use in plan.keys))
+    secrets = collect_secrets(context, [it.suite for it in chosen], (use.name for use in plan.keys))
     stand_ins = [STAND_IN] if plan.missing_keys else []
     hide = redactor({*stand_ins, *secrets.values, *(base.secrets if base else ())})
     return Prepared(

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from gradegate.core.numbers import dollars, many
+from gradegate.core.numbers import format_count, format_dollars
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.reports.format.streams import has_rich
 from gradegate.results.rows import Row
@@ -46,7 +46,7 @@ def progress(
                     last, spent = now, cost(usage)
                     so_far = f", {spent} so far" if spent else ""
                     print(
-                        f"{done:,} of {many(total, 'answer')} graded{so_far}",
+                        f"{done:,} of {format_count(total, 'answer')} graded{so_far}",
                         file=sys.stderr,
                         flush=True,
                     )
@@ -58,7 +58,7 @@ def cost(usage: Usage) -> str:
     """``0.0123 USD``, ``more than 0.0123 USD`` where some prices are not known, ``cost unknown``; empty where nothing was asked."""
     if not usage.cost:
         return "cost unknown" if usage.unpriced else ""
-    return f"{'more than ' if usage.unpriced else ''}{dollars(usage.cost)}"
+    return f"{'more than ' if usage.unpriced else ''}{format_dollars(usage.cost)}"
 
 
 def _bar() -> Any:

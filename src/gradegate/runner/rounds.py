@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from gradegate.core.conversation import Transcript
 from gradegate.gate.case_runs import next_runs, whole
-from gradegate.planning.groups import groups
-from gradegate.planning.plan import Job, Plan, selected
+from gradegate.planning.groups import group_jobs
+from gradegate.planning.plan import Job, Plan, selected_assertions
 from gradegate.results.rows import AnswerId, Row
 from gradegate.structs import NamedTexts, Struct
 
@@ -39,10 +39,14 @@ class Rounds:
         with_runs = [(index, job) for index, job in enumerate(plan.jobs) if job.needs]
         # Of each job whose runs are counted together, the rules that look at it: others want no runs of it.
         self._rules = {
-            index: [it for it in plan.rules if it.suite == job.suite and any(selected(it, job))]
+            index: [
+                it
+                for it in plan.rules
+                if it.suite == job.suite and any(selected_assertions(it, job))
+            ]
             for index, job in with_runs
         }
-        self._groups = groups(plan.jobs, sides=False) if with_runs else []
+        self._groups = group_jobs(plan.jobs, sides=False) if with_runs else []
 
     def answers(self, only: Collection[int] | None = None) -> dict[AnswerId, Answer]:
         """All answers of a plan, in its order, or those to the jobs of these indexes; of further runs, those that decide."""
@@ -75,13 +79,15 @@ class Rounds:
     def more(self, index: int, rows: Sequence[Row]) -> int:
         """How many more runs of a job are made at once, or answers to it."""
         job = self._jobs[index]
-        if job.needs is None or job.given is not None:
+        if job.needs is None or job.recorded_answers is not None:
             # A missing run before another is there: it is an error, as a live one would be.
             if rows:
                 return 0
-            if not (job.needs and job.given):
+            if not (job.needs and job.recorded_answers):
                 return max(1, job.repeats)
-            return max((number for number, it in enumerate(job.given, 1) if it), default=1)
+            return max(
+                (number for number, it in enumerate(job.recorded_answers, 1) if it), default=1
+            )
         return next_runs(self._rules[index], rows, job.needs)
 
     def passes(self, index: int, rows: Sequence[Row]) -> bool:

@@ -11,7 +11,7 @@ from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
 from gradegate.gate.reasks.ballot import undecided
 from gradegate.planning.counterparts import parties_of
-from gradegate.planning.identity import identity
+from gradegate.planning.identity import answer_key
 from gradegate.planning.plan import Job
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade, Outcome
@@ -45,7 +45,7 @@ def graded(
         job,
         repeat,
         answer.prompt,
-        identity(planned or job, repeat),
+        answer_key(planned or job, repeat),
         output=answer.output,
         usage=usage,
         took=took,
@@ -100,7 +100,7 @@ def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked:
         job,
         repeat,
         job.text,
-        identity(job, repeat),
+        answer_key(job, repeat),
         outcome=Outcome.ERROR,
         error=why,
         grades=grades,

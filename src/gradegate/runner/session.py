@@ -111,7 +111,7 @@ class Session(FrozenStruct):
         try:
             return ask()
         finally:
-            programs.end()
+            programs.stop_code()
             if replies:
                 replies.close()
 

@@ -14,8 +14,8 @@ from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import WORDS, ended
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.printing import dump
-from gradegate.templating.script import ScriptError, of_transform
+from gradegate.templating.printing import dump_json
+from gradegate.templating.script import ScriptError, transform_script
 
 # What Python calls printable and nobody sees: what Unicode says to ignore (joiners, fillers of Hangul, variation
 # selectors), and empty shapes of Braille, hieroglyphs, Khitan and musical notation.
@@ -116,7 +116,7 @@ def of_job(job: Job, transcript: Transcript) -> Transcript:
                 return transcript
             *before, last = transcript.turns
             value = transcript.answer
-            if (value if isinstance(value, str) else dump(value)) == last.content:
+            if (value if isinstance(value, str) else dump_json(value)) == last.content:
                 return transcript
             turn = _with_value(last, {**transcript.metadata, **last.metadata}, value)
             return replace(transcript, turns=(*before, turn), metadata=turn.metadata)
@@ -163,7 +163,7 @@ def of_assertion(code: Code, transcript: Transcript) -> Transcript:
 
 def _applied(code: Code, value: Any, given: JsonObject) -> Any:
     try:
-        made = of_transform(code).call(value, given).value
+        made = transform_script(code).call(value, given).value
     except ScriptError as e:
         raise NoVerdict(f"`transform` fails: {e}") from e
     if made is None:
@@ -178,7 +178,7 @@ def _applied(code: Code, value: Any, given: JsonObject) -> Any:
 
 
 def _with_value(turn: Turn, metadata: JsonObject, value: Any) -> Turn:
-    text = value if isinstance(value, str) else dump(value)
+    text = value if isinstance(value, str) else dump_json(value)
     if none := emptiness(text, metadata):
         raise NoVerdict(
             f"`transform` returned {none}: to test for this, return a word such as NONE"

@@ -17,23 +17,23 @@ from gradegate.files.limits import (
     SECONDS,
     TOTAL_SECONDS,
 )
-from gradegate.sandbox.workers import Died, Sandbox
+from gradegate.sandbox.workers import Sandbox, WorkerDied
 
 
-class Exceeded(ValueError):
+class LimitExceeded(ValueError):
     """A limit is exceeded; the message says which, with "it" for what was to be evaluated."""
 
 
-class Spent(Exceeded):
+class RunLimitExceeded(LimitExceeded):
     """The run has used up what all its evaluations may take together."""
 
 
-class Refused(ValueError):
+class TaskRefused(ValueError):
     """The task itself says no, in its own words."""
 
 
 @dataclass
-class Account:
+class CpuAccount:
     """What evaluations of a kind may take in a run: ``total`` seconds of CPU together, and ``each`` beside that."""
 
     kind: str
@@ -54,14 +54,14 @@ class Account:
     def check(self) -> None:
         """Raises Spent when there is nothing left."""
         if self.left <= 0:
-            raise Spent(
+            raise RunLimitExceeded(
                 f"the {self.kind} of this run take more than {self.total:g} seconds together"
             )
 
 
-GENERAL = Account("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
+GENERAL = CpuAccount("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
 # Of their own: a runaway snippet costs no template its time
-SCRIPTS = Account("scripts", SCRIPT_TOTAL, SCRIPT_EACH)
+SCRIPTS = CpuAccount("scripts", SCRIPT_TOTAL, SCRIPT_EACH)
 
 
 @dataclass
@@ -72,7 +72,7 @@ class _Desk:
     worker: Sandbox | None = None
     modules: frozenset[str] = frozenset()  # that were asked for: a worker can import none later
 
-    def ask(self, module: str, request: bytes, account: Account) -> Any:
+    def ask(self, module: str, request: bytes, account: CpuAccount) -> Any:
         with self.lock:
             account.check()
             worker = self.worker
@@ -109,7 +109,7 @@ _DESK = _Desk()
 atexit.register(_DESK.end)
 
 
-def begin() -> None:
+def reset_accounts() -> None:
     """Start all accounts anew: what another run in this process read and evaluated is not this one's own."""
     READ.start_anew()
     for account in (GENERAL, SCRIPTS):
@@ -117,7 +117,7 @@ def begin() -> None:
         account.runaways.clear()
 
 
-def evaluate(task: str, *arguments: Any, account: Account = GENERAL) -> Any:
+def evaluate(task: str, *arguments: Any, account: CpuAccount = GENERAL) -> Any:
     """What the function ``module:name`` gives for arguments that are plain data; so is the result.
 
     Raises Exceeded, and Refused with the message of a ValueError of the function.
@@ -126,23 +126,23 @@ def evaluate(task: str, *arguments: Any, account: Account = GENERAL) -> Any:
         text = json.dumps([task, arguments], default=str, ensure_ascii=False)
         request = text.encode("utf-8", "surrogatepass")
     except RecursionError as e:
-        raise Exceeded("it is nested too deeply") from e
+        raise LimitExceeded("it is nested too deeply") from e
     except ValueError as e:  # a number with more digits than Python writes
-        raise Exceeded(f"it contains a value that cannot be written as JSON: {e}") from e
+        raise LimitExceeded(f"it contains a value that cannot be written as JSON: {e}") from e
     if len(request) > MAX_SENT:
-        raise Exceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
+        raise LimitExceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
     try:
         said = _DESK.ask(task.partition(":")[0], request, account)
-    except Died as e:
-        raise Exceeded(str(e)) from e
+    except WorkerDied as e:
+        raise LimitExceeded(str(e)) from e
     if "refused" in said:
-        raise Refused(said["refused"])
+        raise TaskRefused(said["refused"])
     if "exceeded" in said:
-        raise Exceeded(said["exceeded"])
+        raise LimitExceeded(said["exceeded"])
     return said["value"]
 
 
-class Charged:
+class CpuCharge:
     """Counts the CPU time of what is evaluated here, and not in the worker. Raises Exceeded when there is none left."""
 
     def __enter__(self) -> None:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gradegate.sandbox.rights import DUMPABLE, LINUX, give_up, hide, limit, prctl
+from gradegate.sandbox.rights import DUMPABLE, LINUX, drop_rights, hide_process, lower_limit, prctl
 
 _SUBREAPER, _DEATH = 36, 1  # of prctl(2)
 TAIL = 4096  # bytes of what was printed
@@ -31,7 +31,7 @@ def main() -> None:
     task = json.loads(sys.stdin.buffer.readline())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     prctl(_SUBREAPER, 1)
-    hide()
+    hide_process()
     tail, log = os.pipe()
     failed, failing = os.pipe()
     child = os.fork()
@@ -114,8 +114,8 @@ def _become(task: dict[str, Any], log: int) -> None:
     for place, number in enumerate(high):
         os.dup2(number, 3 + place)  # and inherited
     for name, most in task["limits"].items():
-        limit(name, most)
-    give_up(task["uid"])
+        lower_limit(name, most)
+    drop_rights(task["uid"])
     prctl(_DEATH, signal.SIGKILL)
     if task["uid"]:
         os.umask(0o077)
@@ -157,7 +157,7 @@ def _as_user(uid: int, action: Callable[[], None]) -> None:
     other = os.fork()
     if not other:
         try:
-            give_up(uid)
+            drop_rights(uid)
             action()
         finally:
             os._exit(0)

@@ -24,14 +24,14 @@ _PLAIN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class ExecPolicy:
     """What code may have."""
 
-    granted: bool = False
-    apart: bool = False  # it runs as a user of its own, or not at all
+    is_allowed: bool = False
+    is_isolated: bool = False  # it runs as a user of its own, or not at all
     python: str = ""
     node: str = ""
-    named: frozenset[str] = frozenset()
+    exec_env: frozenset[str] = frozenset()
     # What it sees beside the variables of its provider
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = TIMEOUT  # that one call may take
@@ -39,20 +39,20 @@ class Leave:
     cwd: Path = Path()
     root: Path = Path()
     # Files of the runner, and folders that hold such, which it must not reach where it runs apart
-    runners: tuple[str, ...] = ()
+    runner_paths: tuple[str, ...] = ()
 
 
-NO_LEAVE = Leave()
+NO_EXEC = ExecPolicy()
 # Where the runner keeps what steers a job, and what earlier steps left for later ones: keys and tokens among it.
 _FILES = tuple(f"GITHUB_{name}" for name in "ENV OUTPUT PATH STATE STEP_SUMMARY EVENT_PATH".split())
 _FOLDERS = ("HOME", "RUNNER_TEMP")
 
 
-def exec_policy(settings: Settings, environment: Environment, event: Event) -> Leave:
+def exec_policy(settings: Settings, environment: Environment, event: Event) -> ExecPolicy:
     """What the settings allow. Raises ConfigError where the event does not."""
     if not settings.allow_exec:
-        return NO_LEAVE
-    if why := objection(environment, event):
+        return NO_EXEC
+    if why := exec_objection(environment, event):
         what = f"`allow-exec` is not allowed {why}"
         raise ConfigError.at(
             what, None, f"leave it out there, and grade answers made elsewhere ({DOCS})"
@@ -64,22 +64,22 @@ def exec_policy(settings: Settings, environment: Environment, event: Event) -> L
         for name, text in environ.items()
         if _PLAIN.fullmatch(name) or name in settings.exec_env
     }
-    return Leave(
-        granted=True,
-        apart=settings.exec_apart,
+    return ExecPolicy(
+        is_allowed=True,
+        is_isolated=settings.exec_apart,
         python=settings.python or environ.get("PROMPTFOO_PYTHON", ""),
         node=settings.node,
-        named=settings.exec_env,
+        exec_env=settings.exec_env,
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", **kept},
         seconds=settings.timeout or TIMEOUT,
         calls=settings.max_concurrency or 1,
         cwd=cwd,
         root=Path(environment.workspace or repository_of(cwd) or cwd).absolute(),
-        runners=tuple(environ[name] for name in (*_FILES, *_FOLDERS) if environ.get(name)),
+        runner_paths=tuple(environ[name] for name in (*_FILES, *_FOLDERS) if environ.get(name)),
     )
 
 
-def objection(environment: Environment, event: Event) -> str:
+def exec_objection(environment: Environment, event: Event) -> str:
     """Why code of the repository may not run at this event; an empty string where it may. Off GitHub there is no event."""
     if environment.vouched_only:
         return (
@@ -112,19 +112,19 @@ def _users() -> Iterator[int]:
     return (FIRST + (first + number) % USERS for number in range(USERS))
 
 
-class Impossible(ValueError):
+class IsolationError(ValueError):
     """Code cannot be kept apart here; the message says why."""
 
 
 @dataclass
-class Seclusion:
+class Isolation:
     """The paths that code must not reach, with the modes that they had. ``users`` are those who have not been anybody yet.
 
     Code of another user can reach none of root's files; what belongs to the runner is often readable for everybody, so it is
     closed while code may run. Whether all of it is out of reach is tried by the code's own process, before the code begins.
     """
 
-    leave: Leave
+    leave: ExecPolicy
     modes: dict[Path, int] = field(default_factory=dict)
     secret: tuple[str, ...] = ()  # neither to be read nor written
     users: Iterator[int] = field(default_factory=_users)
@@ -132,10 +132,10 @@ class Seclusion:
     def begin(self) -> None:
         """Close what has to be closed. Raises Impossible."""
         if sys.platform != "linux" or os.geteuid() != 0:
-            raise Impossible(
+            raise IsolationError(
                 "code cannot run as another user here: this needs root on Linux, as in the container of the Action"
             )
-        runners = [Path(path) for path in self.leave.runners]
+        runners = [Path(path) for path in self.leave.runner_paths]
         folders = {path if path.is_dir() else path.parent for path in runners}
         inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}
         for path in inside:
@@ -150,7 +150,7 @@ class Seclusion:
                 continue
             seen += len(entries)
             if seen > MOST_ENTRIES:
-                raise Impossible(f"the workspace has more than {MOST_ENTRIES:,} files")
+                raise IsolationError(f"the workspace has more than {MOST_ENTRIES:,} files")
             for entry in entries:
                 if holds_credentials(Path(entry.name)):
                     self._close(Path(entry.path))
@@ -169,7 +169,7 @@ class Seclusion:
         """A user who has never been. Raises Impossible."""
         user = next(self.users, 0)
         if not user:
-            raise Impossible(f"it ended {USERS:,} processes")
+            raise IsolationError(f"it ended {USERS:,} processes")
         return user
 
     def fixed(self, folder: Path) -> list[str]:
@@ -198,7 +198,7 @@ class Seclusion:
         except FileNotFoundError:
             return
         except OSError as e:
-            raise Impossible(f"{path} cannot be closed: {e.strerror}") from e
+            raise IsolationError(f"{path} cannot be closed: {e.strerror}") from e
         self.modes[path] = stat.S_IMODE(mode)
         if leave == _OWN:
             self.secret += (str(path),)

@@ -33,22 +33,22 @@ _LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n\0]{0,200})?)
 # Of a package.json: a path that need not begin with a dot
 _MAIN = re.compile(r"""("main"\s*:\s*")""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
-TYPED = (".ts", ".mts", ".cts")
+TYPESCRIPT_SUFFIXES = (".ts", ".mts", ".cts")
 _MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
 # As promptfoo takes a command apart, which is no shell
 _PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")
 
 
-class File(FrozenStruct):
+class ProgramFile(FrozenStruct):
     """A file of code and a function in it, empty where none is named; ``folder`` is the config's.
 
-    ``covered`` are the files of the digest, this one among them: of the workspace, a judge imports no other.
+    ``covered_files`` are the files of the digest, this one among them: of the workspace, a judge imports no other.
     """
 
     path: Path
     function: str
     folder: Path
-    covered: tuple[str, ...]
+    covered_files: tuple[str, ...]
 
     @property
     def is_python(self) -> bool:
@@ -60,7 +60,7 @@ class Program(dict[str, str]):
     """A file of code as suites hold it: what tells it from others in every checkout, and beside that where it is."""
 
     def __init__(
-        self, reference: str, name: str, digest: str, file: File, words: frozenset[str]
+        self, reference: str, name: str, digest: str, file: ProgramFile, words: frozenset[str]
     ) -> None:
         super().__init__(reference=reference, file=name, digest=digest)
         self.file = file
@@ -80,7 +80,7 @@ class Program(dict[str, str]):
         return self["reference"]
 
 
-def split(reference: str) -> tuple[str, str]:
+def split_reference(reference: str) -> tuple[str, str]:
     """The path of ``file://x.py:function`` and the function, empty where none is named."""
     found = _REFERENCE.fullmatch(reference)
     return (found[1], found[2] or "") if found else (reference.removeprefix("file://"), "")
@@ -88,7 +88,7 @@ def split(reference: str) -> tuple[str, str]:
 
 def is_python(reference: Any) -> bool:
     """Whether a reference is that of a Python file."""
-    return isinstance(reference, str) and split(reference)[0].lower().endswith(".py")
+    return isinstance(reference, str) and split_reference(reference)[0].lower().endswith(".py")
 
 
 def is_javascript(reference: str) -> bool:
@@ -96,9 +96,9 @@ def is_javascript(reference: str) -> bool:
     return _REFERENCE.fullmatch(reference) is not None and not is_python(reference)
 
 
-def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> Program:
+def read_program(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> Program:
     """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
-    name, function = split(reference)
+    name, function = split_reference(reference)
     path = workspace.locate(name, folder, origin)
     home = folder.resolve()
     folders = [home]
@@ -108,7 +108,7 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
     digest = hashlib.sha256()
     words = set[str]()
     waiting = [path]
-    if path.suffix.lower() in TYPED:
+    if path.suffix.lower() in TYPESCRIPT_SUFFIXES:
         waiting += filter(Path.is_file, [above / "tsconfig.json" for above in folders])
     seen = set(waiting)
     # With the modules that it may import, and those that these import
@@ -118,7 +118,7 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
         digest.update(os.fsencode(os.path.relpath(file, home)) + hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
         if is_python(name):
-            words |= quoted(source)
+            words |= quoted_words(source)
             modules = _imported(source, file.parent, folders)
         else:
             words.update(_MEMBER.findall(source))
@@ -138,17 +138,17 @@ def read(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> 
         reference,
         workspace.name(path),
         digest.hexdigest(),
-        File(path, function, folder, tuple(map(str, seen))),
+        ProgramFile(path, function, folder, tuple(map(str, seen))),
         frozenset(words),
     )
 
 
-def quoted(source: str) -> set[str]:
+def quoted_words(source: str) -> set[str]:
     """The texts of a Python source that are one word."""
     return set(_QUOTED.findall(source))
 
 
-def argv(command: str) -> list[str]:
+def split_command(command: str) -> list[str]:
     """The words of an ``exec:`` command; no shell sees them."""
     return [
         next(filter(None, match.groups()), "") or match[0].strip("\"'")

@@ -19,29 +19,37 @@ from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.git import files_checked_out
 from gradegate.files.workspace import Workspace
-from gradegate.sandbox.permission import DOCS, NO_LEAVE, Impossible, Leave, Seclusion
-from gradegate.sandbox.program import TYPED, File, Program, is_javascript, is_python, read, split
-from gradegate.sandbox.rights import hide
-from gradegate.sandbox.workers import Died, Post, Worker
+from gradegate.sandbox.permission import DOCS, NO_EXEC, ExecPolicy, Isolation, IsolationError
+from gradegate.sandbox.program import (
+    TYPESCRIPT_SUFFIXES,
+    Program,
+    ProgramFile,
+    is_javascript,
+    is_python,
+    read_program,
+    split_reference,
+)
+from gradegate.sandbox.rights import hide_process
+from gradegate.sandbox.workers import Worker, WorkerDied, WorkerSetup
 from gradegate.structs import FrozenStruct, JsonObject
 
 _PLAIN = ("--no-warnings", "--input-type=commonjs")
 
 
-FLAG = f"allow it to run: <--allow-exec>, see {DOCS}"
+ALLOW_CODE = f"allow it to run: <--allow-exec>, see {DOCS}"
 # What else there is in place of code that answers, by which no code runs beside keys.
-ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers FILE`"
-INSTEAD = "use an assertion that needs no code of the repository, such as contains, regex, is-json or llm-rubric"
-SOURCE = "write what it makes into a file in an earlier step"
+USE_ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers FILE`"
+USE_OTHER_ASSERTION = "use an assertion that needs no code of the repository, such as contains, regex, is-json or llm-rubric"
+USE_FILE = "write what it makes into a file in an earlier step"
 
 
-class Failed(ValueError):
+class CodeError(ValueError):
     """Code gave no result; the message says why, with the last lines of its traceback where it raised."""
 
-    def __init__(self, message: str, *, raised: bool = False) -> None:
+    def __init__(self, message: str, *, has_raised: bool = False) -> None:
         super().__init__(message)
         # What it was called with made it raise, or return what is no plain data
-        self.raised = raised
+        self.has_raised = has_raised
 
     @property
     def line(self) -> str:
@@ -49,7 +57,7 @@ class Failed(ValueError):
         return "; ".join(line.strip() for line in str(self).splitlines() if line.strip(" ^~"))
 
 
-class Place(FrozenStruct):
+class CodePlace(FrozenStruct):
     """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process."""
 
     folder: Path
@@ -61,18 +69,18 @@ class Place(FrozenStruct):
 
 
 class _Desk(Struct):
-    leave: Leave = NO_LEAVE
-    seclusion: Seclusion | None = None
-    waiting: dict[Place, list[Worker]] = field(default_factory=lambda: defaultdict(list))
+    leave: ExecPolicy = NO_EXEC
+    seclusion: Isolation | None = None
+    waiting: dict[CodePlace, list[Worker]] = field(default_factory=lambda: defaultdict(list))
     # How many workers there are, those that are busy among them
-    started: Counter[Place] = field(default_factory=Counter)
+    started: Counter[CodePlace] = field(default_factory=Counter)
     busy: set[Worker] = set()
     ended: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
     # Files of JavaScript, with what starts them
     starts: dict[tuple[Path, Path], tuple[str, ...]] = {}
 
-    def take(self, place: Place, most: int) -> Worker:
+    def take(self, place: CodePlace, most: int) -> Worker:
         """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""
         with self.changed:
             while (
@@ -80,7 +88,7 @@ class _Desk(Struct):
             ):
                 self.changed.wait()
             if self.ended:
-                raise Died("the run ended")
+                raise WorkerDied("the run ended")
             if self.waiting[place]:
                 worker = self.waiting[place].pop()
             else:
@@ -89,7 +97,7 @@ class _Desk(Struct):
             self.busy.add(worker)
             return worker
 
-    def give_back(self, place: Place, worker: Worker, sound: bool) -> None:
+    def give_back(self, place: CodePlace, worker: Worker, sound: bool) -> None:
         """A worker that answered is used again; any other is ended."""
         with self.changed:
             self.busy.discard(worker)
@@ -119,7 +127,7 @@ class _Desk(Struct):
             self.seclusion.end()
             self.seclusion = None
 
-    def _post(self, place: Place) -> Post:
+    def _post(self, place: CodePlace) -> WorkerSetup:
         env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
         start = place.node
         harness = "harness.js"
@@ -129,23 +137,23 @@ class _Desk(Struct):
             programs = filter(None, (shutil.which(name, path=env["PATH"]) for name in names))
             python = next(programs, "" if named else sys.executable)
             if not python:
-                raise Died(f"there is no interpreter `{named}`")
+                raise WorkerDied(f"there is no interpreter `{named}`")
             python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
             start = (python, *_ISOLATED, "-c")
             harness = "harness.py"
             self._name_folders(Path(python), place.folder, env)
-        if not self.leave.apart:
-            return Post(start, harness, place.folder, env)
+        if not self.leave.is_isolated:
+            return WorkerSetup(start, harness, place.folder, env)
         if self.seclusion is None:
-            seclusion = Seclusion(self.leave)
+            seclusion = Isolation(self.leave)
             try:
                 seclusion.begin()
-            except Impossible:
+            except IsolationError:
                 seclusion.end()
                 raise
             self.seclusion = seclusion
         hidden = self.seclusion
-        return Post(
+        return WorkerSetup(
             start,
             harness,
             place.folder,
@@ -166,13 +174,13 @@ class _Desk(Struct):
         places += [folder / name for name in env.get("PYTHONPATH", "").split(os.pathsep) if name]
         installed = [it for it in places if root in it.parents and not files_checked_out(it)]
         if any(it.parent.parent not in installed for it in interpreters):
-            raise Died(
+            raise WorkerDied(
                 f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
                 " such as `.venv`, of which nothing is in the commit"
             )
         env.pop("PYTHONUSERBASE", None)
         user_base = Path(site.getuserbase())
-        if not self.leave.apart and root not in user_base.parents:
+        if not self.leave.is_isolated and root not in user_base.parents:
             env["PYTHONUSERBASE"] = str(user_base)
         folders = ([f"{it.resolve()}{os.sep}" for it in paths] for paths in ([root], installed))
         env["GRADEGATE_FOLDERS"] = json.dumps(list(folders))
@@ -184,69 +192,71 @@ _ISOLATED = ("-I", "-S", "-B", "-u", "-X", "utf8")
 _DESK = _Desk()
 
 
-def begin(leave: Leave) -> None:
+def start_code(leave: ExecPolicy) -> None:
     """A new run with what the policy allows; processes of another run are ended."""
     global _DESK  # noqa: PLW0603 - as the module says
     _DESK.end()
     _DESK = _Desk(leave)
-    if leave.granted:
-        hide()
+    if leave.is_allowed:
+        hide_process()
 
 
-def end() -> None:
+def stop_code() -> None:
     """No code runs any more."""
     _DESK.end()
 
 
-def leave() -> Leave:
+def current_policy() -> ExecPolicy:
     """What code of the repository may in this run."""
     return _DESK.leave
 
 
-def program(
+def load_program(
     reference: str, workspace: Workspace, folder: Path, origin: Origin, instead: str
 ) -> Program:
     """The file of code that a config names. Raises ConfigError where it is none, is not there, or may not run.
 
     ``instead`` is a way that needs no leave.
     """
-    name = split(reference)[0]
+    name = split_reference(reference)[0]
     if not is_python(reference) and not is_javascript(reference):
         way = (
             "start it by a command, `exec: COMMAND`"
-            if instead == ANSWERS
+            if instead == USE_ANSWERS
             else "write it in Python or JavaScript"
         )
-        cure = f"{instead}; or {way}, and {FLAG}"
+        cure = f"{instead}; or {way}, and {ALLOW_CODE}"
         raise ConfigError.at(
             f"`{reference}` is code of a kind that gradegate does not run", origin, cure
         )
     if not workspace.locate(name, folder, origin).is_file():
         raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
-    check(f"`{reference}`", origin, instead)
-    made = read(reference, workspace, folder, origin)
+    check_allowed(f"`{reference}`", origin, instead)
+    made = read_program(reference, workspace, folder, origin)
     _start(made.file, origin)
     return made
 
 
-def check(what: str, origin: Origin, instead: str) -> None:
+def check_allowed(what: str, origin: Origin, instead: str) -> None:
     """Raises ConfigError where code of the repository may not run."""
-    if not leave().granted:
+    if not current_policy().is_allowed:
         raise ConfigError.at(
             f"{what} is code of the repository, which runs only when it is allowed",
             origin,
-            f"{instead}; or {FLAG}",
+            f"{instead}; or {ALLOW_CODE}",
         )
 
 
-def call(program: Program, arguments: list[Any], role: str, default: str, **options: Any) -> Any:
+def call_function(
+    program: Program, arguments: list[Any], role: str, default: str, **options: Any
+) -> Any:
     """What a function of a file returns: plain data. ``default`` is its name where the config names none.
 
     ``options`` are those of ``ask``, and ``python`` and ``env`` of the place. ``more`` is what the harness of JavaScript
     is told besides. Raises Failed.
     """
     file = program.file
-    place = Place(
+    place = CodePlace(
         file.folder,
         role,
         str(file.path),
@@ -260,15 +270,15 @@ def call(program: Program, arguments: list[Any], role: str, default: str, **opti
         "function": file.function or default,
         "args": arguments,
         # What answers is what is tested: it may import all that is there
-        "covered": file.covered if role == "gate" else None,
+        "covered": file.covered_files if role == "gate" else None,
         "root": str(_DESK.leave.root.resolve()),
     }
-    return ask(
+    return ask_worker(
         place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options
     )
 
 
-def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
+def _start(file: ProgramFile, origin: Origin = NOWHERE) -> tuple[str, ...]:
     """The command that runs a text as JavaScript which may import the file, and is its last argument; empty for Python.
 
     TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node reads it.
@@ -279,7 +289,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
     name = file.path.name
     if file.is_python or key in _DESK.starts:
         return _DESK.starts.get(key, ())
-    typed = file.path.suffix.lower() in TYPED
+    typed = file.path.suffix.lower() in TYPESCRIPT_SUFFIXES
     packages = (
         [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
     )
@@ -293,7 +303,7 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
         filter(None, (shutil.which(str(place), path=leave.env["PATH"]) for place in places)), None
     )
     cure = "install Node.js{}, or name it by <--node PATH>"
-    if leave.apart:
+    if leave.is_isolated:
         cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `node: official` (docs/exec.md)"
     if node is None:
         raise ConfigError.at(
@@ -311,32 +321,38 @@ def _start(file: File, origin: Origin = NOWHERE) -> tuple[str, ...]:
 def _untyped_version(start: tuple[str, ...]) -> str:
     """The version of a node that reads no TypeScript, which its own process tells; empty for another, and where it does not run."""
     try:
-        return str(ask(Place(_DESK.leave.cwd, "gate", node=start), {"kind": "untyped"}))
-    except Failed:
+        return str(ask_worker(CodePlace(_DESK.leave.cwd, "gate", node=start), {"kind": "untyped"}))
+    except CodeError:
         return ""
 
 
-def inline(code: str, arguments: list[Any], role: str) -> Any:
+def run_snippet(code: str, arguments: list[Any], role: str) -> Any:
     """What code of a config returns: one line is an expression, more are the body of a function. Raises Failed."""
-    return ask(Place(_DESK.leave.cwd, role), {"kind": "inline", "code": code, "args": arguments})
+    return ask_worker(
+        CodePlace(_DESK.leave.cwd, role), {"kind": "inline", "code": code, "args": arguments}
+    )
 
 
-def ask(place: Place, request: JsonObject, seconds: float | None = None, workers: int = 0) -> Any:
+def ask_worker(
+    place: CodePlace, request: JsonObject, seconds: float | None = None, workers: int = 0
+) -> Any:
     """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
     desk = _DESK
-    if not desk.leave.granted:
-        raise Failed("code of the repository may not run: `allow-exec` was not given")
+    if not desk.leave.is_allowed:
+        raise CodeError("code of the repository may not run: `allow-exec` was not given")
     try:
         worker = desk.take(place, workers or desk.leave.calls)
-    except (Died, Impossible) as e:
-        raise Failed(str(e)) from e
+    except (WorkerDied, IsolationError) as e:
+        raise CodeError(str(e)) from e
     answer: JsonObject | None = None
     try:
         answer = worker.ask(dict(request), min(seconds or desk.leave.seconds, desk.leave.seconds))
-    except (Died, RecursionError) as e:
-        raise Failed(str(e) if isinstance(e, Died) else "its input is nested too deeply") from e
+    except (WorkerDied, RecursionError) as e:
+        raise CodeError(
+            str(e) if isinstance(e, WorkerDied) else "its input is nested too deeply"
+        ) from e
     finally:
         desk.give_back(place, worker, answer is not None)
     if "error" in answer:
-        raise Failed(str(answer["error"]), raised=bool(answer.get("raised")))
+        raise CodeError(str(answer["error"]), has_raised=bool(answer.get("raised")))
     return answer["value"]

@@ -24,12 +24,12 @@ def prctl(option: int, argument: int) -> None:
         ctypes.CDLL(None).prctl(option, argument, 0, 0, 0)
 
 
-def hide() -> None:
+def hide_process() -> None:
     """Close the memory and the environment of this process, which holds the keys, to other processes of its user."""
     prctl(DUMPABLE, 0)
 
 
-def give_up(user: int) -> None:
+def drop_rights(user: int) -> None:
     """Become a user (0: stay who we are) without groups and capabilities, who gains none by what it starts. Raises OSError."""
     if user:
         for capability in range(_CAPABILITIES):
@@ -45,7 +45,7 @@ def give_up(user: int) -> None:
         ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(_VERSION_3, 0), none)
 
 
-def limit(name: str, most: int) -> None:
+def lower_limit(name: str, most: int) -> None:
     """Lower a limit of this process for good, where the system knows it."""
     kind = getattr(resource, name, None)
     if kind is None:
@@ -56,16 +56,16 @@ def limit(name: str, most: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def wall_in() -> None:
+def confine_process() -> None:
     """Leave this process its memory and its pipes alone. Raises OSError where the parent's environment stays in reach.
 
     As root it becomes another user. It opens no file and no socket and starts no process, whoever it is.
     """
     try:
-        give_up(0 if os.geteuid() else NOBODY_ELSE)
+        drop_rights(0 if os.geteuid() else NOBODY_ELSE)
     except PermissionError:
         # Root of a container that may not change its user: without capabilities, it is an ordinary user
-        give_up(0)
+        drop_rights(0)
     try:
         os.close(os.open(f"/proc/{os.getppid()}/environ", os.O_RDONLY))
     except OSError:
@@ -73,4 +73,4 @@ def wall_in() -> None:
     else:
         raise PermissionError("it could read the environment of gradegate, which holds the keys")
     for name in ("RLIMIT_NOFILE", "RLIMIT_NPROC", "RLIMIT_FSIZE", "RLIMIT_CORE"):
-        limit(name, 0)
+        lower_limit(name, 0)

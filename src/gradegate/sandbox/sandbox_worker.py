@@ -15,7 +15,7 @@ import time
 from typing import Any, BinaryIO
 
 from gradegate.files.limits import MEMORY, SECONDS
-from gradegate.sandbox.rights import limit, wall_in
+from gradegate.sandbox.rights import confine_process, lower_limit
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
@@ -31,9 +31,9 @@ def serve(modules: str) -> None:
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    limit("RLIMIT_AS", MEMORY)
+    lower_limit("RLIMIT_AS", MEMORY)
     try:
-        wall_in()
+        confine_process()
     except OSError as e:
         _send(answers, str(e).encode())
         return

@@ -14,16 +14,18 @@ import time
 from pathlib import Path
 
 from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
-from gradegate.sandbox.rights import hide
+from gradegate.sandbox.rights import hide_process
 from gradegate.security.redaction import ending
 from gradegate.structs import FrozenStruct, JsonObject
 
 
-class Died(ValueError):
+class WorkerDied(ValueError):
     """The process gave no answer and can only be ended; the message says why."""
 
 
-def exchange(question: bytes | None, into: int, out: int, seconds: float, told: float) -> bytes:
+def exchange_messages(
+    question: bytes | None, into: int, out: int, seconds: float, told: float
+) -> bytes:
     """The answer to a question, or what is said without one. ``into`` does not block; ``told`` are the seconds that a message names.
 
     Raises EOFError where the process has ended, else Died.
@@ -34,7 +36,7 @@ def exchange(question: bytes | None, into: int, out: int, seconds: float, told: 
         poll = select.poll()
         poll.register(pipe, event)
         if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
-            raise Died(f"it takes more than {told:g} seconds")
+            raise WorkerDied(f"it takes more than {told:g} seconds")
 
     def read(size: int) -> bytes:
         parts = bytearray()
@@ -55,7 +57,7 @@ def exchange(question: bytes | None, into: int, out: int, seconds: float, told: 
         raise EOFError from e
     size = int.from_bytes(read(4), "big")
     if size > MAX_SENT:
-        raise Died(f"what it returns has more than {MAX_SENT >> 20} MiB")
+        raise WorkerDied(f"what it returns has more than {MAX_SENT >> 20} MiB")
     return read(size)
 
 
@@ -78,7 +80,7 @@ LIMITS = {
 }
 
 
-class Post(FrozenStruct):
+class WorkerSetup(FrozenStruct):
     """Where a worker works."""
 
     # An interpreter with its options, which takes the harness as its last argument
@@ -94,7 +96,7 @@ class Post(FrozenStruct):
 class Worker:
     """A process in which code of the repository runs, with the keeper that ends it; one request at a time."""
 
-    def __init__(self, post: Post) -> None:
+    def __init__(self, post: WorkerSetup) -> None:
         """Raises Died when it does not start."""
         self._home = tempfile.mkdtemp(prefix="gradegate-")
         self._user = post.user
@@ -115,7 +117,7 @@ class Worker:
         except OSError as e:
             os.close(self._in)
             os.close(self._out)
-            raise Died(f"its process does not start: {e}") from e
+            raise WorkerDied(f"its process does not start: {e}") from e
         finally:
             os.close(requests)
             os.close(answers)
@@ -147,15 +149,15 @@ class Worker:
             "utf-8", "backslashreplace"
         )
         try:
-            said = exchange(content, self._in, self._out, seconds, seconds)
+            said = exchange_messages(content, self._in, self._out, seconds, seconds)
         except EOFError as e:
             raise self._death() from e
         try:
             answer = json.loads(said)
         except (ValueError, RecursionError) as e:
-            raise Died(f"what it returns cannot be read: {e}") from e
+            raise WorkerDied(f"what it returns cannot be read: {e}") from e
         if not isinstance(answer, dict) or not answer.keys() & {"value", "error"}:
-            raise Died("it sent an unexpected reply")
+            raise WorkerDied("it sent an unexpected reply")
         return answer
 
     def stop(self) -> None:
@@ -179,7 +181,7 @@ class Worker:
         if not self._user:  # what a user of its own leaves is removed with that user's rights
             shutil.rmtree(self._home, ignore_errors=True)
 
-    def _death(self) -> Died:
+    def _death(self) -> WorkerDied:
         """What the keeper says of the end of a process that ended by itself."""
         assert self._keeper.stdout
         pipe = self._keeper.stdout.fileno()
@@ -191,16 +193,18 @@ class Worker:
         except ValueError:
             report = {}
         if "refused" in report:
-            return Died(f"its process was not started: {report['refused']}")
+            return WorkerDied(f"its process was not started: {report['refused']}")
         if "code" not in report:
-            return Died("its process was ended from outside")
+            return WorkerDied("its process was ended from outside")
         lines = [
             line
             for line in str(report.get("tail", "")).strip().splitlines()
             if not _FRAME.match(line)
         ]
         last = ending("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
-        return Died(f"its process ended with {report['code']}" + (f": {last}" if last else ""))
+        return WorkerDied(
+            f"its process ended with {report['code']}" + (f": {last}" if last else "")
+        )
 
 
 _SERVE = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.sandbox.sandbox_worker import serve; serve(modules)"
@@ -220,7 +224,7 @@ class Sandbox:
     def __init__(self, modules: frozenset[str]) -> None:
         """A worker for functions of the modules alone: it can open no file later. Raises Died when it does not start."""
         self.modules = modules
-        hide()
+        hide_process()
         environ = {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
         try:
             self._process = subprocess.Popen(  # noqa: S603 - ourselves
@@ -242,29 +246,29 @@ class Sandbox:
                 start_new_session=True,  # Ctrl-C is ours to handle
             )
         except OSError as e:
-            raise Died(f"{_NO_START}: {e}") from e
+            raise WorkerDied(f"{_NO_START}: {e}") from e
         assert self._process.stdin
         assert self._process.stdout
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._in, False)
         try:
             why = self.ask(None, START_SECONDS).decode("utf-8", "replace")
-        except Died as e:
+        except WorkerDied as e:
             self.end()
-            raise Died(_NO_START) from e
+            raise WorkerDied(_NO_START) from e
         if why:
             self.end()
-            raise Died(f"{_NO_START}: {why}")
+            raise WorkerDied(f"{_NO_START}: {why}")
 
     def ask(self, request: bytes | None, seconds: float = WALL) -> bytes:
         """The answer to a request, or what is said without one. Raises Died, after which the worker can only be ended."""
         try:
-            return exchange(request, self._in, self._out, seconds, SECONDS)
+            return exchange_messages(request, self._in, self._out, seconds, SECONDS)
         except EOFError as e:
             code = self._process.wait()
             if code == -signal.SIGPROF:
-                raise Died(f"it takes more than {SECONDS:g} seconds") from e
-            raise Died(
+                raise WorkerDied(f"it takes more than {SECONDS:g} seconds") from e
+            raise WorkerDied(
                 f"it ended the process that evaluates it ({code}); it may need more than {MEMORY >> 20} MiB"
             ) from e
 

@@ -20,7 +20,7 @@ TEXTS = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
-def structure(text: str) -> list[Any] | JsonObject | None:
+def parse_structure(text: str) -> list[Any] | JsonObject | None:
     """The JSON of a prompt, or the messages of its ``- role:`` YAML; None for any other text."""
     start = text.lstrip().removeprefix("\ufeff").lstrip()  # a byte order mark is no part of it
     try:
@@ -32,17 +32,17 @@ def structure(text: str) -> list[Any] | JsonObject | None:
             if start.startswith("- role:")
             else None
         )
-        return listed if messages(listed) else None
+        return listed if parse_messages(listed) else None
     except (ValueError, RecursionError, ConfigError):
         return None
 
 
-def parse(text: str, understood: bool = False) -> tuple[Message, ...] | None:
+def parse_chat(text: str, only_sendable: bool = False) -> tuple[Message, ...] | None:
     """The messages of chat JSON or of ``- role:`` YAML; None for any other text.
 
-    ``understood``: only parts that can be sent on filled in, texts and images alone; ``written`` has the rest of each message.
+    ``only_sendable``: only parts that can be sent on filled in, texts and images alone; ``written`` has the rest of each message.
     """
-    return messages(structure(text), understood)
+    return parse_messages(parse_structure(text), only_sendable)
 
 
 def is_chat(value: Any) -> bool:
@@ -53,42 +53,42 @@ def is_chat(value: Any) -> bool:
     )
 
 
-def broken(text: str, understood: bool = False) -> str:
+def chat_mistake(text: str, only_sendable: bool = False) -> str:
     """Why a text that is meant as chat JSON cannot be read as such; empty for any other, and where it can."""
     fenced = (
         '"role"' in text
         and _BEGIN.match(text) is not None
         and _END.search(text, max(0, len(text) - _TAIL)) is not None
     )
-    if not (fenced or _START.match(text)) or parse(text, understood) is not None:
+    if not (fenced or _START.match(text)) or parse_chat(text, only_sendable) is not None:
         return ""
     try:
-        return wrong(json.loads(text), understood)
+        return messages_mistake(json.loads(text), only_sendable)
     except (ValueError, RecursionError):
         return "is not valid JSON: write the list alone, without comments, last commas and a code fence"
 
 
-def wrong(value: Any, understood: bool = False) -> str:
+def messages_mistake(value: Any, only_sendable: bool = False) -> str:
     """Why data is not a list of messages, as in ``parse``."""
     try:
         for item in value:
-            _message(item, understood)
+            _message(item, only_sendable)
     except ValueError as e:
         return str(e)
     return "is not a list of messages"
 
 
-def messages(value: Any, understood: bool = False) -> tuple[Message, ...] | None:
+def parse_messages(value: Any, only_sendable: bool = False) -> tuple[Message, ...] | None:
     """A list of ``{role, content}``, where content is text or parts; None for anything else, as in ``parse``."""
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         return None
     try:
-        return tuple(_message(item, understood) for item in value)
+        return tuple(_message(item, only_sendable) for item in value)
     except ValueError:
         return None
 
 
-def _message(item: Any, understood: bool) -> Message:
+def _message(item: Any, only_sendable: bool) -> Message:
     """Raises ValueError with why it is none."""
     role, content = (
         (item.get("role"), item.get("content")) if isinstance(item, Mapping) else (None, None)
@@ -99,7 +99,7 @@ def _message(item: Any, understood: bool) -> Message:
     written = (
         {key: value for key, value in item.items() if value and key not in ("role", "content")}
         or None
-        if understood
+        if only_sendable
         else item
     )
     if isinstance(content, str):
@@ -114,11 +114,11 @@ def _message(item: Any, understood: bool) -> Message:
         image = image_of(part)
         text = text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
-        if understood and text is None and not image:
+        if only_sendable and text is None and not image:
             raise ValueError(
                 f"has a message that cannot be sent: a part `{kind}` is neither a text nor an image"
             )
-        if understood and (more := unread(part)):
+        if only_sendable and (more := unread_key(part)):
             raise ValueError(
                 f"has a message that cannot be sent: `{excerpt(more, 60)}` in a part `{kind}`"
             )
@@ -159,7 +159,7 @@ def image_of(part: JsonObject) -> str:
     return str(source.get("url") or "")
 
 
-def unread(part: JsonObject, detailed: bool = False) -> str:
+def unread_key(part: JsonObject, detailed: bool = False) -> str:
     """A key of a text or an image part that says something beside them; empty for none. ``detailed``: the detail of an image is read."""
     known: JsonObject = {"image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))}
     if text_of(part) is not None:
@@ -169,15 +169,19 @@ def unread(part: JsonObject, detailed: bool = False) -> str:
     elif part["type"] == "image":
         data = ("media_type", "data") if part["source"].get("type") == "base64" else ("url",)
         known = {"source": dict.fromkeys(("type", *data))}
-    return beyond(part, {"type": None, **known})
+    return unknown_key(part, {"type": None, **known})
 
 
-def beyond(value: JsonObject, known: JsonObject) -> str:
+def unknown_key(value: JsonObject, known: JsonObject) -> str:
     """The first key, at any depth, that has a value and is not known; where None is known, anything is. Empty for none."""
     for key, inner in value.items():
         if key not in known and inner:
             return str(key)
         deeper = known.get(key)
-        if deeper is not None and isinstance(inner, Mapping) and (more := beyond(inner, deeper)):
+        if (
+            deeper is not None
+            and isinstance(inner, Mapping)
+            and (more := unknown_key(inner, deeper))
+        ):
             return more
     return ""

@@ -11,16 +11,16 @@ from urllib.parse import quote
 from gradegate.templating import printing
 from gradegate.templating.printing import (
     UNDEFINED,
+    get_member,
     is_js_number,
     is_nothing,
     is_true,
-    member,
-    number,
-    show,
+    join_units,
+    js_number,
+    show_value,
     to_number,
     to_string,
-    units,
-    whole,
+    utf16_units,
 )
 
 
@@ -38,7 +38,7 @@ def _items(value: Any) -> Any:
     if is_nothing(value):
         raise TypeError("the filter is for lists")
     if isinstance(value, str):
-        return units(value)
+        return utf16_units(value)
     if isinstance(value, list | tuple):
         return value
     return []
@@ -59,18 +59,20 @@ def _size(value: Any, otherwise: int) -> int:
 def _sum(values: Any, attribute: Any = None, start: Any = 0) -> Any:
     total: Any = 0
     for item in _list(values):
-        total = printing.add(total, member(item, attribute) if is_true(attribute) else item)
-    return printing.add(start, total)
+        total = printing.add_values(
+            total, get_member(item, attribute) if is_true(attribute) else item
+        )
+    return printing.add_values(start, total)
 
 
 def _join(values: Any, by: Any = "", attribute: Any = None) -> str:
-    items = (member(item, attribute) if is_true(attribute) else item for item in _list(values))
-    return (to_string(by) if is_true(by) else "").join(map(show, items))
+    items = (get_member(item, attribute) if is_true(attribute) else item for item in _list(values))
+    return (to_string(by) if is_true(by) else "").join(map(show_value, items))
 
 
 def _reverse(value: Any) -> Any:
     turned = _items(value)[::-1]
-    return whole(turned) if isinstance(value, str) else list(turned)
+    return join_units(turned) if isinstance(value, str) else list(turned)
 
 
 def _sort(
@@ -78,7 +80,7 @@ def _sort(
 ) -> list[Any]:
     def key(item: Any) -> Any:
         for part in to_string(attribute).split(".") if is_true(attribute) else ():
-            item = member(item, part)
+            item = get_member(item, part)
         return item.lower() if isinstance(item, str) and not is_true(case_sensitive) else item
 
     def compared(left: Any, right: Any) -> int:
@@ -122,14 +124,14 @@ def _trim(value: Any) -> str:
 
 
 def _truncate(value: Any, size: Any = 255, cut_words: Any = False, end: Any = None) -> str:
-    text = units(_text(value))
+    text = utf16_units(_text(value))
     most = _size(size, 255)
     if len(text) <= most:
-        return whole(text)
+        return join_units(text)
     if not is_true(cut_words):
         space = text.rfind(" ", 0, most + 1)
         most = most if space < 0 else space
-    return whole(text[: max(0, most)]) + ("..." if is_nothing(end) else to_string(end))
+    return join_units(text[: max(0, most)]) + ("..." if is_nothing(end) else to_string(end))
 
 
 def _urlencode(value: Any) -> str:
@@ -141,7 +143,7 @@ def _urlencode(value: Any) -> str:
     pairs = (
         value.items()
         if isinstance(value, Mapping)
-        else ((member(it, 0), member(it, 1)) for it in _list(value))
+        else ((get_member(it, 0), get_member(it, 1)) for it in _list(value))
     )
     return "&".join(f"{quoted(key)}={quoted(item)}" for key, item in pairs)
 
@@ -155,7 +157,7 @@ def _string(value: Any) -> str:
 def _leading(kind: type[float], pattern: str) -> Callable[..., Any]:
     def read(value: Any, otherwise: Any = UNDEFINED) -> Any:
         match = re.match(pattern, to_string(value))
-        return number(kind(match[1])) if match else otherwise
+        return js_number(kind(match[1])) if match else otherwise
 
     return read
 
@@ -169,7 +171,7 @@ def _round(value: Any, places: Any = 0, method: Any = "") -> Any:
     rounded = {"ceil": math.ceil, "floor": math.floor}.get(
         to_string(method), lambda it: math.floor(it + 0.5)
     )(given)
-    return number(rounded / factor)
+    return js_number(rounded / factor)
 
 
 def _default(value: Any, otherwise: Any = UNDEFINED, falsy: Any = False) -> Any:
@@ -177,32 +179,32 @@ def _default(value: Any, otherwise: Any = UNDEFINED, falsy: Any = False) -> Any:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    "abs": lambda value: number(abs(to_number(value))),
+    "abs": lambda value: js_number(abs(to_number(value))),
     "capitalize": _capitalize,
     "d": _default,
     "default": _default,
     "dump": lambda value, spaces=None: (
-        value if value is UNDEFINED else printing.dump(value, spaces)
+        value if value is UNDEFINED else printing.dump_json(value, spaces)
     ),
-    "first": lambda value: member(_items(value), 0),
+    "first": lambda value: get_member(_items(value), 0),
     "float": _leading(float, r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))"),
     "indent": _indent,
     "int": _leading(int, r"\s*([+-]?\d+)"),
     "join": _join,
-    "last": lambda value: member(items := _items(value), len(items) - 1),
+    "last": lambda value: get_member(items := _items(value), len(items) - 1),
     "length": lambda it: (
         0
         if is_nothing(it) or it is False
         else len(it)
         if isinstance(it, Mapping)
-        else member(it, "length")
+        else get_member(it, "length")
     ),
     "load": json.loads,
     "lower": lambda value: _text(value).lower(),
     "replace": _replace,
     "reverse": _reverse,
     "round": _round,
-    "safe": show,
+    "safe": show_value,
     "sort": _sort,
     "string": _string,
     "sum": _sum,

@@ -84,7 +84,7 @@ class _Environment(Environment):
 ENVIRONMENT = _Environment(keep_trailing_newline=True)
 
 
-def parse(source: str) -> nodes.Template:
+def parse_template(source: str) -> nodes.Template:
     """What a template is made of. Raises TemplateSyntaxError for what is not supported."""
     tree = _Parser(ENVIRONMENT, source).parse()
     for node in tree.find_all(nodes.Node):

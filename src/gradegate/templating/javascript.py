@@ -21,8 +21,8 @@ _WORD = re.compile(r"[\w$]++")
 _SIGN = re.compile(r"=>|\.\.\.|\?\.(?!\d)|[=!]==?|(?s:.)")
 _NAME = re.compile(r"(?!\d)[\w$]+")
 _DECLARES = re.compile(r"(?:const|let|var)\s")
-ENDS = re.compile(r"(?<![;\s])\s*+;[;\s]*+$")
-TYPES = re.compile(  # as TypeScript has them, in a program that JavaScript cannot read
+FINAL_SEMICOLON = re.compile(r"(?<![;\s])\s*+;[;\s]*+$")
+TYPESCRIPT = re.compile(  # as TypeScript has them, in a program that JavaScript cannot read
     r"[)\w]\??\s*:\s*(?:string|number|boolean|any|unknown|void|Record<|Promise<)|\bas\s+(?:any|string|number|const)\b"
     r"|^[^\S\n]*+(?:interface|type)\s+\w+",
     re.MULTILINE,
@@ -60,7 +60,7 @@ class Token(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # a program is looked at for one thing after another
-def tokens(code: str) -> tuple[Token, ...]:
+def split_tokens(code: str) -> tuple[Token, ...]:
     """All words and signs of a program, which is supposed to be right; of one that is not, something."""
     found = []
     place = 0
@@ -121,9 +121,9 @@ def _words(kind: str) -> JsonObject:
 # --- what it uses ---------------------------------------------------------------------------------------------
 
 
-def refused(code: str) -> Refusal | None:
+def find_unsupported(code: str) -> Refusal | None:
     """What a snippet cannot have: modules, network, timers, languages; None where there is nothing."""
-    found = tokens(code)
+    found = split_tokens(code)
     free = {
         name: number
         for name, number in _free(found).items()
@@ -139,9 +139,9 @@ def refused(code: str) -> Refusal | None:
     return first and _said(code, found[first[0]], first[1], first[2])
 
 
-def unknown(code: str, known: Collection[str]) -> Refusal | None:
+def find_unknown_name(code: str, known: Collection[str]) -> Refusal | None:
     """A name that a program, which is right, neither declares nor finds among those that are ``known``; None for none."""
-    found = tokens(code)
+    found = split_tokens(code)
     if any(token.text in _BRINGS_NAMES for token in found):
         return None
     free = {name: number for name, number in _free(found).items() if name not in known}
@@ -160,14 +160,14 @@ def unknown(code: str, known: Collection[str]) -> Refusal | None:
     )
 
 
-def misread(
+def find_misreading(
     code: str, global_names: Collection[str], math_names: Collection[str]
 ) -> Refusal | None:
     """The first part of a derived metric that mathjs and JavaScript read differently, or an unknown function.
 
     ``global_names`` are those of the engine, ``math_names`` the members of ``Math``.
     """
-    program = tokens(code)
+    program = split_tokens(code)
     formula_words = _words("formula words")
     compared = set[int]()  # the depths at which a comparison has begun
     for number, token in enumerate(program):
@@ -223,7 +223,7 @@ def score_names(
 
     ``global_names`` are those of the engine: one of them that is called or looked into is no variable.
     """
-    program = tokens(code)
+    program = split_tokens(code)
     variables = set[str]()
     members = set[str]()
     reads_any = False
@@ -263,9 +263,9 @@ def _said(code: str, token: Token, what: str, cure: str) -> Refusal:
     return what, code.count("\n", 0, token.place) + 1, cure
 
 
-def reads(code: str, name: str, whole: str = "") -> bool:
+def reads_member(code: str, name: str, whole: str = "") -> bool:
     """Whether a program names a member, or uses what is called ``whole`` otherwise than by the name of a member."""
-    found = tokens(code)
+    found = split_tokens(code)
     if any(token.text == name for token in found) or re.search(
         rf"\[\s*([\"'`]){name}\1\s*\]", code
     ):
@@ -290,7 +290,7 @@ def _by_name(found: Sequence[Token], number: int) -> bool:
 
 def is_arrow(code: str) -> bool:
     """Whether the whole is one arrow function: `output => ...`, `async (output, context) => ...`."""
-    found = tokens(code)
+    found = split_tokens(code)
     place = 1 if _text(found, 0) == "async" else 0
     if _text(found, place) == "(":
         closing = (
@@ -302,7 +302,7 @@ def is_arrow(code: str) -> bool:
 
 def is_function(code: str) -> bool:
     """Whether the whole is one function, written with an arrow or the word ``function``."""
-    words = [token.text for token in tokens(code)[:2]]
+    words = [token.text for token in split_tokens(code)[:2]]
     return is_arrow(code) or "function" in (words if words[:1] == ["async"] else words[:1])
 
 
@@ -402,11 +402,12 @@ def assertion_body(code: str) -> str:
     code = code.rstrip()
     if "\n" in code:
         return code
-    code = ENDS.sub("", code.strip())
+    code = FINAL_SEMICOLON.sub("", code.strip())
     if not _DECLARES.match(code):
         return f"return {code}"
     place = max(
-        (token.place for token in tokens(code) if token.text == ";" and not token.depth), default=-1
+        (token.place for token in split_tokens(code) if token.text == ";" and not token.depth),
+        default=-1,
     )
     return f"{code[: place + 1]} return {code[place + 1 :].strip()}" if place >= 0 else code
 
@@ -419,7 +420,7 @@ def value_expression(code: str, parameters: Sequence[str]) -> str:
 
 def in_brackets(code: str, opening: str = "(", closing: str = ")") -> str:
     """An expression in brackets, without the semicolon at its end. The line break ends a comment."""
-    return f"{opening}{ENDS.sub('', code.strip())}\n{closing}"
+    return f"{opening}{FINAL_SEMICOLON.sub('', code.strip())}\n{closing}"
 
 
 def has_return(code: str) -> bool:
@@ -440,7 +441,7 @@ def module_body(code: str) -> str:
 
     Lines stay what they are. A module that exports is in strict mode, as Node has it.
     """
-    found = tokens(code)
+    found = split_tokens(code)
     exports = [
         place for place, token in enumerate(found) if token.text == "export" and not token.depth
     ]

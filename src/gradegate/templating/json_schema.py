@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradegate.registry import near
-from gradegate.sandbox.evaluate import Exceeded, Refused, evaluate
+from gradegate.sandbox.evaluate import LimitExceeded, TaskRefused, evaluate
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
@@ -37,7 +37,7 @@ def _validator(schema: str) -> Any:
     return kind(loaded, format_checker=FormatChecker(), registry=EMPTY_REGISTRY)
 
 
-def fault(schema: str, known: bool = False) -> str:
+def find_fault(schema: str, known: bool = False) -> str:
     """What is wrong with a schema in JSON; empty when nothing is. ``known``: every key has to be a keyword."""
     from jsonschema.exceptions import SchemaError
     from referencing.jsonschema import DRAFT7, specification_with
@@ -128,7 +128,7 @@ def _keywords(metaschema: JsonObject) -> frozenset[str]:
     return frozenset(key for part in parts for key in part.get("properties", ()))
 
 
-def problem(schema: str, value: Any) -> str:
+def find_problem(schema: str, value: Any) -> str:
     """Why a value does not conform to a schema in JSON; empty when it does. Raises ValueError where that is not known."""
     from referencing.exceptions import Unresolvable
 
@@ -158,27 +158,27 @@ def _said(error: Any) -> str:
     return "{} is {}, and the schema asks for {}".format(error.json_path, *shown)
 
 
-def problems(schemas: dict[str, str], values: list[tuple[str, Any]]) -> list[str]:
+def find_problems(schemas: dict[str, str], values: list[tuple[str, Any]]) -> list[str]:
     """``problem`` of each value, which stands beside the name of its schema."""
-    return [problem(schemas[name], value) for name, value in values]
+    return [find_problem(schemas[name], value) for name, value in values]
 
 
 @lru_cache(maxsize=256)
-def check(schema: str, known: bool = False) -> None:
+def check_schema(schema: str, known: bool = False) -> None:
     """Raises ValueError with what is wrong with a schema in JSON; ``known``: also with a key that is no keyword."""
     try:
-        wrong = evaluate(f"{_HERE}:fault", schema, known)
-    except (Exceeded, Refused) as e:
+        wrong = evaluate(f"{_HERE}:find_fault", schema, known)
+    except (LimitExceeded, TaskRefused) as e:
         raise ValueError(f"is a JSON Schema that cannot be used: {e}") from e
     if wrong:
         raise ValueError(wrong)
 
 
-def breach(schema: str, value: Any) -> str:
+def schema_problem(schema: str, value: Any) -> str:
     """``problem``, in the worker. Raises Exceeded and Refused, which are ValueErrors."""
-    return str(evaluate(f"{_HERE}:problem", schema, value))
+    return str(evaluate(f"{_HERE}:find_problem", schema, value))
 
 
-def breaches(schemas: Mapping[str, str], values: Sequence[tuple[str, Any]]) -> list[str]:
+def schema_problems(schemas: Mapping[str, str], values: Sequence[tuple[str, Any]]) -> list[str]:
     """``problems``, in the worker: all within the limits of one. Raises Exceeded and Refused, which are ValueErrors."""
-    return list(evaluate(f"{_HERE}:problems", schemas, values)) if values else []
+    return list(evaluate(f"{_HERE}:find_problems", schemas, values)) if values else []

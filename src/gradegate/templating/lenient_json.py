@@ -23,15 +23,15 @@ _BEGINS = re.compile(r"\{\s*+(?:[\"'}]|[^\W\d]\w{0,100}\s*+:)")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 
 
-def no_number(word: str) -> Any:
+def refuse_constant(word: str) -> Any:
     """Raises WrongError for NaN and Infinity."""
     raise WrongError(f"{word} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=no_number)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
-class Found(NamedTuple):
+class FoundObject(NamedTuple):
     """An object with the place where it begins and that where it has ended."""
 
     value: dict[str, Any]
@@ -39,7 +39,7 @@ class Found(NamedTuple):
     end: int
 
 
-def find(text: str) -> Iterator[Found]:
+def find_objects(text: str) -> Iterator[FoundObject]:
     """The outermost objects, in order. What looks like one and cannot be read is left out, with all that is inside it."""
     position = 0
     while begins := _BEGINS.search(text, position):
@@ -54,13 +54,13 @@ def find(text: str) -> Iterator[Found]:
             value, position = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             try:
-                value = _DECODER.decode(rewritten(text[start:position]))
+                value = _DECODER.decode(standard_json(text[start:position]))
             except (ValueError, RecursionError):
                 continue
-        yield Found(value, start, position)
+        yield FoundObject(value, start, position)
 
 
-def rewritten(text: str) -> str:
+def standard_json(text: str) -> str:
     """The JSON that a text is another spelling of. Raises ValueError.
 
     Single quotes, bare keys, a comma before a closing bracket, `True`, `False`, `None`, raw line ends in texts, and a bare text

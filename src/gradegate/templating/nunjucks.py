@@ -19,14 +19,14 @@ from gradegate.templating.filters import FILTERS, TESTS
 from gradegate.templating.printing import (
     SIGNS,
     UNDEFINED,
-    add,
+    add_values,
+    get_member,
     is_true,
-    member,
-    number,
-    printed,
-    show,
+    js_number,
+    show_value,
     to_number,
     to_string,
+    with_json_text,
 )
 
 # Of the worker, which imports nothing later.
@@ -74,15 +74,15 @@ def has_more_tokens(source: str, limit: int) -> bool:
         return False  # parsing it will say what is wrong
 
 
-def parse(source: str) -> nodes.Template:
+def parse_template(source: str) -> nodes.Template:
     """What a template is made of; nothing of it is evaluated. Raises TemplateError."""
     try:
-        return grammar.parse(source)
+        return grammar.parse_template(source)
     except _TROUBLE as e:
         raise _error(e) from e
 
 
-def straight(tree: nodes.Template) -> tuple[tuple[str, bool], ...]:
+def straight_parts(tree: nodes.Template) -> tuple[tuple[str, bool], ...]:
     """The texts and the names (True) of a template that is made of nothing else; none of any other."""
     parts = [part for node in tree.body for part in getattr(node, "nodes", [node])]
     if not all(isinstance(part, nodes.TemplateData | nodes.Name) for part in parts):
@@ -92,7 +92,7 @@ def straight(tree: nodes.Template) -> tuple[tuple[str, bool], ...]:
     )
 
 
-def generate(tree: nodes.Template, variables: Variables, into: str = "") -> str:
+def render_tree(tree: nodes.Template, variables: Variables, into: str = "") -> str:
     """The text of a template; ``into`` "json" or "url", out of whose places no value breaks. Raises TemplateError, also for too much."""
     parts = []
     length = 0
@@ -132,7 +132,7 @@ def _made(parts: Iterable[Part]) -> _Made:
 def _parts(value: Any, by: Iterable[Part] = ((",", True),)) -> Iterable[Part]:
     """What a value prints; of a list its items, with ``by`` between them."""
     if not isinstance(value, list | tuple):
-        return value.parts if isinstance(value, _Made) else ((show(value), False),)
+        return value.parts if isinstance(value, _Made) else ((show_value(value), False),)
     return (part for at, item in enumerate(value) for part in (*(by if at else ()), *_parts(item)))
 
 
@@ -249,12 +249,12 @@ class _Filling:
                 if own:
                     return _made([(node.value, True)])
                 if type(node.value) in (int, float):
-                    return number(node.value)
+                    return js_number(node.value)
                 return node.value
             case nodes.Getattr():
-                return member(value(node.node), node.attr)
+                return get_member(value(node.node), node.attr)
             case nodes.Getitem():
-                return member(value(node.node), value(node.arg))
+                return get_member(value(node.node), value(node.arg))
             case nodes.Filter():
                 given = [value(node.node), *map(value, node.args)]
                 try:
@@ -283,7 +283,7 @@ class _Filling:
             case nodes.List():
                 return [value(item) for item in node.items]
             case nodes.Neg() | nodes.Pos():
-                return number(
+                return js_number(
                     to_number(value(node.node)) * (-1 if isinstance(node, nodes.Neg) else 1)
                 )
         pair = value(node.left), value(node.right)
@@ -293,7 +293,7 @@ class _Filling:
     def _sum(self, values: Iterable[Any]) -> str:
         """The text of values one behind the other."""
         if not self._into:
-            return reduce(add, values, "")
+            return reduce(add_values, values, "")
         return _made(
             part
             for it in values
@@ -322,34 +322,37 @@ def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
     """What each round of a loop gives its names: items and signs, or of objects keys and values, of lists their items."""
     if names == 1:
         if isinstance(value, str | list | tuple):
-            return ((member(value, at),) for at in range(member(value, "length")))
+            return ((get_member(value, at),) for at in range(get_member(value, "length")))
         return ()
     if isinstance(value, Mapping):
         return ((key, item, *[UNDEFINED] * (names - 2)) for key, item in value.items())
     if isinstance(value, list | tuple):
-        return (tuple(member(item, at) for at in range(names)) for item in value)
+        return (tuple(get_member(item, at) for at in range(names)) for item in value)
     return ()
 
 
-_parsed = lru_cache(maxsize=256)(parse)  # of the worker
+_parsed = lru_cache(maxsize=256)(parse_template)  # of the worker
 
 
-def fill(source: str, variables: Variables, as_json: Iterable[str], into: str = "") -> str:
+def fill_template(source: str, variables: Variables, as_json: Iterable[str], into: str = "") -> str:
     """What the worker does: the text of a template; the variables ``as_json`` print as ``printed``. Raises TemplateError."""
     special = frozenset(as_json)
-    return generate(
+    return render_tree(
         _parsed(source),
-        {name: printed(value) if name in special else value for name, value in variables.items()},
+        {
+            name: with_json_text(value) if name in special else value
+            for name, value in variables.items()
+        },
         into,
     )
 
 
-def asked(source: str) -> tuple[list[str], ...]:
+def template_names(source: str) -> tuple[list[str], ...]:
     """What the worker does: ``asked_by`` of a template. Raises TemplateError."""
-    return asked_by(_parsed(source))
+    return find_names(_parsed(source))
 
 
-def asked_by(tree: nodes.Template) -> tuple[list[str], ...]:
+def find_names(tree: nodes.Template) -> tuple[list[str], ...]:
     """The variables that it asks for, those of them that it nowhere tests or defaults, the same of ``env``, and those in comments alone."""
     names = set[str]()
     outside = set[str]()
@@ -433,7 +436,7 @@ def _nodes(tree: nodes.Node, kind: Any) -> Iterator[Any]:
     yield from tree.find_all(kind)
 
 
-def mentioned(text: str) -> list[str]:
+def mentioned_names(text: str) -> list[str]:
     """The names that a variable's value asks for, sorted, found as promptfoo finds them: by patterns that take the square of the time."""
     text = _COMMENT.sub("", text)
     asked = {first or second for first, second in _ASKED.findall(text)}

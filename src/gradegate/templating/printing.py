@@ -27,23 +27,25 @@ class _Undefined:
 UNDEFINED = _Undefined()
 
 
-class Printed(dict[str, Any]):
+class JsonMapping(dict[str, Any]):
     """A mapping that prints as its JSON text."""
 
 
-def printed(value: Any) -> Any:
+def with_json_text(value: Any) -> Any:
     """A variable as grading prompts show it: an object, also one in a list, prints as JSON and still has its members."""
     if isinstance(value, Mapping):
-        return Printed(value)
-    return [printed(item) for item in value] if isinstance(value, list | tuple) else value
+        return JsonMapping(value)
+    return [with_json_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def prints_json(value: Any) -> bool:
+def has_json_text(value: Any) -> bool:
     """Whether a value is one of ``printed`` that prints otherwise than as data alone."""
-    return isinstance(value, Printed) or (isinstance(value, list) and any(map(prints_json, value)))
+    return isinstance(value, JsonMapping) or (
+        isinstance(value, list) and any(map(has_json_text, value))
+    )
 
 
-def show(value: Any) -> str:
+def show_value(value: Any) -> str:
     """A value as Nunjucks prints it: ``true``, ``1`` for 1.0, ``a,b`` for a list, nothing for null."""
     return value if isinstance(value, str) else "" if is_nothing(value) else to_string(value)
 
@@ -76,11 +78,11 @@ def to_string(value: Any) -> str:
     if isinstance(value, int | float):
         if isinstance(value, int) and abs(value) <= SAFE_INTEGER:
             return str(value)
-        return _number(number(value))
+        return _number(js_number(value))
     if isinstance(value, list | tuple):
-        return ",".join(map(show, value))
-    if isinstance(value, Printed):
-        return dump(value)
+        return ",".join(map(show_value, value))
+    if isinstance(value, JsonMapping):
+        return dump_json(value)
     return str(value) if isinstance(value, date | Decimal) else "[object Object]"
 
 
@@ -89,18 +91,18 @@ def to_number(value: Any) -> float:
     if isinstance(value, bool | None):
         return int(value or 0)
     if isinstance(value, int | float):
-        return number(value)
+        return js_number(value)
     if value is UNDEFINED:
         return math.nan
     text = to_string(value).strip(SPACE)
     if _BASED.fullmatch(text):
-        return number(int(text, 0))
+        return js_number(int(text, 0))
     if text in ("Infinity", "+Infinity", "-Infinity"):
         return float(text)
-    return 0 if not text else number(float(text)) if _DECIMAL.fullmatch(text) else math.nan
+    return 0 if not text else js_number(float(text)) if _DECIMAL.fullmatch(text) else math.nan
 
 
-def number(value: float) -> float:
+def js_number(value: float) -> float:
     """A number as JavaScript keeps it: an integer as such as long as it is exact."""
     if isinstance(value, int):
         if abs(value) <= SAFE_INTEGER:
@@ -124,7 +126,7 @@ def _number(value: float) -> str:
     return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
 
 
-def dump(value: Any, indent: float | str | None = None) -> str:
+def dump_json(value: Any, indent: float | str | None = None) -> str:
     """A value as JSON text, as ``JSON.stringify`` writes it."""
     indent = min(int(indent), 10) if isinstance(indent, int | float) else (indent or "")[:10]
     separators = None if indent else (",", ":")
@@ -144,7 +146,7 @@ def dump(value: Any, indent: float | str | None = None) -> str:
 
 def _jsonable(value: Any) -> Any:
     if is_js_number(value):
-        given = number(value)
+        given = js_number(value)
         if isinstance(given, int) or not math.isfinite(given):
             return given if isinstance(given, int) else None
         # Without an exponent
@@ -156,7 +158,7 @@ def _jsonable(value: Any) -> Any:
     return None if value is UNDEFINED else value
 
 
-def units(text: str) -> str:
+def utf16_units(text: str) -> str:
     """The text in UTF-16 units: two halves for each character that JavaScript counts as two, such as an emoji."""
     if text.isascii() or max(text) < "\U00010000":
         return text
@@ -164,21 +166,21 @@ def units(text: str) -> str:
     return "".join(chr(raw[at] | raw[at + 1] << 8) for at in range(0, len(raw), 2))
 
 
-def whole(text: str) -> str:
+def join_units(text: str) -> str:
     """The text with its halves put together; half a character is U+FFFD, as where JavaScript writes it out."""
     if text.isascii() or not _HALF.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def member(value: Any, key: Any) -> Any:
+def get_member(value: Any, key: Any) -> Any:
     """``value.key`` and ``value[key]``: of objects what they hold, of lists and texts ``length`` and items; else undefined."""
     if isinstance(value, Mapping):
         key = key if isinstance(key, str | int | float) else to_string(key)
         return value[key] if key in value else value.get(to_string(key), UNDEFINED)
     if not isinstance(value, str | list | tuple):
         return UNDEFINED
-    items = units(value) if isinstance(value, str) else value
+    items = utf16_units(value) if isinstance(value, str) else value
     if key == "length":
         return len(items)
     name = to_string(key)
@@ -190,17 +192,17 @@ def member(value: Any, key: Any) -> Any:
     if at >= len(items):
         return UNDEFINED
     if isinstance(items, str):
-        return whole(items[at])
+        return join_units(items[at])
     return items[at]
 
 
-def add(left: Any, right: Any) -> Any:
+def add_values(left: Any, right: Any) -> Any:
     """``+``: texts are put together, and so is what stands beside a text."""
     left = _primitive(left)
     right = _primitive(right)
     if isinstance(left, str) or isinstance(right, str):
         return to_string(left) + to_string(right)
-    return number(to_number(left) + to_number(right))
+    return js_number(to_number(left) + to_number(right))
 
 
 def strictly_equal(left: Any, right: Any) -> bool:
@@ -222,7 +224,7 @@ def loosely_equal(left: Any, right: Any) -> bool:
     return bool(operator.eq(*_alike(left, right)))
 
 
-def contains(key: Any, container: Any) -> bool:
+def is_in(key: Any, container: Any) -> bool:
     """``in``. Raises TypeError for what holds nothing."""
     if isinstance(container, str | Mapping):
         return to_string(key) in container
@@ -244,7 +246,7 @@ def _divide(left: Any, right: Any) -> float:
     above = to_number(left)
     below = to_number(right)
     if below:
-        return number(above / below)
+        return js_number(above / below)
     if not above or math.isnan(above):
         return math.nan
     return math.copysign(math.inf, above) * math.copysign(1.0, below)
@@ -254,7 +256,7 @@ def _remainder(left: Any, right: Any) -> float:
     """It has the sign of what is divided."""
     above = to_number(left)
     below = to_number(right)
-    return number(math.fmod(above, below)) if below and math.isfinite(above) else math.nan
+    return js_number(math.fmod(above, below)) if below and math.isfinite(above) else math.nan
 
 
 def _primitive(value: Any) -> Any:
@@ -270,11 +272,11 @@ SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<=": lambda left, right: operator.le(*_alike(left, right)),
     ">": lambda left, right: operator.gt(*_alike(left, right)),
     ">=": lambda left, right: operator.ge(*_alike(left, right)),
-    "in": contains,
-    "not in": lambda left, right: not contains(left, right),
-    "+": add,
-    "-": lambda left, right: number(to_number(left) - to_number(right)),
-    "*": lambda left, right: number(to_number(left) * to_number(right)),
+    "in": is_in,
+    "not in": lambda left, right: not is_in(left, right),
+    "+": add_values,
+    "-": lambda left, right: js_number(to_number(left) - to_number(right)),
+    "*": lambda left, right: js_number(to_number(left) * to_number(right)),
     "/": _divide,
     "%": _remainder,
 }

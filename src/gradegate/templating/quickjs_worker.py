@@ -41,7 +41,7 @@ def _context(source: str) -> tuple[Any, Any]:
     return context, context.eval(source)
 
 
-def run(body: str, parameters: list[str] | None, name: str, given: str) -> JsonObject:
+def run_body(body: str, parameters: list[str] | None, name: str, given: str) -> JsonObject:
     """What a function with this body gives for the arguments in ``given`` (JSON); without parameters it is a module.
 
     ``type`` is JavaScript's, "null", "pending", "thrown" or "unreadable"; ``text`` is JSON, or what was thrown at ``line`` (0: unknown).
@@ -66,20 +66,20 @@ def run(body: str, parameters: list[str] | None, name: str, given: str) -> JsonO
             "text": f"it has more than {MAX_CHARACTERS:,} characters",
             "lines": [],
         }
-    return {**said, "line": line_in(said.get("stack", ""))}
+    return {**said, "line": line_in_stack(said.get("stack", ""))}
 
 
-def check(body: str, parameters: list[str]) -> JsonObject:
+def check_body(body: str, parameters: list[str]) -> JsonObject:
     """What there is to say of a function's body without running it: "thrown", "returns" or "returns nothing"."""
     try:
         _, look = _context(_CHECK)
         said: dict[str, Any] = json.loads(look(body, json.dumps(parameters)))
     except quickjs.JSException as e:
         return _beyond(str(e))
-    return {**said, "line": line_in(said.get("stack", ""))}
+    return {**said, "line": line_in_stack(said.get("stack", ""))}
 
 
-def names(owner: Literal["globalThis", "Math"]) -> list[str]:
+def member_names(owner: Literal["globalThis", "Math"]) -> list[str]:
     """The names of the members of an object that every snippet can use."""
     context, _ = _context(_PRELUDE)
     members: list[str] = json.loads(
@@ -88,7 +88,7 @@ def names(owner: Literal["globalThis", "Math"]) -> list[str]:
     return members
 
 
-def line_in(stack: str) -> int:
+def line_in_stack(stack: str) -> int:
     """The line of the body that a stack of the engine begins in; 0 where it does not say."""
     lines = (int(match[1]) - _BEFORE for match in _PLACE.finditer(stack))
     return next((line for line in lines if line > 0), 0)
@@ -112,7 +112,7 @@ def _failed(words: str, stack: str, *, exceeded: bool = False) -> JsonObject:
         "type": "thrown",
         "name": "",
         "text": excerpt(words, 500),
-        "line": line_in(stack),
+        "line": line_in_stack(stack),
         "lines": [],
         "exceeded": exceeded,
     }

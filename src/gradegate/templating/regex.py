@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from gradegate.files.documents import fault
 from gradegate.files.limits import MAX_PATTERN, SCRIPT_MEMORY
-from gradegate.sandbox.evaluate import Exceeded, evaluate
+from gradegate.sandbox.evaluate import LimitExceeded, evaluate
 
 NEEDS = ("quickjs",)  # of the worker, which imports nothing later
 _HERE = "gradegate.templating.regex"
@@ -29,7 +29,7 @@ _INSTEAD = {
 }
 
 
-def find(pattern: str, *texts: str) -> list[bool]:
+def find_python(pattern: str, *texts: str) -> list[bool]:
     """Whether an expression of Python's matches somewhere in each text. Raises ValueError."""
     try:
         compiled = re.compile(pattern)
@@ -38,7 +38,7 @@ def find(pattern: str, *texts: str) -> list[bool]:
         raise ValueError(f"is not a regular expression: {fault(e, pattern)}") from e
 
 
-def matches(pattern: str, text: str) -> bool:
+def find_javascript(pattern: str, text: str) -> bool:
     """Whether an expression of JavaScript's matches somewhere. Raises ValueError, and MemoryError."""
     import quickjs
 
@@ -57,7 +57,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def check(pattern: str) -> None:
+def check_pattern(pattern: str) -> None:
     """Raises ValueError for what is no expression of JavaScript's, or cannot be compiled within the limits."""
     for escape in re.finditer(r"\\(.)", pattern, re.DOTALL):
         if cure := _INSTEAD.get(escape[1]):
@@ -67,18 +67,18 @@ def check(pattern: str) -> None:
     if len(pattern) > MAX_PATTERN:
         raise ValueError(f"has more than {MAX_PATTERN:,} characters")
     try:
-        search(pattern, "", javascript=True)
-    except Exceeded as e:
+        has_match(pattern, "", javascript=True)
+    except LimitExceeded as e:
         raise ValueError(f"cannot be used: {e}") from e
 
 
-def search(pattern: str, text: str, javascript: bool = False) -> bool:
+def has_match(pattern: str, text: str, javascript: bool = False) -> bool:
     """Whether the pattern, of JavaScript without flags, matches somewhere."""
     if javascript:
-        return bool(evaluate(f"{_HERE}:matches", pattern, text))
-    return found_in(pattern, [text])[0]
+        return bool(evaluate(f"{_HERE}:find_javascript", pattern, text))
+    return match_texts(pattern, [text])[0]
 
 
-def found_in(pattern: str, texts: Sequence[str]) -> list[bool]:
+def match_texts(pattern: str, texts: Sequence[str]) -> list[bool]:
     """Of each text whether the pattern is found in it."""
-    return list(evaluate(f"{_HERE}:find", pattern, *texts))
+    return list(evaluate(f"{_HERE}:find_python", pattern, *texts))

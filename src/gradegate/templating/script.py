@@ -14,8 +14,14 @@ from typing import Any
 from gradegate.core.provider_spec import Code
 from gradegate.files.limits import MAX_SCRIPT, SCRIPT_RUNAWAYS
 from gradegate.sandbox import repository_code
-from gradegate.sandbox.evaluate import SCRIPTS, Exceeded, Refused, Spent, evaluate
-from gradegate.sandbox.program import Program, quoted
+from gradegate.sandbox.evaluate import (
+    SCRIPTS,
+    LimitExceeded,
+    RunLimitExceeded,
+    TaskRefused,
+    evaluate,
+)
+from gradegate.sandbox.program import Program, quoted_words
 from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import javascript
 
@@ -40,11 +46,11 @@ class ScriptError(ValueError):
         self.cure = cure
 
 
-class Fault(ScriptError):
+class ScriptFault(ScriptError):
     """A script ran, and what it was given made it throw, or give what is no plain data."""
 
 
-class Vain(Fault):
+class VerdictlessScript(ScriptFault):
     """A script is right JavaScript, and gives no verdict whatever it is given: promptfoo runs it, and fails every answer."""
 
 
@@ -52,7 +58,7 @@ class CodeFile(dict[str, str]):
     """A file of code as suites hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
 
 
-class Returned(FrozenStruct):
+class ScriptResult(FrozenStruct):
     """What a call gave: ``type`` is JavaScript's (or "null"), ``value`` plain data, ``lines`` what was logged."""
 
     value: Any
@@ -68,7 +74,7 @@ class Script(FrozenStruct):
     function: str = ""
     file: str = ""
 
-    def call(self, *arguments: Any) -> Returned:
+    def call(self, *arguments: Any) -> ScriptResult:
         """Raises Fault for what throws or is no plain data; ScriptError for what cannot be loaded, lacks a name or exceeds a limit."""
         names = None if self.parameters is None else list(self.parameters)
         if SCRIPTS.runaways[self] >= SCRIPT_RUNAWAYS:  # one snippet must not take the time of all
@@ -77,15 +83,20 @@ class Script(FrozenStruct):
             )
         try:
             said = evaluate(
-                f"{_HERE}:run", self.body, names, self.function, _json(arguments), account=SCRIPTS
+                f"{_HERE}:run_body",
+                self.body,
+                names,
+                self.function,
+                _json(arguments),
+                account=SCRIPTS,
             )
-        except (Exceeded, Refused) as e:
-            if isinstance(e, Exceeded) and not isinstance(e, Spent):
+        except (LimitExceeded, TaskRefused) as e:
+            if isinstance(e, LimitExceeded) and not isinstance(e, RunLimitExceeded):
                 SCRIPTS.runaways[self] += 1
             raise ScriptError(str(e)) from e
         if said.get("exceeded"):
             SCRIPTS.runaways[self] += 1
-        return Returned(_value(said), said["type"], tuple(said["lines"]))
+        return ScriptResult(_value(said), said["type"], tuple(said["lines"]))
 
 
 class Formula(FrozenStruct):
@@ -119,41 +130,43 @@ class Formula(FrozenStruct):
         return number
 
 
-class Function(FrozenStruct):
+class ProgramFunction(FrozenStruct):
     """A function of a file, in Python or for node."""
 
     program: Program
     default: str = "get_transform"  # the function, where none is named
 
-    def call(self, *arguments: Any) -> Returned:
+    def call(self, *arguments: Any) -> ScriptResult:
         """Raises ScriptError for what raises, takes too long or is no plain data: Fault where the arguments made it so."""
         try:  # what makes another answer of an answer is part of judging it
-            value = repository_code.call(self.program, list(arguments), "gate", self.default)
-        except repository_code.Failed as e:
-            raise (Fault if e.raised else ScriptError)(str(e)) from e
-        return Returned(value, "nothing" if value is None else type(value).__name__)
+            value = repository_code.call_function(
+                self.program, list(arguments), "gate", self.default
+            )
+        except repository_code.CodeError as e:
+            raise (ScriptFault if e.has_raised else ScriptError)(str(e)) from e
+        return ScriptResult(value, "nothing" if value is None else type(value).__name__)
 
 
 # --- what each key of a config means; all raise ScriptError for what cannot be used ---------------------------------
 
 
-def of_assertion(code: Code) -> Script | Function:
+def assertion_script(code: Code) -> Script | ProgramFunction:
     """The ``value`` of a ``javascript`` assertion."""
     if isinstance(code, Program):
-        return Function(code, "get_assert")
+        return ProgramFunction(code, "get_assert")
     return _script(code, ("output", "context"), javascript.assertion_body)
 
 
-def of_transform(code: Code, parameter: str = "output") -> Script | Function:
+def transform_script(code: Code, parameter: str = "output") -> Script | ProgramFunction:
     """A ``transform`` of a provider, a test or an assertion; ``parameter`` is "vars" for ``transformVars``."""
     if isinstance(code, Program):
-        return Function(code)
+        return ProgramFunction(code)
     return _script(
         code, (parameter, "context"), lambda text: text if "\n" in text else f"return {text}"
     )
 
 
-def of_response(code: Code) -> Script:
+def response_script(code: Code) -> Script:
     """``transformResponse`` of ``http:``: an expression over ``json``, ``text`` and ``context``, or a function of these."""
     names = ("json", "text", "context")
     return _script(
@@ -165,7 +178,7 @@ def of_response(code: Code) -> Script:
     )
 
 
-def of_request(code: Code) -> Script:
+def request_script(code: Code) -> Script:
     """``transformRequest`` of ``http:``: an expression over ``prompt``, ``vars`` and ``context``, a body, or a function of these."""
     names = ("prompt", "vars", "context")
     return _script(
@@ -177,7 +190,7 @@ def of_request(code: Code) -> Script:
     )
 
 
-def of_function(code: Code, *parameters: str) -> Script:
+def function_script(code: Code, *parameters: str) -> Script:
     """A function that is called with these, or a file that exports one."""
     call = f"({', '.join(parameters)});"
     return _script(
@@ -188,17 +201,17 @@ def of_function(code: Code, *parameters: str) -> Script:
     )
 
 
-def of_metric(code: Code) -> Formula:
+def metric_formula(code: Code) -> Formula:
     """The ``value`` of a derived metric: an expression over metrics, or a function of ``namedScores`` and ``evalStep``."""
     if not isinstance(code, str) or javascript.is_function(code):
-        return Formula(of_function(code, javascript.SCORES, "evalStep"), None, None)
+        return Formula(function_script(code, javascript.SCORES, "evalStep"), None, None)
     if not code.strip():
         raise ScriptError(
             "it is empty", cure="write an expression such as `hits / (hits + misses)`"
         )
     _check_size(code)
-    _refuse(javascript.refused(code))
-    _refuse(javascript.misread(code, _globals(), _members_of_math()))
+    _refuse(javascript.find_unsupported(code))
+    _refuse(javascript.find_misreading(code, _globals(), _members_of_math()))
     variables, members = javascript.score_names(code, _globals())
     parameters = (javascript.SCORES, *sorted(variables))
     script = _script(
@@ -210,7 +223,7 @@ def of_metric(code: Code) -> Formula:
     return Formula(script, parameters[1:], None if members is None else variables | members)
 
 
-def shown(value: Any) -> Any:
+def show_code(value: Any) -> Any:
     """A value as reports show it: of a file of code its name, with a digest that tells another code."""
     if isinstance(value, Program):
         return value.shown
@@ -220,9 +233,9 @@ def shown(value: Any) -> Any:
     return f"file://{name} (SHA-256 {sha256(value['code'].encode('utf-8', 'surrogatepass')).hexdigest()[:32]})"
 
 
-def lacks(code: str) -> javascript.Refusal | None:
+def unsupported_feature(code: str) -> javascript.Refusal | None:
     """What a file of JavaScript uses and the engine does not have; of one that cannot be read something else is said later."""
-    if len(code) > MAX_SCRIPT or (found := javascript.refused(code)):
+    if len(code) > MAX_SCRIPT or (found := javascript.find_unsupported(code)):
         if len(code) <= MAX_SCRIPT:
             return found
         return (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
@@ -230,24 +243,26 @@ def lacks(code: str) -> javascript.Refusal | None:
         _parsed(javascript.module_body(code), _MODULE, code)
     except ValueError:
         return None
-    return javascript.unknown(code, _globals().union(_MODULE))
+    return javascript.find_unknown_name(code, _globals().union(_MODULE))
 
 
-def mentions(code: Code, *names: str) -> bool:
+def may_mention(code: Code, *names: str) -> bool:
     """Whether a snippet may look at any of these names; a file may, by a name of its own."""
     indirect = ("arguments", "eval", "Function", "\\u")
     return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
 
 
-def reads(code: Code, name: str, *, python: bool = False) -> bool:
+def may_read(code: Code, name: str, *, python: bool = False) -> bool:
     """Whether code, a snippet of ``python`` too, may look at that part of what it is told. A file that hands it all on is not known to."""
     if isinstance(code, Program):
         return name in code.words
     if not isinstance(code, str):
-        return name in code["code"] and javascript.reads(code["code"], name)
+        return name in code["code"] and javascript.reads_member(code["code"], name)
     if python:
-        return name in quoted(code)
-    return mentions(code) or ("context" in code and javascript.reads(code, name, whole="context"))
+        return name in quoted_words(code)
+    return may_mention(code) or (
+        "context" in code and javascript.reads_member(code, name, whole="context")
+    )
 
 
 def _script(
@@ -266,7 +281,7 @@ def _script(
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
     if not may_be_function and javascript.is_arrow(code):
-        raise Vain(
+        raise VerdictlessScript(
             "it is a function that is never called", cure="write its body alone, without `=>`"
         )
     script = Script(rule(code), parameters)
@@ -280,49 +295,53 @@ def _script(
 @lru_cache(maxsize=256)
 def _module(code: str, function: str, file: str) -> Script:
     _check_size(code)
-    _refuse(javascript.refused(code))
+    _refuse(javascript.find_unsupported(code))
     try:
         script = Script(javascript.module_body(code), None, function, file)
     except ValueError as e:
         raise ScriptError(str(e)) from e
     _parsed(script.body, _MODULE, code)
-    _refuse(javascript.unknown(code, _globals().union(_MODULE)))
+    _refuse(javascript.find_unknown_name(code, _globals().union(_MODULE)))
     return script
 
 
 @lru_cache(maxsize=4096)
 def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
-    _refuse(javascript.refused(code))
+    _refuse(javascript.find_unsupported(code))
     if _parsed(text, parameters, code) == "returns nothing":
         cure = "add `return` before the value: a text of several lines is a function's body"
         if "\n" not in code.strip():
             cure = "end it with the value, such as `const n = output.length; n > 3`"
-        raise Vain("it returns nothing, whatever the answer is", cure=cure)
-    _refuse(javascript.unknown(code, _globals().union(parameters)))
+        raise VerdictlessScript("it returns nothing, whatever the answer is", cure=cure)
+    _refuse(javascript.find_unknown_name(code, _globals().union(parameters)))
 
 
 def _looked_at(function: str, *arguments: Any) -> Any:
     """What the worker finds without running anything. Raises ScriptError."""
     try:
         return evaluate(f"{_HERE}:{function}", *arguments, account=SCRIPTS)
-    except (Exceeded, Refused) as e:
+    except (LimitExceeded, TaskRefused) as e:
         raise ScriptError(str(e), cure="simplify it") from e
 
 
 def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
     """What ``quickjs_worker.check`` says of the body that was made of ``code``. Raises ScriptError where it is not JavaScript."""
-    said = _looked_at("check", text, parameters)
+    said = _looked_at("check_body", text, parameters)
     if said["type"] != "thrown":
         return str(said["type"])
     cure = "correct it"
     kind = ScriptError
-    if javascript.TYPES.search(code):
+    if javascript.TYPESCRIPT.search(code):
         cure = "it looks like TypeScript: remove the types"
     elif "\n" not in code.strip() and any(
-        token.text == "return" and not token.depth for token in javascript.tokens(code)
+        token.text == "return" and not token.depth for token in javascript.split_tokens(code)
     ):
         cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
-        kind = Vain if _looked_at("check", code, parameters)["type"] == "returns" else kind
+        kind = (
+            VerdictlessScript
+            if _looked_at("check_body", code, parameters)["type"] == "returns"
+            else kind
+        )
     elif "await" in said["text"] or "await" in code:
         cure = "correct it; `await` works only in an `async` function: return the promise"
     line = min(said["line"], code.count("\n") + 1)  # the line break that we add is none of theirs
@@ -332,13 +351,13 @@ def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
 @cache
 def _globals() -> frozenset[str]:
     """The names that every snippet can use. Raises ScriptError."""
-    return frozenset(_looked_at("names", "globalThis"))
+    return frozenset(_looked_at("member_names", "globalThis"))
 
 
 @cache
 def _members_of_math() -> frozenset[str]:
     """The names of the functions and constants of ``Math``. Raises ScriptError."""
-    return frozenset(_looked_at("names", "Math"))
+    return frozenset(_looked_at("member_names", "Math"))
 
 
 def _refuse(found: javascript.Refusal | None) -> None:
@@ -371,7 +390,7 @@ def _value(said: Any) -> Any:
     name = said.get("name", "")
     # Nothing is said of a call where a limit was hit
     own = said.get("called") and name != "ReferenceError" and text != _TOO_DEEP
-    problem = Fault if own else ScriptError
+    problem = ScriptFault if own else ScriptError
     if kind == "thrown":
         words = (
             f"throws {name}: {text}"

@@ -16,13 +16,19 @@ from jinja2 import nodes
 from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import Verbatim
 from gradegate.files.limits import MAX_CHARACTERS, MAX_SOURCE, MAX_TOKENS
-from gradegate.sandbox.evaluate import Charged, Exceeded, Refused, Spent, evaluate
+from gradegate.sandbox.evaluate import (
+    CpuCharge,
+    LimitExceeded,
+    RunLimitExceeded,
+    TaskRefused,
+    evaluate,
+)
 from gradegate.structs import JsonObject
 from gradegate.templating import chat_prompt, nunjucks
 from gradegate.templating.nunjucks import TemplateError
-from gradegate.templating.printing import UNDEFINED, printed, prints_json, show
+from gradegate.templating.printing import UNDEFINED, has_json_text, show_value, with_json_text
 
-__all__ = ["TemplateError", "printed", "show"]  # handed on
+__all__ = ["TemplateError", "show_value", "with_json_text"]  # handed on
 _MARK = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
 _SHORTLY_SHOWN = {str, int}  # of which a template that is ``straight`` takes no time to speak of
@@ -64,17 +70,21 @@ def render(source: str, variables: Variables, ours: bool = False, into: str = ""
             variables.get(text, UNDEFINED) if is_name else text for text, is_name in read.straight
         ]
         if {*map(type, parts)} <= _SHORTLY_SHOWN and sum(
-            map(len, texts := [*map(show, parts)])
+            map(len, texts := [*map(show_value, parts)])
         ) <= MAX_CHARACTERS:
             return "".join(texts)
     given = {name: variables[name] for name in read.uses if name in variables}
     try:
         if read.fill is None:
-            as_json = [name for name, value in given.items() if prints_json(value)]
-            return str(evaluate("gradegate.templating.nunjucks:fill", source, given, as_json, into))
-        with Charged():
+            as_json = [name for name, value in given.items() if has_json_text(value)]
+            return str(
+                evaluate(
+                    "gradegate.templating.nunjucks:fill_template", source, given, as_json, into
+                )
+            )
+        with CpuCharge():
             return read.fill(given, into)
-    except (Exceeded, Refused) as e:
+    except (LimitExceeded, TaskRefused) as e:
         raise TemplateError(str(e)) from e
     except (RecursionError, MemoryError) as e:
         raise TemplateError("its variables are nested too deeply or too large") from e
@@ -95,16 +105,20 @@ def _looked_at(source: str, ours: bool) -> _Read:
     straight = tuple[tuple[str, bool], ...]()
     asked = list[Iterable[str]]()
     try:
-        with Charged():
-            tree = None if nunjucks.has_more_tokens(source, MAX_TOKENS) else nunjucks.parse(source)
+        with CpuCharge():
+            tree = (
+                None
+                if nunjucks.has_more_tokens(source, MAX_TOKENS)
+                else nunjucks.parse_template(source)
+            )
             if tree is not None and (ours or is_plain(tree)):
-                asked = [*nunjucks.asked_by(tree)]
-                fill = partial(nunjucks.generate, tree)
-                straight = nunjucks.straight(tree)
-        asked = asked or evaluate("gradegate.templating.nunjucks:asked", source)
-    except Spent as e:
+                asked = [*nunjucks.find_names(tree)]
+                fill = partial(nunjucks.render_tree, tree)
+                straight = nunjucks.straight_parts(tree)
+        asked = asked or evaluate("gradegate.templating.nunjucks:template_names", source)
+    except RunLimitExceeded as e:
         raise TemplateError(str(e)) from e
-    except (TemplateError, Exceeded, Refused) as e:
+    except (TemplateError, LimitExceeded, TaskRefused) as e:
         return _Read(wrong=str(e))
     except MemoryError:
         return _Read(wrong="it is nested too deeply")
@@ -131,18 +145,18 @@ def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
     return value
 
 
-def uses(source: str, ours: bool = False) -> frozenset[str]:
+def variables_used(source: str, ours: bool = False) -> frozenset[str]:
     """The variables that a template asks for. Raises TemplateError."""
     return _read(source, ours).uses if is_template(source) else frozenset()
 
 
-def needs(source: str, comments: bool = True) -> frozenset[str]:
+def variables_needed(source: str, comments: bool = True) -> frozenset[str]:
     """The variables without which a template, or what is outside ``comments`` of HTML, does not work. Raises TemplateError."""
     read = _read(source) if is_template(source) else _Read()
     return read.needs if comments else read.needs - read.comments
 
 
-def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
+def env_variables(value: Any) -> tuple[frozenset[str], frozenset[str]]:
     """The variables of ``env`` that templates in a nested value show, and those that nothing tests or defaults. Raises TemplateError."""
     if isinstance(value, str):
         read = _read(value) if "env" in value and is_template(value) else _Read()
@@ -154,7 +168,7 @@ def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
         if isinstance(value, list | tuple)
         else ()
     )
-    found = [environment(item) for item in items]
+    found = [env_variables(item) for item in items]
     return frozenset().union(*(shown for shown, _ in found)), frozenset().union(
         *(needed for _, needed in found)
     )
@@ -163,7 +177,7 @@ def environment(value: Any) -> tuple[frozenset[str], frozenset[str]]:
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
     """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
     return change_texts(
-        value, lambda text: render(text, {"env": env}) if uses(text) <= {"env"} else text
+        value, lambda text: render(text, {"env": env}) if variables_used(text) <= {"env"} else text
     )
 
 
@@ -213,7 +227,7 @@ _FEW = 500  # characters of which the square is nothing
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
 
 
-def stays(text: str) -> bool:
+def has_open_braces(text: str) -> bool:
     """Whether a text with braces is sent as it is, since a line of it leaves braces open."""
     return (
         is_template(text) and any(map(_is_open, text.split("\n"))) and len(_RAW.findall(text)) < 2
@@ -228,7 +242,7 @@ def _is_open(line: str) -> bool:
     )
 
 
-def fill(source: str, variables: Variables) -> str:
+def fill_prompt(source: str, variables: Variables) -> str:
     """The prompt with its variables, chats as JSON, value by value: none can end a string or a message. Raises TemplateError."""
     if not is_template(source):
         return source
@@ -242,19 +256,19 @@ def fill(source: str, variables: Variables) -> str:
 
 
 # Of prompts, which are the same few for all cases.
-_structure = lru_cache(maxsize=64)(chat_prompt.structure)
-is_unchanged = lru_cache(maxsize=64)(stays)
+_structure = lru_cache(maxsize=64)(chat_prompt.parse_structure)
+is_unchanged = lru_cache(maxsize=64)(has_open_braces)
 
 
-def unknown(value: Any, variables: Variables) -> frozenset[str]:
+def undefined_names(value: Any, variables: Variables) -> frozenset[str]:
     """The names that a variable's value asks for and nobody defines, as promptfoo's pattern finds them. Raises TemplateError."""
     if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
         return frozenset()
     try:
         return frozenset(
-            name for name in asked_by(value) if name != "env" and name not in variables
+            name for name in mentioned_names(value) if name != "env" and name not in variables
         )
-    except Exceeded as e:
+    except LimitExceeded as e:
         raise TemplateError(f"in a variable: {e}") from e
 
 
@@ -263,8 +277,8 @@ def _filled_in(value: Any, variables: Variables) -> Any:
         not isinstance(value, str)
         or not is_template(value)
         or isinstance(value, Verbatim)
-        or stays(value)
-        or unknown(value, variables)
+        or has_open_braces(value)
+        or undefined_names(value, variables)
     ):
         return value
     try:
@@ -273,16 +287,16 @@ def _filled_in(value: Any, variables: Variables) -> Any:
         raise TemplateError(f"in a variable: {e}") from e
 
 
-def asks_for(text: str, name: str) -> bool:
+def mentions_name(text: str, name: str) -> bool:
     """Whether a name stands behind braces that open, before any brace that closes."""
     word = re.compile(rf"\b{re.escape(name)}\b")
     starts = ((part, _OPENS.search(part)) for part in text.split("}")) if name in text else ()
     return any(start and word.search(part, start.end()) for part, start in starts)
 
 
-def asked_by(text: str) -> list[str]:
+def mentioned_names(text: str) -> list[str]:
     """The names that a text asks for as promptfoo finds them; a long one is looked at in the worker. Raises Exceeded."""
     if len(text) > _FEW:
-        return list(evaluate("gradegate.templating.nunjucks:mentioned", text))
-    with Charged():
-        return nunjucks.mentioned(text)
+        return list(evaluate("gradegate.templating.nunjucks:mentioned_names", text))
+    with CpuCharge():
+        return nunjucks.mentioned_names(text)

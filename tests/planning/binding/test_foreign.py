@@ -10,7 +10,7 @@ import pytest
 from gradegate.assertions.grading.evaluator import GRADERS
 from gradegate.core.assertion import Assertion
 from gradegate.files.documents import table
-from gradegate.planning.binding.unknown_types import folded, known, unknown
+from gradegate.planning.binding.unknown_types import fold_name, foreign_types, unknown_type_error
 from support.each import each
 from support.installed import ROOT
 from support.packages import npm_archive, wheel
@@ -21,7 +21,7 @@ NO_METRICS = {"BaseMetric", "BaseConversationalMetric", "BaseArenaMetric", "Verd
 
 
 def said(kind: str) -> str:
-    mistake = unknown(Assertion(kind)).mistakes[0]
+    mistake = unknown_type_error(Assertion(kind)).mistakes[0]
     return f"{mistake.what} -> {mistake.cure}"
 
 
@@ -32,14 +32,14 @@ def spellings(name: str) -> set[str]:
     return {name, base, words, *(words.lower().replace(" ", between) for between in " -_")}
 
 
-@each("it", [*known()], ids=lambda it: it.name)
+@each("it", [*foreign_types()], ids=lambda it: it.name)
 def test_what_comes_nearest_is_there(it):
     assert it.here.removeprefix("not-") in TYPES if it.here else "remove it" in it.way
     named = set(re.findall(r"\b[a-z]+(?:[:_-][a-z]+)+\b", re.sub(r"`[^`]*`|--[a-z-]+|well-formed", "", it.cure)))
     assert {name.removeprefix("not-") for name in named} <= TYPES, it
 
 
-@each("it", [it for it in known() if it.tool != "promptfoo"], ids=lambda it: it.name)
+@each("it", [it for it in foreign_types() if it.tool != "promptfoo"], ids=lambda it: it.name)
 def test_a_name_is_known_in_every_spelling(it):
     for name in spellings(it.name) - TYPES:
         for kind in (name, f"not-{name}"):
@@ -53,7 +53,7 @@ def test_what_another_word_may_mean_is_there():
     words = {name for names in meant.values() for name in names.split()}
     assert set(meant) <= set(GRADERS.names())
     assert not words & set(GRADERS.names())
-    assert not {folded(name) for name in words} & {folded(it.name) for it in known()}
+    assert not {fold_name(name) for name in words} & {fold_name(it.name) for it in foreign_types()}
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_every_metric_of_deepeval_is_known():
     (exported,) = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
     metrics = set(exported) - NO_METRICS
     assert len(metrics) > 50
-    assert metrics <= {it.name for it in known() if it.tool == "DeepEval"}
+    assert metrics <= {it.name for it in foreign_types() if it.tool == "DeepEval"}
     shown = {name for text in modules.values() for name in re.findall(r'def __name__\(self\):\s+return "([^"]+)"', text)}
     assert {name for name in shown if not name.startswith("Base ")} > {"Plan Quality", "PII Leakage"}
     for name in sorted(metrics | {name for name in shown if not name.startswith("Base ")}):
@@ -83,7 +83,7 @@ def test_every_type_of_promptfoo_is_known():
     lists = re.findall(r"(?:Base|Special)AssertionTypesSchema = z\$?\d*\.enum\(\[(.*?)\]\)", text, re.DOTALL)
     types = {name for names in lists for name in re.findall(r'"([^"]+)"', names)}
     assert len(types) > 65
-    assert types - TYPES <= {it.name for it in known() if it.tool == "promptfoo"}
+    assert types - TYPES <= {it.name for it in foreign_types() if it.tool == "promptfoo"}
     for kind in types - TYPES:
         assert "is a type of promptfoo that gradegate does not have ->" in said(kind)
 
@@ -92,4 +92,4 @@ def test_every_type_of_promptfoo_is_known():
 def test_the_page_has_every_name(tool):
     """What the pages say of each is made by `make generated`."""
     text = (ROOT / "docs" / f"from-{tool.lower()}.md").read_text()
-    assert [it.name for it in known() if it.tool == tool and f"`{it.name}`" not in text] == []
+    assert [it.name for it in foreign_types() if it.tool == tool and f"`{it.name}`" not in text] == []

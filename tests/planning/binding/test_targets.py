@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.config.overrides import parse_assertion
-from gradegate.core.settings import graders
+from gradegate.core.settings import parse_graders
 from gradegate.errors import ConfigError
 from gradegate.github.inputs import from_inputs
 from support.checkouts import CONFIG, compared, said
@@ -37,20 +37,20 @@ def test_inputs_of_the_action_by_lines(tmp_path):
 
 @each(("written", "found"), table(__file__, "graders_by_kind"))
 def test_graders_by_kind(written, found):
-    assert graders(written) == found
+    assert parse_graders(written) == found
 
 
 @each(("written", "said"), table(__file__, "what_cannot_be_a_grader_is_a_mistake"))
 def test_what_cannot_be_a_grader_is_a_mistake(written, said):
     with pytest.raises(ConfigError) as caught:
-        graders(written)
+        parse_graders(written)
     assert str(caught.value) == said
 
 
 @given(st.lists(st.text()))
 def test_any_text_is_a_grader_or_a_mistake(written: list[str]):
     with suppress(ConfigError):
-        assert all(graders(written).values())
+        assert all(parse_graders(written).values())
 
 
 # --- beside a base --------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Keys of HMACs: HKDF as its RFC has it, and what of a request goes into them or into the key of the question."""
 
-from gradegate.http.exchange import Ask
+from gradegate.http.exchange import HttpRequest
 from gradegate.providers.cache.seals import OPEN, Seals, hkdf
 from support.each import table
 
@@ -26,7 +26,7 @@ SEALS = {"A_KEY": LONG, "B_KEY": OTHER, "SHORT_KEY": "x" * 19, "GOOGLE_OAUTH_ACC
 
 
 def asked(host="a.example", **headers):
-    return Ask("POST", f"https://{host}/v1", host, headers, b"{}")
+    return HttpRequest("POST", f"https://{host}/v1", host, headers, b"{}")
 
 
 def test_what_a_request_says_is_in_its_key_or_in_that_of_its_hmacs():

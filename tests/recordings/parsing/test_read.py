@@ -10,13 +10,13 @@ from gradegate.core.settings import Settings
 from gradegate.files.yaml_reader import MAX_DEPTH
 from gradegate.recordings.parsing.fields import unwritable_part
 from gradegate.recordings.parsing.reader import MOST, load_recordings
-from gradegate.sandbox.evaluate import begin
+from gradegate.sandbox.evaluate import reset_accounts
 from support.each import each, table
 
 
 def recording(tmp_path, content, name="answers.jsonl"):
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    begin()
+    reset_accounts()
     return load_recordings(Context(Settings(answers=(name,), cwd=tmp_path)))
 
 

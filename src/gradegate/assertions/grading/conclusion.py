@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.core.numbers import exact, reached, scores
+from gradegate.core.numbers import exact_fraction, format_scores, meets
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
 from gradegate.results.case_outcome import conclude_case
@@ -31,7 +31,7 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     if not passed and negated:
         reasons.append(f"must not be true, but is ({bound.asserted.type})")
     elif not passed and verdict.passed is not False and limit is not None and not scoring.decides:
-        shown, least = scores(verdict.score, limit, scoring.scale)
+        shown, least = format_scores(verdict.score, limit, scoring.scale)
         reasons.append(f"score {shown} is below the threshold {least}")
     if verdict.reason.strip():
         reasons.append(verdict.reason)
@@ -55,7 +55,7 @@ def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
 def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
     scoring = bound.grader.scoring
     if limit is not None:
-        return verdict.passed is not False and reached(verdict.score, limit, scoring.tolerance)
+        return verdict.passed is not False and meets(verdict.score, limit, scoring.tolerance)
     if verdict.passed is not None:
         return verdict.passed
     if scoring.share:
@@ -64,7 +64,7 @@ def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
 
 
 def _reversed(score: float) -> float:
-    return float(min(Fraction(1), max(Fraction(0), 1 - exact(score))))
+    return float(min(Fraction(1), max(Fraction(0), 1 - exact_fraction(score))))
 
 
 def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:

@@ -18,16 +18,16 @@ from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.core.conversation import Message, Reply, Request, Variables
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Readings, Usage
 from gradegate.errors import NoVerdict, OffSchema, ProviderError, Trouble, Unreadable
-from gradegate.http.crew import gather
+from gradegate.http.crew import gather_results
 from gradegate.providers.api.chat_api import REFUSALS
 from gradegate.providers.api.provider import Provider
 from gradegate.providers.cache.call import Occasion, Question, apart, at, occasion
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
-from gradegate.templating.template import TemplateError, printed
+from gradegate.templating.template import TemplateError, with_json_text
 
 T = TypeVar("T")
 # The finish reasons of a reply that is whole; whoever names none has not cut it
@@ -220,7 +220,7 @@ class Judge(Struct, frozen=True):
         self.account.add(asked.booked(usage))
         if len(vectors) != len(texts):
             raise ProviderError(
-                f"{model.name} gave {many(len(vectors), 'vector')} for {many(len(texts), 'text')}",
+                f"{model.name} gave {format_count(len(vectors), 'vector')} for {format_count(len(texts), 'text')}",
                 Trouble.MALFORMED,
             )
         if len({len(vector) for vector in vectors}) > 1:
@@ -254,7 +254,9 @@ class Judge(Struct, frozen=True):
         """Several questions at once, or one after another where the judge is to ask so; results in order."""
         if self.one_at_a_time:
             return [question() for question in questions]
-        return gather([apart(number, question) for number, question in enumerate(questions)])
+        return gather_results(
+            [apart(number, question) for number, question in enumerate(questions)]
+        )
 
     def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
         """What a reply says. Raises Unreadable."""
@@ -277,7 +279,7 @@ class Judge(Struct, frozen=True):
     def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         """A prompt with its variables filled in. Raises NoVerdict."""
         written = self.rubric.steps.get(step)
-        own_vars = {name: printed(value) for name, value in self.vars.items()}
+        own_vars = {name: with_json_text(value) for name, value in self.vars.items()}
         # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.
         token = hashlib.sha256(
             _SORTED.encode([self.ask_number, variables]).encode("utf-8", "surrogatepass")
@@ -314,7 +316,7 @@ class Judge(Struct, frozen=True):
         """The error that the last reply was cut off, with the option that allows a longer one."""
         model = self.models["text"]
         tokens = replies[-1].usage.completion_tokens
-        end = f"after {many(tokens, 'token')}" if tokens else "at its token limit"
+        end = f"after {format_count(tokens, 'token')}" if tokens else "at its token limit"
         times = _times(replies)
         return ProviderError(
             f"the reply of {model.name} was cut off {end}{times}; raise `{model.limit_option}` in the config of the grader",

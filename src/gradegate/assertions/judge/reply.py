@@ -33,10 +33,10 @@ _OBJECT_BEGINS = re.compile(
     r"(?:\A|\n)[ \t]*\n[ \t]*\Z|\n[ \t]*(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE
 )
 _FENCE_BEGINS = re.compile(r"(?:`{3,}|~{3,})(?:json|text)?[ \t]*\n\s*\Z", re.IGNORECASE)
-_STRICT = json.JSONDecoder(object_pairs_hook=unique, parse_constant=lenient_json.no_number)
+_STRICT = json.JSONDecoder(object_pairs_hook=unique, parse_constant=lenient_json.refuse_constant)
 _LENIENT = json.JSONDecoder(
     object_pairs_hook=lambda pairs: unique([(key.lower(), it) for key, it in pairs]),
-    parse_constant=lenient_json.no_number,
+    parse_constant=lenient_json.refuse_constant,
 )
 _TYPES: Mapping[str, Any] = {
     "string": str,
@@ -236,7 +236,7 @@ def _lenient(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        return _LENIENT.decode(lenient_json.rewritten(text))
+        return _LENIENT.decode(lenient_json.standard_json(text))
     except (ValueError, RecursionError) as e:
         known = (
             "a key stands twice in its object"

@@ -12,7 +12,13 @@ from gradegate.files import documents
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import chat_prompt
-from gradegate.templating.template import TemplateError, is_template, render, render_values, uses
+from gradegate.templating.template import (
+    TemplateError,
+    is_template,
+    render,
+    render_values,
+    variables_used,
+)
 
 Template = tuple[Message, ...]  # contents and images are templates
 _SHOWN = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # what a template shows, as against its tags
@@ -51,7 +57,7 @@ def built_in() -> frozenset[str]:
     )
     return frozenset().union(
         *(
-            uses(message.content, ours=True)
+            variables_used(message.content, ours=True)
             for name in files
             for message in default(name.removesuffix(".yaml"))
         )
@@ -127,7 +133,7 @@ def _template(written: Any) -> Template:
             wrong = _wrong(written)
         if wrong:
             raise ValueError(f"rubricPrompt looks like chat messages and {wrong}")
-        return chat_prompt.parse(written, understood=True) or (Message("user", written),)
+        return chat_prompt.parse_chat(written, only_sendable=True) or (Message("user", written),)
     if (
         isinstance(written, Mapping)
         and isinstance(written.get("content"), str)
@@ -135,11 +141,11 @@ def _template(written: Any) -> Template:
     ):
         return (Message(str(written.get("role") or "user"), written["content"]),)
     listed = [written] if isinstance(written, Mapping) else written
-    messages = chat_prompt.messages(
-        listed if chat_prompt.is_chat(listed) else written, understood=True
+    messages = chat_prompt.parse_messages(
+        listed if chat_prompt.is_chat(listed) else written, only_sendable=True
     )
     if messages is None and chat_prompt.is_chat(listed):
-        raise ValueError(f"rubricPrompt {chat_prompt.wrong(listed, understood=True)}")
+        raise ValueError(f"rubricPrompt {chat_prompt.messages_mistake(listed, only_sendable=True)}")
     return messages or (Message("user", json.dumps(written, ensure_ascii=False)),)
 
 
@@ -149,11 +155,11 @@ def _without_tags(written: str) -> str:
     So an answer is filled in value by value, and can end no text of theirs.
     """
     try:
-        asked = uses(_SHOWN.sub("", written))
+        asked = variables_used(_SHOWN.sub("", written))
         filled = render(
             _SHOWN.sub(lambda shown: f"{{% raw %}}{shown[0]}{{% endraw %}}", written), {}
         )
-        asked |= uses(filled) - uses(written)
+        asked |= variables_used(filled) - variables_used(written)
     except TemplateError as e:
         raise ValueError(f"rubricPrompt cannot be filled in: {e}") from e
     if asked:
@@ -171,7 +177,7 @@ def _wrong(written: str) -> str:
         value = None
     if chat_prompt.is_chat([value]):
         return "is one message: write a list of messages"
-    return chat_prompt.broken(written, understood=True)
+    return chat_prompt.chat_mistake(written, only_sendable=True)
 
 
 def list_of(

@@ -8,7 +8,7 @@ from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine, item_lines
 from gradegate.assertions.judge.rubric import list_of, shape
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Likened, NamedTexts
@@ -61,7 +61,9 @@ def listed(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
     def read(found: Object) -> Judgements:
         items = form.table(found, "verdicts")
         if len(items) != count:
-            raise Unreadable(f"it holds {many(len(items), 'verdict')} where {count} were asked for")
+            raise Unreadable(
+                f"it holds {format_count(len(items), 'verdict')} where {count} were asked for"
+            )
         # Nobody asked for an id, but it says which part is meant.
         if any(isinstance(item, Mapping) and "id" in item for item in items):
             return _in_order(found, count, words)

@@ -22,7 +22,7 @@ from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import Code
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
-from gradegate.templating.script import ScriptError, of_transform, shown
+from gradegate.templating.script import ScriptError, show_code, transform_script
 
 # promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows.
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
@@ -105,7 +105,7 @@ class ContextTransform:
         """What the code returns. Raises NoVerdict if it fails or returns nothing."""
         context = {"vars": variables, "metadata": metadata}
         try:
-            value = of_transform(self.code).call(output, context).value
+            value = transform_script(self.code).call(output, context).value
         except ScriptError as e:
             raise NoVerdict(f"contextTransform fails: {e}{self._hint(output)}") from e
         if value is None:
@@ -115,7 +115,7 @@ class ContextTransform:
     @property
     def described(self) -> str:
         """What the code returns, as messages call it."""
-        return f"what contextTransform `{shown(self.code)}` gives"
+        return f"what contextTransform `{show_code(self.code)}` gives"
 
     def _hint(self, output: Any) -> str:
         is_member = isinstance(self.code, str) and _MEMBER_OF_OUTPUT.search(self.code)
@@ -127,7 +127,7 @@ class ContextTransform:
 def _read_transform(written: Any) -> Any:
     if not isinstance(written, str | Mapping):
         raise ValueError("is not text")
-    of_transform(written)
+    transform_script(written)
     return ContextTransform(written)
 
 

@@ -25,7 +25,7 @@ from gradegate.assertions.judge.rubric import shape
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
 from gradegate.assertions.metrics.units import NoClaims, NoUnitsError, verdict_without_units
-from gradegate.core.conversation import Exchange, Image, Numbered, Turn, Variables, exchanges
+from gradegate.core.conversation import Exchange, Image, Numbered, Turn, Variables, split_exchanges
 from gradegate.core.field_types import Number, Whole
 from gradegate.errors import ProviderError
 from gradegate.security.redaction import excerpt
@@ -203,7 +203,7 @@ def texts_of(variables: Variables, *names: str) -> tuple[str, ...]:
 
 def exchanges_of(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     """The complete exchanges. Raises NoVerdict when there is none."""
-    complete = exchanges(turns)
+    complete = split_exchanges(turns)
     if not complete:
         raise NoVerdict(
             "the conversation has no complete exchange: a message of the user and an answer to it"

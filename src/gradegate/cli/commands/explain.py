@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Give the exit code: 2 where no case matches, or several do."""
-    from gradegate.core.numbers import many
+    from gradegate.core.numbers import format_count
     from gradegate.reports.format.case_story import lookup, nearest, story
     from gradegate.reports.format.escape import one_line
     from gradegate.results.rows import not_passed
@@ -38,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
     rows = decision.run.rows
     if args.case is None:
         places = not_passed(rows)
-        _list(decision, places, f"{len(places):,} of {many(len(rows), 'case')} did not pass")
+        _list(
+            decision, places, f"{len(places):,} of {format_count(len(rows), 'case')} did not pass"
+        )
         return PASS
     places = lookup(rows, args.case)
     if not places:
@@ -46,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         cure = (
             f"the nearest: {near}"
             if near
-            else f"name one of its {many(len(rows), 'case')}, #1 the first"
+            else f"name one of its {format_count(len(rows), 'case')}, #1 the first"
         )
         what = f"no case matches `{one_line(args.case, 100)}`"
         raise ConfigError.at(what, Origin(args.results), cure if rows else "it has no case")

@@ -5,7 +5,7 @@ import sys
 
 from gradegate.cli.init.choices import TEMPLATES, Choices
 from gradegate.cli.output import complain, here, say
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.gate.exit_codes import INCONCLUSIVE, MISTAKE, PASS
 
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         print(
             "No call was made."
             if not problems
-            else f"{many(len(problems), 'problem')}; no call was made."
+            else f"{format_count(len(problems), 'problem')}; no call was made."
         )
         return MISTAKE if problems else PASS
     from gradegate.cli.init.wizard import begin

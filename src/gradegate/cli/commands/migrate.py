@@ -28,7 +28,7 @@ from gradegate.cli.init.wizard import (
 from gradegate.cli.output import here, say
 from gradegate.cli.parser import of_promptfoo
 from gradegate.config.load import DEFAULT_CONFIGS, config_paths
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.options import SWITCH
 from gradegate.core.settings import RUN_OPTIONS, Settings
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
@@ -485,7 +485,7 @@ def _report(migration: Migration, write: bool, validity: str) -> int:
     if texts:
         say(f"written: {names}" if write else f"nothing was written; --write changes {names}")
     else:
-        say(f"{many(len(migration.files), 'file')} read, nothing to change automatically")
+        say(f"{format_count(len(migration.files), 'file')} read, nothing to change automatically")
     if validity:
         say(validity)
     return PASS

@@ -78,8 +78,8 @@ def only_failed(context: Context) -> Settings | None:
     """
     from gradegate.core.settings import Again
     from gradegate.files.workspace import Workspace
-    from gradegate.planning.command import options
-    from gradegate.planning.filters import filters_in
+    from gradegate.planning.command import rerun_arguments
+    from gradegate.planning.filters import filter_options
     from gradegate.results.results_file import reread_file
     from gradegate.results.rows import not_passed
 
@@ -91,14 +91,14 @@ def only_failed(context: Context) -> Settings | None:
         raise ConfigError.at("it has no case", named, "run all of it: gradegate run")
     if not failed:
         return None
-    narrowed = filters_in(settings)
+    narrowed = filter_options(settings)
     if settings.shard:
         narrowed.append("--shard")
     if narrowed:
         what = f"{' and '.join(narrowed)} would ask only a part of what failed"
         cure = "leave it out: --failed asks every case that did not pass, and no other"
         raise ConfigError.at(what, None, cure)
-    if tuple(options(context)) != before.made.options:
+    if tuple(rerun_arguments(context)) != before.made.options:
         what = "the earlier run had other options"
         raise ConfigError.at(what, named, "give the options of that run")
     root = Workspace.around(here() / "x", here(), context.environment).root

@@ -12,7 +12,7 @@ from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
-from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.models import ModelBinder
 from gradegate.providers.api import options
 from gradegate.providers.api.provider import PROVIDERS, split_id
 from gradegate.structs import FrozenStruct, replace
@@ -234,6 +234,6 @@ def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
     )
     here, client = Path(), Client(environ={})
 
-    binder = Binder(Suite(option), Workspace(here), here, client, {})
+    binder = ModelBinder(Suite(option), Workspace(here), here, client, {})
     binder.provider(spec)
     return tuple(sorted({mistake.missing for mistake in binder.missing}))

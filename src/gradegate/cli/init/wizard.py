@@ -29,9 +29,9 @@ from gradegate.cli.init.choices import (
 )
 from gradegate.config.context import build_context
 from gradegate.core.conversation import Reply, Request
-from gradegate.core.numbers import many
-from gradegate.core.options import worded
-from gradegate.core.settings import AUTO, ActionSettings, Settings, graders
+from gradegate.core.numbers import format_count
+from gradegate.core.options import resolve_option_names
+from gradegate.core.settings import AUTO, ActionSettings, Settings, parse_graders
 from gradegate.errors import ConfigError, Mistake, Origin, ProviderError, Trouble
 from gradegate.files import documents as document
 from gradegate.files.git import repository_of
@@ -123,7 +123,7 @@ def _describe_step(
         facts.append(("", TARGET))
     facts += [("only if", str(item["if"])) for item in (job, step) if item.get("if") is not None]
     action, run = step_settings(root, workflow, job, step)
-    problems = [worded(str(mistake), inputs=True) for mistake in action.mistakes]
+    problems = [resolve_option_names(str(mistake), inputs=True) for mistake in action.mistakes]
     if run is None:
         text = "known only when the workflow runs; see `gradegate validate CONFIG`"
         facts.append(("configs", text))
@@ -135,10 +135,10 @@ def _describe_step(
             text = f"not known here, because no code runs: {e.mistakes[0].what}"
             facts.append(("configs", text))
         else:
-            problems += [worded(str(mistake), inputs=True) for mistake in e.mistakes]
+            problems += [resolve_option_names(str(mistake), inputs=True) for mistake in e.mistakes]
         return facts, problems
     plan = prepared.shown_plan
-    text = f"{many(plan.answers, 'answer')}, {many(plan.assertions, 'assertion')}"
+    text = f"{format_count(plan.answers, 'answer')}, {format_count(plan.assertions, 'assertion')}"
     facts.append(("configs", f"{', '.join(plan.digests)}: {text}"))
     if action.run.baseline:
         facts += [("warning", note.text) for note in without_baseline(prepared.plan.policies)]
@@ -149,7 +149,7 @@ def _describe_step(
     counts = any(
         binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions
     )
-    blocks = f"yes, by {many(blocking, 'rule')}: the check fails when one is missed"
+    blocks = f"yes, by {format_count(blocking, 'rule')}: the check fails when one is missed"
     if not (counts and blocking):
         blocks = "no: every rule or every assertion only advises"
     elif obstacles := [*_obstacles(workflow, job, step, events, action.run.baseline == AUTO)]:
@@ -545,7 +545,7 @@ def begin(cwd: Path, choices: Choices, given: Container[str], ask: Ask | None) -
         local = [choices.target] if is_address(choices.target) else []
     else:  # it is there already: what it takes on the runner
         settings = Settings(
-            cwd=where.cwd.joinpath(*where.folder), graders=graders([choices.grader])
+            cwd=where.cwd.joinpath(*where.folder), graders=parse_graders([choices.grader])
         )
         plan = PlannedRun(settings, {}).prepare().plan
         keys = {"--grader": tuple(sorted(plan.missing_keys))}

@@ -6,8 +6,8 @@ Additions and other texts of prompts are no findings, and order never matters.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.core.numbers import figure, many
-from gradegate.core.policy import LIMITS, Limits, Policy, Rule, limit_key, strictest
+from gradegate.core.numbers import format_count, format_number
+from gradegate.core.policy import LIMITS, Limits, Policy, Rule, limit_key, strictest_budget
 from gradegate.errors import Mistake, Origin
 from gradegate.gate.changes.weakening import (
     CHANGED,
@@ -20,7 +20,7 @@ from gradegate.gate.changes.weakening import (
     differing_keys,
     milder,
 )
-from gradegate.planning.counterparts import Keys, matched
+from gradegate.planning.counterparts import Keys, match_by_keys
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
@@ -54,7 +54,7 @@ def compare(
     if problems:  # why the base could not be compared as a whole: one finding
         first, others = problems[0], len(problems) - 1
         where = f" ({first.origin})" if first.origin else ""
-        more = f", and {many(others, 'more mistake')}" if others else ""
+        more = f", and {format_count(others, 'more mistake')}" if others else ""
         found.append(
             GateChange(WEAKER, f"not all of the base can be compared: {first.what}{where}{more}")
         )
@@ -92,8 +92,8 @@ def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
         for name in old.apart
         if old.apart[name] != new.apart[name]
     )
-    targets = matched(old.targets, new.targets, _SAME_TARGET)
-    prompts = matched(old.prompts, new.prompts, (str, lambda _: None))
+    targets = match_by_keys(old.targets, new.targets, _SAME_TARGET)
+    prompts = match_by_keys(old.prompts, new.prompts, (str, lambda _: None))
     for number, target in enumerate(old.targets):
         if number not in targets:
             yield GateChange(REMOVED, f"the target `{target.name}` is no longer used", file)
@@ -164,7 +164,8 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
     lenient = any(policy.errors == "ignore" and policy.errors_up_to for policy in policies)
     kind = WEAKER if lenient else CHANGED
     before, now = (
-        strictest(policy.budget for suite in it for policy in suite.policies) for it in (base, head)
+        strictest_budget(policy.budget for suite in it for policy in suite.policies)
+        for it in (base, head)
     )
     for name in names(Limits):
         most, less = getattr(before, name), getattr(now, name)
@@ -175,7 +176,7 @@ def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iter
                 for it in suite.policies
                 if getattr(it.budget, name) == less
             )
-            what = f"the budget is smaller: `gate.budget.{name}` {'none' if most is None else figure(most)} became {figure(less)}"
+            what = f"the budget is smaller: `gate.budget.{name}` {'none' if most is None else format_number(most)} became {format_number(less)}"
             yield GateChange(kind, what, Origin(file))
 
 
@@ -198,7 +199,7 @@ def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[Gat
         sorted((it for policy in one.policies for it in policy.rules), key=_asks, reverse=True)
         for one in (base, head)
     )
-    match = matched(old, new, _SAME_RULE)
+    match = match_by_keys(old, new, _SAME_RULE)
     for number, rule in enumerate(old):
         if number not in match:
             yield GateChange(REMOVED, f"the rule `{rule.name}` is gone", file)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from gradegate.core.numbers import exact, many
+from gradegate.core.numbers import exact_fraction, format_count
 from gradegate.core.policy import Rule
 from gradegate.errors import Origin
-from gradegate.planning.counterparts import Keys, matched
+from gradegate.planning.counterparts import Keys, match_by_keys
 from gradegate.planning.snapshot import APART, AnswerTerms, CaseInput, GradeTerms, ModelTerms
 from gradegate.results.gate_changes import ChangeKind
 from gradegate.structs import FrozenStruct
@@ -60,7 +60,7 @@ def compare_grades(
     )  # go with one another
     pairs = [
         (strictest[0][one], strictest[1][other])
-        for one, other in matched(*strictest, _ALIKE).items()
+        for one, other in match_by_keys(*strictest, _ALIKE).items()
     ]
     taken = {id(grade) for pair in pairs for grade in pair}
     left, spare = ([grade for grade in grades if id(grade) not in taken] for grades in (base, head))
@@ -77,7 +77,7 @@ def compare_grades(
     for old in left:
         yield Found(REMOVED, "gone", f"`{old.type}`")
     whole = [
-        sum((exact(grade.weight) for grade in grades if grade.counts), Fraction(0))
+        sum((exact_fraction(grade.weight) for grade in grades if grade.counts), Fraction(0))
         for grades in (base, head)
     ]
     for old, new in pairs:
@@ -185,10 +185,10 @@ def _lighter(
         return
     lower = new.weight < old.weight
     if threshold is not None and old.counts and new.counts:
-        before, now = exact(old.weight) / whole[0], exact(new.weight) / whole[1]
+        before, now = exact_fraction(old.weight) / whole[0], exact_fraction(new.weight) / whole[1]
         if now < before:
             # Its failure failed the mean, and no longer does.
-            needed = 1 - before < exact(threshold) <= 1 - now
+            needed = 1 - before < exact_fraction(threshold) <= 1 - now
             kind = WEAKER if lower or needed else CHANGED
             shares = f"{float(before * 100):.3g} % became {float(now * 100):.3g} %"
             yield kind, f"counts for less of the mean: {shares}"
@@ -313,7 +313,7 @@ class Ledger:
         """The tests that count more often in rates than before, while others do not."""
         for growth, (old, new) in self._growths.items():
             if growth > 1 and growth > min(self._growths):
-                what = f"counts as {many(new.cases, 'case')} in rates, not {old.cases}; other tests are not repeated as often"
+                what = f"counts as {format_count(new.cases, 'case')} in rates, not {old.cases}; other tests are not repeated as often"
                 yield Lost(Found(WEAKER, what), old.name, new.origin)
 
     def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
@@ -382,9 +382,11 @@ def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
         yield Found(CHANGED, "its recorded answer changed")
     if new.runs.milder(old.runs):
         passed, passes = old.runs, new.runs
-        said = f"needs {passes.passes} of {many(passes.of, 'run')} to pass, and needed {passed.passes} of {passed.of}"
+        said = f"needs {passes.passes} of {format_count(passes.of, 'run')} to pass, and needed {passed.passes} of {passed.of}"
         each = (passed.of, passes.of) == (passed.passes, passes.passes)
-        yield Found(WEAKER, f"runs {many(passes.of, 'time')}, not {passed.of}" if each else said)
+        yield Found(
+            WEAKER, f"runs {format_count(passes.of, 'time')}, not {passed.of}" if each else said
+        )
     if _longer(old, new):
         was = f" until {old.quarantine}" if old.quarantine else " in none"
         yield Found(WEAKER, f"in quarantine until {new.quarantine}, and before{was}")

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from gradegate.core.numbers import many, mean, percent
+from gradegate.core.numbers import exact_mean, format_count, format_percent
 from gradegate.core.usage import NO_USAGE
 from gradegate.gate.reasks.stopping import (
     MOST_ERRORS,
@@ -63,7 +63,7 @@ def _grade_of_winners(first: Grade, winners: Sequence[Grade]) -> Grade:
     last = winners[-1]
     return replace(
         last,
-        score=float(mean(scores)) if scores else None,
+        score=float(exact_mean(scores)) if scores else None,
         unread=next((ask.unread for ask in winners if ask.unread), ""),
         usage=first.usage,
         votes=first.votes,
@@ -110,13 +110,13 @@ def doubts(report: ReaskReport, reasked: Sequence[Grade], held: bool) -> list[st
     sentences = []
     if report.grades and not held:
         sentences.append(
-            f"re-asking {many(report.grades, 'grade')} up to a lead of {report.lead} does not keep wrong blocks below 1 %. "
+            f"re-asking {format_count(report.grades, 'grade')} up to a lead of {report.lead} does not keep wrong blocks below 1 %. "
             f"Lower `noise` (now {report.noise:g}), or grade fewer cases."
         )
     if noisier(report.overturned, report.grades, report.noise):
         sentences.append(
-            f"the grader changed its mind on {report.overturned:,} of {many(report.grades, 'grade')}, more than `noise` allows "
-            f"({percent(report.noise)}). Measure the noise with `gradegate calibrate`."
+            f"the grader changed its mind on {report.overturned:,} of {format_count(report.grades, 'grade')}, more than `noise` allows "
+            f"({format_percent(report.noise)}). Measure the noise with `gradegate calibrate`."
         )
     if len(reasked) >= _FEW and all(len(set(grade.votes)) == 1 for grade in reasked):
         sentences.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from gradegate.core.numbers import exact
+from gradegate.core.numbers import exact_fraction
 from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import (
     OpenRow,
@@ -183,7 +183,7 @@ def wave_size(rule: Rule, tally: RuleTally) -> int:
     least = 1.0 if rule.every_case else rule.min_pass_rate
     if least is None or rule.min_score is not None:
         return len(tally.open)
-    may_fail = int((1 - exact(least)) * (tally.passed + tally.failed + len(tally.open)))
+    may_fail = int((1 - exact_fraction(least)) * (tally.passed + tally.failed + len(tally.open)))
     return max(_LEAST, may_fail + 1 - tally.failed)
 
 

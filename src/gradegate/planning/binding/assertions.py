@@ -19,19 +19,19 @@ from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Turn, Variables
 from gradegate.core.provider_spec import ProviderSpec, Verbatim
 from gradegate.core.suite import CaseOptions, Idle
-from gradegate.core.validation import wrong
+from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.planning.binding import tool_files as toolfiles
-from gradegate.planning.binding.models import Binder
-from gradegate.planning.binding.unknown_types import unknown
+from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.unknown_types import unknown_type_error
 from gradegate.planning.checks import scripts
 from gradegate.providers.api.options import TEST_PARAMETERS
 from gradegate.providers.api.provider import split_id
 from gradegate.registry import suggest
 from gradegate.results.grades import GradedAssertion
-from gradegate.sandbox.repository_code import INSTEAD, check
+from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, check_allowed
 from gradegate.structs import FrozenStruct, JsonObject, names, replace
-from gradegate.templating.script import ScriptError, mentions, of_transform, shown
+from gradegate.templating.script import ScriptError, may_mention, show_code, transform_script
 from gradegate.templating.template import TemplateError, is_template, render, render_values
 
 BROUGHT = frozenset({"context", "retrieval_context"})
@@ -87,24 +87,24 @@ class Subject(FrozenStruct):
     about: JsonObject = {}  # what the test says of itself
 
 
-def bind(binder: Binder, spec: Assertion, subject: Subject) -> Binding:
+def bind(binder: ModelBinder, spec: Assertion, subject: Subject) -> Binding:
     """Raises ConfigError with every mistake of the assertion."""
     if spec.type.removeprefix("not-") == ASSERT_SET:
         return _set(binder, spec, subject)
     return _one(binder, spec, subject)
 
 
-def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
+def _one(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
     kind = GRADERS.find(spec.type.removeprefix("not-"))
     if kind is None:
-        raise unknown(spec)
+        raise unknown_type_error(spec)
     if spec.members:
         raise ConfigError.at(
             f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`"
         )
     names = option_names(kind)
     if kind.runs_code:
-        check(f"`{spec.type}`", spec.origin, INSTEAD)
+        check_allowed(f"`{spec.type}`", spec.origin, USE_OTHER_ASSERTION)
     if "strict_mode" in names:
         spec = _lifted(spec)
     spec = _valued(spec, kind, binder.idle)
@@ -127,7 +127,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
                 what = f"`{spec.type}` compares unchanged answers: it takes no `transform`"
                 raise ConfigError.at(what, spec.origin, "write it into `options` of the test")
             scripts.check(
-                of_transform, spec.transform, f"`transform` of `{spec.type}`", spec.origin
+                transform_script, spec.transform, f"`transform` of `{spec.type}`", spec.origin
             )
     if (
         mistakes or grader is None or models is None
@@ -135,7 +135,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
         raise ConfigError(*dict.fromkeys(mistakes))
     asserted = GradedAssertion.of(
         spec,
-        value=None if spec.value is None else shown(options["value"]),
+        value=None if spec.value is None else show_code(options["value"]),
         metric=_metric(spec, subject.variables),
     )
     return Bound(
@@ -151,7 +151,7 @@ def _one(binder: Binder, spec: Assertion, subject: Subject) -> Bound:
     )
 
 
-def _set(binder: Binder, spec: Assertion, subject: Subject) -> BoundSet:
+def _set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSet:
     if not spec.members:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
     for name, is_empty in (("value", spec.value is None), ("transform", not spec.transform)):
@@ -222,7 +222,7 @@ def _options(kind: type[Evaluator], spec: Assertion, subject: Subject) -> Iterat
     is_given_all = "config" in names
     if is_given_all:
         yield "config", spec.config
-        if mentions(spec.value or "", "test"):
+        if may_mention(spec.value or "", "test"):
             yield "test", subject.about
     for name, value in spec.config.items() if not is_given_all else ():
         if name not in names or name in ("value", "threshold"):
@@ -359,5 +359,5 @@ def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
     if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         return Mistake(f"`{spec.type}`: `{name}` is not an option", spec.origin, "remove it")
-    what, cure = wrong(detail)
+    what, cure = explain_invalid(detail)
     return Mistake(f"`{spec.type}`: `{name}` {what}", spec.origin, cure)

@@ -9,9 +9,9 @@ from gradegate.errors import ConfigError
 from gradegate.files.paths import runs_code
 from gradegate.providers.api import options
 from gradegate.providers.api.provider import PROVIDERS, Provider, split_id
-from gradegate.sandbox.repository_code import ANSWERS, FLAG
+from gradegate.sandbox.repository_code import ALLOW_CODE, USE_ANSWERS
 from gradegate.structs import replace
-from gradegate.templating.template import uses
+from gradegate.templating.template import variables_used
 
 # An id for each kind, as messages show it.
 _EXAMPLES = {
@@ -21,7 +21,7 @@ _EXAMPLES = {
     "moderation": "openai:moderation",
 }
 _GIVEN = ("prompt", "messages", "env")  # what the templates of a grader are filled in with
-_AS_CODE = f"{ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {FLAG}"
+_AS_CODE = f"{USE_ANSWERS}; or name it as `file://x.py` or `exec: COMMAND`, and {ALLOW_CODE}"
 
 
 def behind(spec: ProviderSpec) -> ProviderSpec:
@@ -51,7 +51,7 @@ def maker(spec: ProviderSpec) -> tuple[Callable[..., Provider], str]:
 
 def self_contained(provider: Provider) -> Provider:
     """The grader itself. Raises ConfigError for one whose request asks for a variable that only a target is given."""
-    strange = sorted(frozenset().union(*map(uses, provider.templates)).difference(_GIVEN))
+    strange = sorted(frozenset().union(*map(variables_used, provider.templates)).difference(_GIVEN))
     if strange:
         what = f"the grader `{provider.name}` asks for `{{{{{strange[0]}}}}}`, but a grader gets no variables of a test"
         raise ConfigError.at(

@@ -39,10 +39,10 @@ from gradegate.providers.api.provider import Label, Provider, Setting, beside, s
 from gradegate.security.egress import Egress
 from gradegate.security.environment import STAND_IN, Use
 from gradegate.structs import FrozenStruct, JsonObject, replace
-from gradegate.templating.script import of_transform
+from gradegate.templating.script import transform_script
 
 
-class Binder(FrozenStruct):
+class ModelBinder(FrozenStruct):
     """Binds what one suite names. Providers are shared between all suites of a run through ``pool``."""
 
     suite: Suite
@@ -103,7 +103,9 @@ class Binder(FrozenStruct):
     def _build(self, spec: ProviderSpec, missing: list[Mistake]) -> Provider:
         """A provider from its plug-in; the keys that it lacks are added to ``missing``. Raises ConfigError."""
         build, name = maker(spec)
-        scripts.check(of_transform, spec.transform, f"`transform` of `{spec.name}`", spec.origin)
+        scripts.check(
+            transform_script, spec.transform, f"`transform` of `{spec.name}`", spec.origin
+        )
         provider_options.check(spec, build)
         opened: list[bytes] = []
         uses: set[Use] = set()

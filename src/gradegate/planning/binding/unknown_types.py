@@ -38,7 +38,7 @@ _OWN_WORDS = (
 )
 
 
-def unknown(spec: Assertion) -> ConfigError:
+def unknown_type_error(spec: Assertion) -> ConfigError:
     """The mistake of an assertion whose type there is no grader for. A name that is known wins over a near miss."""
     base = spec.type.removeprefix("not-")
     if base.startswith("promptfoo:"):
@@ -46,7 +46,7 @@ def unknown(spec: Assertion) -> ConfigError:
         return ConfigError.at(
             f"`{spec.type}` is a type of promptfoo that gradegate does not have", spec.origin, cure
         )
-    ours, it, denied = _respelled(base), _BY_NAME.get(folded(base)), _denied(spec.type)
+    ours, it, denied = _respelled(base), _BY_NAME.get(fold_name(base)), _denied(spec.type)
     if it and not ours:
         return ConfigError.at(
             f"`{spec.type}` is a type of {it.tool} that gradegate does not have",
@@ -62,8 +62,8 @@ def unknown(spec: Assertion) -> ConfigError:
 
 def _respelled(base: str) -> str:
     """The type that another spelling stands for, such as that of a class (``FaithfulnessMetric``); empty where none does."""
-    names = {folded(name): name for name in [*GRADERS.names(), ASSERT_SET]}
-    return names.get(folded(base), "")
+    names = {fold_name(name): name for name in [*GRADERS.names(), ASSERT_SET]}
+    return names.get(fold_name(base), "")
 
 
 def _denied(written: str) -> str:
@@ -84,7 +84,7 @@ def _meant(written: str, base: str) -> str:
     """What a type is meant for: as a whole, such as ``not-empty``, or as the opposite of what ``base`` is meant for."""
     opposite = "not-" if base != written and plain(written) not in _same() else ""
     same = _same().get(plain(written)) or _same().get(plain(base)) or ""
-    others = {spelled(it.name): it for it in known()}
+    others = {spell_as_type(it.name): it for it in foreign_types()}
     names = [*GRADERS.names(), ASSERT_SET, *others]
     longer = [
         name for name in names if name.startswith(f"{base}-")
@@ -99,7 +99,7 @@ def _meant(written: str, base: str) -> str:
 # --- names of other tools -----------------------------------------------------------------------------------------
 
 
-class Foreign(NamedTuple):
+class ForeignType(NamedTuple):
     """A name of another tool, as `metrics.yaml` has it; ``cure`` starts with the type to write in its place, or says to remove it."""
 
     tool: str
@@ -117,23 +117,23 @@ class Foreign(NamedTuple):
         return f"use {self.cure}" if self.here else self.cure
 
 
-def known() -> Iterator[Foreign]:
+def foreign_types() -> Iterator[ForeignType]:
     """Every name of every tool, a tool's own spelling; the types that gradegate once had are among them."""
     for tools in (
         table("planning.binding", "metrics.yaml"),
         table("config", "removed.yaml")["types"],
     ):
         for tool, names in tools.items():
-            yield from (Foreign(tool, name, cure) for name, cure in names.items())
+            yield from (ForeignType(tool, name, cure) for name, cure in names.items())
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """A name as it is compared: `PlanQualityMetric`, `Plan Quality`, `plan_quality` and `plan-quality` are one."""
     word = plain("".join(name.split()))
     return word.removesuffix("metric") or word
 
 
-def spelled(name: str) -> str:
+def spell_as_type(name: str) -> str:
     """A tool's own spelling as types are written here: ``PlanQualityMetric`` is ``plan-quality``."""
     whole = name if name.endswith(("GEval", "JevEval")) else name.removesuffix("Metric")
     parts = []
@@ -147,4 +147,6 @@ def spelled(name: str) -> str:
     return "".join(parts).lower()
 
 
-_BY_NAME = {folded(it.name): it for it in reversed([*known()])}  # of two tools, the first one's
+_BY_NAME = {
+    fold_name(it.name): it for it in reversed([*foreign_types()])
+}  # of two tools, the first one's

@@ -7,12 +7,12 @@ from gradegate.assertions.grading.bound import Bound
 from gradegate.config.test_files import cure_for_variable
 from gradegate.core.policy import Note
 from gradegate.core.suite import Case, Suite
-from gradegate.core.validation import as_share
+from gradegate.core.validation import parse_percent
 from gradegate.errors import Mistake, gather_mistakes
 from gradegate.planning.binding.assertions import check_share
 from gradegate.planning.checks.scripts import check
 from gradegate.planning.plan import Job
-from gradegate.templating.script import of_transform
+from gradegate.templating.script import transform_script
 
 _TENTH = 0.1
 
@@ -23,7 +23,7 @@ def of_case(case: Case) -> list[Mistake]:
     with gather_mistakes(mistakes):
         check_share("the test", case.threshold, case.origin)
     with gather_mistakes(mistakes):
-        check(of_transform, case.options.transform, "`transform`", case.origin)
+        check(transform_script, case.options.transform, "`transform`", case.origin)
     return mistakes
 
 
@@ -100,7 +100,7 @@ def warnings(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[Note]:
 def _per_cent(bound: Bound, limit: float | None) -> float | None:
     """The share that a threshold may be meant for, of an assertion whose scores may be more than 1; None for any other."""
     scoring = bound.grader.scoring
-    meant = None if limit is None or scoring.share or scoring.at_most else as_share(limit)
+    meant = None if limit is None or scoring.share or scoring.at_most else parse_percent(limit)
     return (
         meant if meant and meant >= _TENTH else None
     )  # of a few points there may be more than one

@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from gradegate.assertions.grading.bound import Binding
 from gradegate.config import unknown_keys
 from gradegate.config.test_files import cure_for_variable
-from gradegate.core.numbers import name_some
+from gradegate.core.numbers import list_some
 from gradegate.core.policy import Limits, Note
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.planning import filters
-from gradegate.planning.binding.models import Binder
+from gradegate.planning.binding.models import ModelBinder
 from gradegate.planning.checks import (
     assertions,
     credentials,
@@ -41,7 +41,7 @@ class PlannedCase(Struct):
 class Draft(Struct):
     """What was planned of one suite, and what was found to be wrong or worth a word on the way."""
 
-    binder: Binder
+    binder: ModelBinder
     answers_given: bool  # its cases bring their answers
     cases: Sequence[Case] = ()
     planned: list[PlannedCase] = []
@@ -87,7 +87,7 @@ def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
 
     for (what, cure, missing), origins in sorted(places.items(), key=place):
         others = [str(origin) for origin in origins[1:] if origin]
-        also = f" (also at {name_some(others[:5], len(others))})" if others else ""
+        also = f" (also at {list_some(others[:5], len(others))})" if others else ""
         yield Mistake(what + also, origins[0], cure, missing)
 
 
@@ -134,7 +134,7 @@ def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> N
         {name for case in suite.cases for name in case.vars},
         replace(suite.env, missing=missing),
         frozenset(settings.variables),
-        partial=draft.answers_given or bool(filters.filters_in(settings)),
+        partial=draft.answers_given or bool(filters.filter_options(settings)),
     )
     for planned in draft.planned:
         mistakes += models.blind_graders(planned.case, planned.bindings)
@@ -150,7 +150,7 @@ def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> N
         mistakes += names.mistakes()
     if not mistakes and is_read:
         mistakes += models.graders(suite)
-        mistakes += rules.rules(suite, jobs, filters.leaving_out(settings))
+        mistakes += rules.rules(suite, jobs, filters.options_leaving_out(settings))
         draft.notes += rules.unselected(suite, jobs)
     draft.notes += rules.reasks(suite, jobs)
     draft.notes += assertions.toothless(suite, jobs)

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from gradegate.core.policy import Note
 from gradegate.core.suite import Suite
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.http.guard import FRAMING, LEAST, addresses, strange_request
+from gradegate.http.guard import (
+    FRAMING_HEADER,
+    MIN_SECRET_LENGTH,
+    request_addresses,
+    unexpected_request,
+)
 from gradegate.providers.api.json_http import host_of
 from gradegate.providers.api.provider import Provider
 from gradegate.security.egress import PRIVATE, Egress
@@ -36,7 +41,7 @@ def check(provider: Provider, egress: Egress) -> None:
         if wrong := _wrong_header(str(name).strip().lower(), str(value), provider):
             what = f"the header `{name}` of `{provider.name}` {wrong}"
             raise ConfigError.at(what, provider.origin, "remove it")
-    places = addresses(provider.url, headers)
+    places = request_addresses(provider.url, headers)
     mistakes: dict[Mistake, None] = {}
     for use in sorted(provider.uses):
         mistakes |= dict.fromkeys(_mistakes(use, provider, egress, places))
@@ -46,7 +51,7 @@ def check(provider: Provider, egress: Egress) -> None:
 
 def _wrong_header(name: str, value: str, provider: Provider) -> str:
     """Why a provider cannot send a header; empty where it can. An application may be told by which address it is known."""
-    if name == FRAMING:
+    if name == FRAMING_HEADER:
         return "sets where a request ends, which gradegate does itself"
     if not value.replace("\t", "").isprintable():
         return "has a character that does not print"
@@ -72,7 +77,7 @@ def written_keys(suite: Suite) -> Iterator[Note]:
 
 def _is_key(name: str, value: object) -> bool:
     """Whether an option contains a secret; a shorter one is for a server that takes any."""
-    return any(len(text) >= LEAST for text in written_secrets(value, name))
+    return any(len(text) >= MIN_SECRET_LENGTH for text in written_secrets(value, name))
 
 
 def _mistakes(
@@ -124,7 +129,7 @@ def _mistakes(
                     cure += f", or, if it is not a secret, `allowed-env: {name}`"
                 yield Mistake(what, provider.origin, cure)
         if not egress.fits_request(name, provider.method, provider.url):
-            what = f"`{provider.name}`: {strange_request(name, provider.method, provider.url)}"
+            what = f"`{provider.name}`: {unexpected_request(name, provider.method, provider.url)}"
             yield Mistake(what, provider.origin, "correct the address in its config")
 
 

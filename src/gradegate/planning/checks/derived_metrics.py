@@ -10,7 +10,7 @@ from gradegate.planning.checks.rules import MOST_SHOWN
 from gradegate.planning.plan import Job
 from gradegate.registry import suggest
 from gradegate.results.case_outcome import CODE
-from gradegate.templating.script import COUNT, ScriptError, of_metric
+from gradegate.templating.script import COUNT, ScriptError, metric_formula
 from gradegate.templating.template import is_template
 
 _CONSTANTS = {"e": "Math.E", "pi": "Math.PI"}  # of mathjs, and what JavaScript calls them
@@ -23,7 +23,7 @@ def derived(suite: Suite, jobs: Sequence[Job], is_read: bool) -> Iterator[Mistak
     metrics = _metrics(suite)
     for number, spec in enumerate(suite.derived):
         try:
-            names = of_metric(spec.value).names
+            names = metric_formula(spec.value).names
         except ScriptError as e:
             yield scripts.mistake(e, spec.value, f"the derived metric `{spec.name}`", spec.origin)
             continue

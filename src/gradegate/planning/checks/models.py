@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from gradegate.assertions.grading.bound import Binding
 from gradegate.core.conversation import Image
-from gradegate.core.numbers import dollars
+from gradegate.core.numbers import format_dollars
 from gradegate.core.policy import Limits
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Mistake, ProviderError
@@ -45,7 +45,7 @@ def prices(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
         return
     for model in dict.fromkeys(model for job in jobs for model in _asked(job)):
         if not (model.priced or model.missing):
-            what = f"the price of `{model.name}` is not known, so a budget of {dollars(limits.usd)} cannot be kept"
+            what = f"the price of `{model.name}` is not known, so a budget of {format_dollars(limits.usd)} cannot be kept"
             cure = "give `inputCost` and `outputCost`, in US dollars per token, in its `config`, or limit `calls`"
             web = "limit `calls` instead: an application does not report its cost"
             yield Mistake(what, model.origin, cure if model.names_model else web)
@@ -75,7 +75,7 @@ def untooled(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterat
                 yield Mistake(what, bound.asserted.origin, cure)
             for name, schema in (known or {}).items():
                 try:
-                    schemas.check(to_json(schema))
+                    schemas.check_schema(to_json(schema))
                 except ValueError as e:
                     what = f"the parameters of the tool `{name}` of `{target.name}`: {e}"
                     yield Mistake(

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from gradegate.core.numbers import many, name_some
+from gradegate.core.numbers import format_count, list_some
 from gradegate.core.policy import Note, Quarantine
 from gradegate.planning.plan import Job
 from gradegate.security.redaction import excerpt
@@ -25,5 +25,7 @@ def ends(jobs: Iterable[Job]) -> Iterator[Note]:
         if quarantine.days < 0:
             text = f"the quarantine ended on {quarantine.until}, so these tests count again; fix them, and remove `flaky`"
         elif quarantine.days <= _SOON:
-            text += f"; it ends in {many(quarantine.days, 'day')}, and then they count again"
-        yield Note(f"{text}: {name_some(names[:_NAMED], len(names))}", together[0].case.origin)
+            text += (
+                f"; it ends in {format_count(quarantine.days, 'day')}, and then they count again"
+            )
+        yield Note(f"{text}: {list_some(names[:_NAMED], len(names))}", together[0].case.origin)

@@ -5,12 +5,12 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from gradegate.core.assertion import Assertion
-from gradegate.core.numbers import many, name_some
+from gradegate.core.numbers import format_count, list_some
 from gradegate.core.policy import Note, Policy, Rule, Select
 from gradegate.core.suite import Case, Suite
-from gradegate.core.validation import as_share
+from gradegate.core.validation import parse_percent
 from gradegate.errors import Mistake
-from gradegate.planning.plan import Job, selected
+from gradegate.planning.plan import Job, selected_assertions
 from gradegate.results.grades import GradedAssertion
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
@@ -28,8 +28,8 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
     for rule in suite.policy.rules:
         if rule.is_default or (rule.every_case and not (rule.min_score or rule.min_cases)):
             continue  # it looks at whatever there is
-        looked_at = [binding for job in jobs for binding in selected(rule, job)]
-        cases = [job for job in jobs if any(selected(rule, job))]
+        looked_at = [binding for job in jobs for binding in selected_assertions(rule, job)]
+        cases = [job for job in jobs if any(selected_assertions(rule, job))]
         planned = sum(1 if job.needs else job.repeats for job in cases)
         if not rule.every_case and not looked_at:
             what = f"the rule `{rule.name}` selects nothing"
@@ -52,9 +52,9 @@ def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Ite
             and all(it.grader.scoring.share for binding in looked_at for it in binding.bounds)
         ):
             what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
-            yield Mistake(what, rule.origin, f"write {as_share(rule.min_score) or 1:g}")
+            yield Mistake(what, rule.origin, f"write {parse_percent(rule.min_score) or 1:g}")
         if looked_at and not options and (rule.min_cases or 0) > planned:
-            what = f"the rule `{rule.name}` can never decide: it requires {many(rule.min_cases or 0, 'case')}, but selects {planned:,}"
+            what = f"the rule `{rule.name}` can never decide: it requires {format_count(rule.min_cases or 0, 'case')}, but selects {planned:,}"
             yield Mistake(what, rule.origin, f"write `min-cases: {planned}` or less, or add tests")
 
 
@@ -100,7 +100,9 @@ def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
             for binding in job.assertions
             if binding.asserted.counts
         }
-        taken |= {id(binding.asserted) for rule in rules for binding in selected(rule, job)}
+        taken |= {
+            id(binding.asserted) for rule in rules for binding in selected_assertions(rule, job)
+        }
     for asserted in (asserted for key, asserted in left.items() if key not in taken):
         what = f"no rule of the gate selects this `{asserted.type}`: its failure is reported and blocks nothing"
         yield Note(what, asserted.origin)
@@ -163,4 +165,4 @@ def _instead(key: str, pattern: str, counting: Sequence[JsonObject]) -> str:
         key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio(),
     )
     names = [f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in nearest + values[1000:]]
-    return f"there is {key} {name_some(names[:MOST_SHOWN], len(names))}"
+    return f"there is {key} {list_some(names[:MOST_SHOWN], len(names))}"

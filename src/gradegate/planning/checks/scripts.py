@@ -9,10 +9,12 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.planning.identity import Ordinals, digest
 from gradegate.structs import replace
-from gradegate.templating.script import Function, Script, ScriptError, of_transform
+from gradegate.templating.script import ProgramFunction, Script, ScriptError, transform_script
 
 
-def check(read: Callable[[Code], Script | Function], code: Code, what: str, origin: Origin) -> None:
+def check(
+    read: Callable[[Code], Script | ProgramFunction], code: Code, what: str, origin: Origin
+) -> None:
     """Raises ConfigError for a script that cannot be used; ``what`` names it. An empty one is none."""
     if not code:
         return
@@ -51,7 +53,7 @@ def _with_made_vars(case: Case, uuid: str) -> Case:
     try:
         given = dict(case.vars)
         context = {"prompt": {}, "vars": given, "uuid": uuid}
-        made = of_transform(code, "vars").call(given, context).value
+        made = transform_script(code, "vars").call(given, context).value
     except ScriptError as e:
         raise ConfigError(mistake(e, code, "`transformVars`", case.origin)) from e
     if not isinstance(made, Mapping):

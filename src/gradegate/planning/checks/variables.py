@@ -25,11 +25,11 @@ from gradegate.security.secrets import is_runners
 from gradegate.structs import FrozenStruct, JsonObject, Struct
 from gradegate.templating.template import (
     TemplateError,
-    environment,
+    env_variables,
     is_template,
     is_unchanged,
-    needs,
-    unknown,
+    undefined_names,
+    variables_needed,
 )
 
 _ALWAYS = frozenset({"env", CONVERSATION})
@@ -81,7 +81,7 @@ class Names(Struct):
             if not isinstance(value, str) or "{" not in value:
                 continue
             with suppress(TemplateError):  # said where it is filled in
-                for other in sorted(unknown(value, values)):
+                for other in sorted(undefined_names(value, values)):
                     text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
                     self.left[Note(text, case.origin)] = None
         templates = _templates(case)
@@ -118,7 +118,9 @@ class Names(Struct):
         else:
             self._look(what, origin, texts)
         try:
-            asked = frozenset().union(*(needs(it, comments=template.comments) for it in texts))
+            asked = frozenset().union(
+                *(variables_needed(it, comments=template.comments) for it in texts)
+            )
         except TemplateError:  # said where it is filled in
             return None
         return asked - _ALWAYS - template.added - values.keys() if asked else None
@@ -126,7 +128,7 @@ class Names(Struct):
     def _look(self, what: str, origin: Origin, texts: Sequence[str]) -> None:
         """Whether texts outside a provider's config show a variable of the environment that is closed to them."""
         try:
-            names = environment(texts)[0] if "env" in "".join(texts) else ()
+            names = env_variables(texts)[0] if "env" in "".join(texts) else ()
         except TemplateError:
             return
         for name in sorted(filter(self._is_closed, names)):

@@ -60,7 +60,7 @@ class SignedRequests(Credential):
     region: str
     service: str = _SERVICE
 
-    def fields(self, method: str, url: str, body: bytes) -> NamedTexts:
+    def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The headers that sign a request now."""
         time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         place = urlsplit(url)

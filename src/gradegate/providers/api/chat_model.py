@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.credentials import NOTHING, Credential
+from gradegate.http.credentials import NO_FIELDS, Credential
 from gradegate.providers.api import options
 from gradegate.providers.api.chat_api import TOOL, NoOutput, Shape, members, objects, picked
 from gradegate.providers.api.content import CALLS, UNTOLD, uniform
@@ -67,7 +67,7 @@ class ChatModel(Model):
         url: str,
         credential: Credential,
         model: str,
-        headers: NamedTexts = NOTHING,
+        headers: NamedTexts = NO_FIELDS,
         beside: JsonObject | None = None,
     ) -> None:
         super().__init__(setting, url, credential, model, headers)

@@ -252,7 +252,8 @@ class Taken(FrozenStruct):
             key = str(written.pop("tool_call_id", ""))
             name = written.pop("name", "") or written.pop("tool_name", "")
             plain = isinstance(content, str) or all(
-                chat_prompt.text_of(part) and not chat_prompt.unread(part) for part in content or ()
+                chat_prompt.text_of(part) and not chat_prompt.unread_key(part)
+                for part in content or ()
             )
             if not (key or name) or message.images or not plain:
                 raise self._refusal("a `tool` message without a `tool_call_id` and a text")
@@ -286,7 +287,7 @@ class Taken(FrozenStruct):
                 f"`{kind}`" for kind in dict.fromkeys(("text", "image_url", *self.own))
             )
             raise self._refusal(f"a part `{kind}` of a chat message, but {known} and `tool_calls`")
-        more = chat_prompt.unread(part, bool(self.detailed))
+        more = chat_prompt.unread_key(part, bool(self.detailed))
         if more:
             raise self._refusal(f"`{excerpt(more, 60)}` in a part `{kind}` of a chat message")
         inner = part.get("image_url")
@@ -304,7 +305,7 @@ class Taken(FrozenStruct):
             else None
         )
         function = function if isinstance(function, Mapping) else {}
-        more = function and chat_prompt.beyond(
+        more = function and chat_prompt.unknown_key(
             call, {"id": None, "type": None, "function": {"name": None, "arguments": None}}
         )
         if more:

@@ -19,7 +19,7 @@ from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.client import Client
 from gradegate.http.credentials import NO_CREDENTIAL, Credential, FixedKey
 from gradegate.http.exchange import Response
-from gradegate.http.tokens import Token, life
+from gradegate.http.tokens import Token, parse_lifetime
 from gradegate.providers.api.provider import Setting, secret
 from gradegate.security.environment import Environment, Use
 from gradegate.security.hosts import host_at
@@ -103,7 +103,7 @@ class Federation(FrozenStruct):
             )
         check_identity(setting, static)
         setting.uses.update(map(Use, self.ids.values()))
-        return setting.client.tokens.of(
+        return setting.client.tokens.for_account(
             (self.url, *values.values()), lambda: self._mint(setting.client, env, values)
         )
 
@@ -236,7 +236,7 @@ def granted(content: JsonObject, what: str, host: str) -> Token:
         raise ProviderError(f"{what}: {host} answered without a bearer token")
     remember(text)
     try:
-        return Token(text, life(content.get("expires_in")))
+        return Token(text, parse_lifetime(content.get("expires_in")))
     except ProviderError as e:
         raise ProviderError(f"{what}: {host}: {e}", e.trouble) from e
 
@@ -375,7 +375,9 @@ def access_token(setting: Setting) -> Credential:
     lifetime = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
     external = ExternalAccount(str(audience), ours, account, lifetime)
     setting.uses.add(Use(FILE))
-    return setting.client.tokens.of(external, lambda: external.mint(setting.client, setting.env))
+    return setting.client.tokens.for_account(
+        external, lambda: external.mint(setting.client, setting.env)
+    )
 
 
 def _wrong(what: str, setting: Setting) -> ConfigError:

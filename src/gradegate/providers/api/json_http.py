@@ -7,11 +7,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.core.conversation import Request
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.http.client import RETRIED, Client, Waits
-from gradegate.http.credentials import NO_CREDENTIAL, NOTHING, Credential, FixedKey
+from gradegate.http.client import RETRIED_STATUSES, Client, PendingUrl
+from gradegate.http.credentials import NO_CREDENTIAL, NO_FIELDS, Credential, FixedKey
 from gradegate.http.exchange import Response
 from gradegate.providers.api.chat_api import as_text, is_count, members, objects
 from gradegate.providers.api.prices import is_number, rates
@@ -119,7 +119,7 @@ def one_text(request: Request) -> str:
 def own_prompt(request: Request) -> str | None:
     """The prompt as it is written, or the one message; None where only all messages together are the question."""
     is_alone = len(request.messages) == 1
-    if request.prompt and (is_alone or chat_prompt.parse(request.prompt)):
+    if request.prompt and (is_alone or chat_prompt.parse_chat(request.prompt)):
         return request.prompt
     return request.messages[0].content if is_alone else None
 
@@ -141,13 +141,13 @@ def post(
     url: str,
     body: Any,
     *,
-    headers: NamedTexts = NOTHING,
+    headers: NamedTexts = NO_FIELDS,
     credential: Credential = NO_CREDENTIAL,
-    waits: Waits | None = None,
+    pending_url: PendingUrl | None = None,
 ) -> tuple[Any, float]:
     """Send JSON; give the JSON that came back and the seconds it took. Raises ProviderError."""
     answer = client.send(
-        "POST", url, headers=headers, body=body, credential=credential, waits=waits
+        "POST", url, headers=headers, body=body, credential=credential, pending_url=pending_url
     )
     if not answer.is_success:
         raise refusal(answer)
@@ -181,7 +181,7 @@ def refusal(answer: Response) -> ProviderError:
     text = f"{answer.host} answered {answer.status}" + (f" ({what})" if what else "")
     message = words(body)
     # This very request is not taken: others may be
-    retry_trouble = Trouble.STATUS if answer.status in RETRIED else Trouble.MALFORMED
+    retry_trouble = Trouble.STATUS if answer.status in RETRIED_STATUSES else Trouble.MALFORMED
     trouble = Trouble.REFUSED if codes & FILTER_CODES else Trouble.SETUP if setup else retry_trouble
     return ProviderError(
         text + (f": {message}" if message else ""), trouble, answer.status, answer.asked
@@ -215,7 +215,9 @@ def rows(listed: Any, host: str, texts: int) -> list[Any]:
     """What is listed for so many texts. Raises ProviderError where it is not one for each."""
     if not isinstance(listed, list) or len(listed) != texts:
         count = len(listed) if isinstance(listed, list) else 0
-        raise ProviderError(f"{host} gave {many(count, 'vector')} for {many(texts, 'text')}")
+        raise ProviderError(
+            f"{host} gave {format_count(count, 'vector')} for {format_count(texts, 'text')}"
+        )
     return listed
 
 
@@ -263,7 +265,7 @@ class Model(Provider):
         url: str,
         credential: Credential,
         model: str,
-        headers: NamedTexts = NOTHING,
+        headers: NamedTexts = NO_FIELDS,
     ) -> None:
         self.name = setting.spec.name
         self._client = setting.client
@@ -280,7 +282,7 @@ class Model(Provider):
         """From the config or the table; a deployment's name may say nothing."""
         return rates(self._config, self._priced_as({}))
 
-    def _waits(self, response: Response) -> str:
+    def _pending_url(self, response: Response) -> str:
         """Where to look for what a response has only begun, at the same host; empty for one that has ended. Raises ProviderError."""
         return ""
 
@@ -305,7 +307,7 @@ class Model(Provider):
                 body,
                 headers=headers,
                 credential=self._credential,
-                waits=self._waits,
+                pending_url=self._pending_url,
             )
         except ProviderError as e:
             if not self.chosen:

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 
-from gradegate.core.options import amount
+from gradegate.core.options import parse_amount
 from gradegate.errors import ConfigError, Mistake, ProviderError, Trouble
 from gradegate.http.client import Client
 from gradegate.security.hosts import host_at, refused, unreachable
@@ -28,7 +28,7 @@ def read(lines: Iterable[str], environ: NamedTexts) -> tuple[Ready, ...]:
     mistakes = []
     for line in lines:
         url, _, rest = line.strip().partition(" ")
-        seconds = amount(rest.strip()) if rest.strip() else SECONDS
+        seconds = parse_amount(rest.strip()) if rest.strip() else SECONDS
         nowhere = unreachable(url, environ)
         host = host_at(url)
         if host is None or seconds is None or seconds > MOST:

@@ -15,7 +15,7 @@ from gradegate.http.exchange import Response
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 from gradegate.templating.javascript import is_function
-from gradegate.templating.script import Script, ScriptError, mentions, of_response
+from gradegate.templating.script import Script, ScriptError, may_mention, response_script
 from gradegate.templating.template import change_texts, render
 
 # Members of an answer that say more about an error, and are not an answer.
@@ -75,8 +75,8 @@ def read_response_transform(written: Any) -> ResponseTransform:
         raise ValueError(f"transformResponse is not text: {written!r}")
     # A function or a file may call the text by another name.
     is_expression = isinstance(written, str) and not is_function(written)
-    reads_text = not is_expression or mentions(written, "text", "context")
-    return ResponseTransform(of_response(written), reads_text)
+    reads_text = not is_expression or may_mention(written, "text", "context")
+    return ResponseTransform(response_script(written), reads_text)
 
 
 def _parsed(text: str) -> Any:

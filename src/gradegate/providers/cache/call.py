@@ -19,7 +19,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.http.budget import Budget
-from gradegate.http.exchange import Ask, Response
+from gradegate.http.exchange import HttpRequest, Response
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
 from gradegate.providers.cache.seals import OPEN, SCHEMA, Stored
 from gradegate.security.redaction import excerpt
@@ -57,7 +57,7 @@ class Occasion:
         """A part of it whose questions may be asked at the same time as those of other parts."""
         return Occasion(self.replies, role or self.role, (*self.path, *steps))
 
-    def key(self, ask: Ask) -> tuple[bytes, bytes]:
+    def key(self, ask: HttpRequest) -> tuple[bytes, bytes]:
         """The key of a request, another one each time and the same in a run that asks the same; and that of its replies' HMACs."""
         told, under = self.replies.keys_of(ask, self.role)
         digest = hashlib.sha256(
@@ -131,7 +131,7 @@ class Question:
         if error[0] is not None:
             self.paid(Usage(1, unpriced=1))
 
-    def known(self, ask: Ask) -> Response | None:
+    def find_response(self, ask: HttpRequest) -> Response | None:
         """The response to a request, if the cache has it."""
         if self._occasion is None:
             return None
@@ -142,14 +142,14 @@ class Question:
             200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds
         )
 
-    def heard(self, response: Response) -> None:
+    def record_response(self, response: Response) -> None:
         """Remember the response to the last request, until it is known whether it holds what was asked for."""
         whole = response.is_success
         self._unpaid += whole
         if self._occasion is not None and whole:
             self._heard.append((self._key, response))
 
-    def ended(self, response: Response) -> None:
+    def replace_response(self, response: Response) -> None:
         """The last response has only begun what was asked for, and this one has ended it."""
         if self._heard:
             self._heard[-1] = self._heard[-1][0], response
@@ -158,7 +158,7 @@ class Question:
         """What the reply costs now, of what it costs whoever asks; it is on the account of the run from here on."""
         self._usage = usage
         if self._found and not self._heard and self._occasion is not None:
-            self._occasion.replies.save(usage.cost)
+            self._occasion.replies.add_saving(usage.cost)
             return Usage(cached=self._found, saved=usage.cost)
         if not self._paid:
             self._provider.budget.spend(usage, self._unpaid, self.model)

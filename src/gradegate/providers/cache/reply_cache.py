@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.usage import CacheReport
-from gradegate.http.exchange import Ask
+from gradegate.http.exchange import HttpRequest
 from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, Stored
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Replies:
         ]
         self._stores[-1].forget(time.time() - MAX_AGE)
 
-    def keys_of(self, request: Ask, role: str) -> tuple[tuple[str, ...], bytes]:
+    def keys_of(self, request: HttpRequest, role: str) -> tuple[tuple[str, ...], bytes]:
         """What identifies a request apart from its body, and the key of the HMAC that its replies carry."""
         return self.seals.of(request, role)
 
@@ -83,7 +83,7 @@ class Replies:
         elif self._stores:
             self._stores[-1].put(key, under, stored)
 
-    def save(self, usd: float) -> None:
+    def add_saving(self, usd: float) -> None:
         """Add what a reply that was found would have cost."""
         with self._lock:
             self._saved += usd
@@ -108,11 +108,13 @@ class Replies:
             )
         if doubted := sum(store.doubted for store in self._stores):
             why = "written with another credential, or changed; where credentials change often, GRADEGATE_CACHE_SECRET keeps answers longer"
-            problems.append(f"{many(doubted, 'kept answer')} not believed, and asked for: {why}")
+            problems.append(
+                f"{format_count(doubted, 'kept answer')} not believed, and asked for: {why}"
+            )
         if self._lost:
             why = "a later run could not tell who wrote them; with GRADEGATE_CACHE_SECRET it would not ask for them again"
             problems.append(
-                f"{many(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}"
+                f"{format_count(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}"
             )
         return tuple(problems)
 

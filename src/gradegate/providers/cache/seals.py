@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from gradegate.http.exchange import Ask
+from gradegate.http.exchange import HttpRequest
 from gradegate.structs import NamedTexts
 
 SCHEMA = 2  # grows when a key or a column changes its meaning; the names of the files hold it
@@ -50,7 +50,7 @@ class Seals:
     credentials: NamedTexts = field(default_factory=dict, repr=False)
     secret: str = field(default="", repr=False)
 
-    def of(self, ask: Ask, kind: str) -> tuple[tuple[str, ...], bytes]:
+    def of(self, ask: HttpRequest, kind: str) -> tuple[tuple[str, ...], bytes]:
         """All of a request but its body, with the names of credentials in their place, and the key of HMACs of replies to it.
 
         What is left out of the first so is part of the second: no reply stands for one that was asked for with something else.

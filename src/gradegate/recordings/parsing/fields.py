@@ -349,7 +349,7 @@ def turns_before_question(said: Sequence[Turn], prompt: str) -> Sequence[Turn]:
 
 def _places(said: Sequence[Turn], prompt: str) -> tuple[int, int]:
     """Where the prompt begins, and where the answer to it does."""
-    asked = [it for it in chat.parse(prompt) or () if it.role in ("user", "assistant")]
+    asked = [it for it in chat.parse_chat(prompt) or () if it.role in ("user", "assistant")]
     # Texts are compared without blanks, which may be what parts are joined by.
     own, others = (
         [(it.role, "".join(it.content.split())) for it in turns]

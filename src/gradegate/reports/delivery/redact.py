@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from gradegate.core.conversation import Turn
-from gradegate.core.options import worded
+from gradegate.core.options import resolve_option_names
 from gradegate.core.policy import Note, Policy, Rule
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.results.accounts import AskedModel, BaselineReport, DerivedMetric, KeyUse, Made
@@ -46,7 +46,7 @@ def conceal(value: T, hide: Hide) -> T:
 
 def at_door(value: T, inputs: bool) -> T:
     """Mistakes and notes with options as flags of the command line, or as ``inputs`` of the Action."""
-    return _concealed(value, partial(worded, inputs=inputs))  # type: ignore[arg-type, no-any-return]
+    return _concealed(value, partial(resolve_option_names, inputs=inputs))  # type: ignore[arg-type, no-any-return]
 
 
 def concealed_mistakes(error: ConfigError, hide: Hide) -> ConfigError:

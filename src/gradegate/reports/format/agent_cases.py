@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.reports.format.escape import one_line
 from gradegate.reports.format.markdown import MARKDOWN, NOTHING, Markdown, fit, paragraphs
 from gradegate.reports.format.plain import PLAIN
@@ -37,7 +37,7 @@ def agent_cases(
         measure,
     )
     if len(lines) < len(once):
-        lines.append(f"{many(len(once) - len(lines), 'more case')}")
+        lines.append(f"{format_count(len(once) - len(lines), 'more case')}")
     keys = dict.fromkeys(one_line(use.name, 50) for use in run.keys[:10])
     head = paragraphs(render("cases_head", ", ".join(keys), "".join(lines).rstrip()))
 

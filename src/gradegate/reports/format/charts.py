@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gradegate.core.numbers import mean
+from gradegate.core.numbers import exact_mean
 from gradegate.reports.format.escape import Html, clip, one_line, outline, visible
 from gradegate.reports.format.templates import Format, read_template
 from gradegate.reports.view.wording import has_several_suites, titled
@@ -87,7 +87,7 @@ def _summary(name: str, grades: Sequence[Grade]) -> MetricScores:
     return MetricScores(
         name,
         Counts(*map(outcomes.count, Outcome)),
-        float(mean(scores)) if scores else None,
+        float(exact_mean(scores)) if scores else None,
         tuple(sorted(filter(_usual, limits))),
         grades[0].scale,
     )

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeVar
 from urllib.parse import quote
 
-from gradegate.core.numbers import name_some
+from gradegate.core.numbers import list_some
 from gradegate.reports.format.escape import Escaped, one_line, visible
 from gradegate.reports.format.templates import Format
 
@@ -72,7 +72,7 @@ def break_lines(lines: Markdown) -> Markdown:
 
 def some(names: Sequence[Markdown], number: int) -> Markdown:
     """``a, b and 3 more``: these names, and how many of that number they leave out."""
-    return Markdown(name_some([*map(_escaped, names)], number))
+    return Markdown(list_some([*map(_escaped, names)], number))
 
 
 def first_names(names: Sequence[str], limit: int, most: int) -> Markdown:

@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from gradegate.core.numbers import figure, many
+from gradegate.core.numbers import format_count, format_number
 from gradegate.reports.format.escape import Escaped, clip, one_line, outline, spread
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Format(Generic[K]):
         self._kind = kind
         self._escape = escape
         common: dict[str, Callable[..., Any]] = {
-            "many": many,
-            "figure": figure,
+            "many": format_count,
+            "figure": format_number,
             "line": one_line,
             "clip": clip,
             "spread": spread,

@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 
 from gradegate.core.conversation import Turn
-from gradegate.core.numbers import figure, many, spent
+from gradegate.core.numbers import describe_usage, format_count, format_number
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.reports.format.escape import join_nonempty, one_line
 from gradegate.reports.view.findings import Effect, Finding, unchecked
@@ -170,7 +170,7 @@ def flaky(rows: Iterable[Row]) -> list[str]:
             past = grade.history
             if past and (past.flaky or past.broken):
                 votes = past.fails + past.passes
-                asks = f"{past.fails} of {many(votes, 'ask')} failed"
+                asks = f"{past.fails} of {format_count(votes, 'ask')} failed"
                 text = f"broken {where}: {asks} there" if past.broken else f"flaky: {asks} {where}"
                 line = f"{name(row)}: {called(grade.assertion)}: {text}"
                 lines.append((-past.fails / votes, line))
@@ -445,4 +445,4 @@ def _told(row: Row, grade: Grade, decisive: Sequence[Grade], compare: bool) -> T
 def took(usage: Usage) -> str:
     """``1 call, 120 tokens, 0.001 USD, 0.5 s``; no time where nobody took it."""
     timed = math.isfinite(usage.seconds) and usage.seconds > 0
-    return spent(usage) + (f", {figure(usage.seconds, 2)} s" if timed else "")
+    return describe_usage(usage) + (f", {format_number(usage.seconds, 2)} s" if timed else "")

@@ -4,7 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import asdict
 
-from gradegate.core.numbers import chance, dollars, figure, many, name_some, spent
+from gradegate.core.numbers import (
+    describe_usage,
+    format_chance,
+    format_count,
+    format_dollars,
+    format_number,
+    list_some,
+)
 from gradegate.core.policy import Policy, Rule
 from gradegate.core.usage import Usage
 from gradegate.reports.format.escape import harmless, join_nonempty, one_line
@@ -27,21 +34,21 @@ def saved(run: RunResult) -> Iterator[str]:
         old = cache.oldest  # what has begun does not count
         age = "less than an hour"
         if old >= DAY:
-            age = many(int(old // DAY), "day")
+            age = format_count(int(old // DAY), "day")
         elif old >= HOUR:
-            age = many(int(old // HOUR), "hour")
+            age = format_count(int(old // HOUR), "hour")
         oldest = f", the oldest {age} old" if cache.hits else ""
-        usd = f", {dollars(cache.saved_usd)} saved" if cache.saved_usd else ""
-        yield f"{cache.hits:,} of {many(cache.looked_up, 'answer')} from the cache{oldest}{usd}"
+        usd = f", {format_dollars(cache.saved_usd)} saved" if cache.saved_usd else ""
+        yield f"{cache.hits:,} of {format_count(cache.looked_up, 'answer')} from the cache{oldest}{usd}"
     if budget := run.budget:
         limits = budget.limits
         parts = []
         if limits.calls is not None:
-            parts.append(f"{budget.calls:,} of {many(limits.calls, 'call')}")
+            parts.append(f"{budget.calls:,} of {format_count(limits.calls, 'call')}")
         if limits.usd is not None:
-            parts.append(f"{dollars(budget.usd)} of {dollars(limits.usd)}")
+            parts.append(f"{format_dollars(budget.usd)} of {format_dollars(limits.usd)}")
         if limits.seconds is not None:
-            parts.append(f"{run.seconds:,.1f} of {figure(limits.seconds)} s")
+            parts.append(f"{run.seconds:,.1f} of {format_number(limits.seconds)} s")
         if parts:
             used_up = f"; {budget.used_up} are used up" if budget.used_up else ""
             yield f"budget: {', '.join(parts)}{used_up}"
@@ -57,7 +64,7 @@ def took(run: RunResult) -> tuple[str, str]:
         {model.replies_from for model in run.models if model.grades is grades} == {"file"}
         for grades in (False, True)
     ]
-    return spent(run.target_usage, targets, recorded[0]), spent(
+    return describe_usage(run.target_usage, targets, recorded[0]), describe_usage(
         run.grader_usage, graders, recorded[1]
     )
 
@@ -137,10 +144,10 @@ def worth(metric: DerivedMetric) -> str:
     if metric.value is None:
         value = f"could not be calculated: {one_line(metric.error, 300)}"
     else:
-        value = figure(metric.value)
+        value = format_number(metric.value)
     if not metric.left_out:
         return value
-    answers = many(metric.answers + metric.left_out, "answer")
+    answers = format_count(metric.answers + metric.left_out, "answer")
     return f"{value} (over {metric.answers:,} of {answers}; the others have no grade)"
 
 
@@ -168,7 +175,7 @@ def blind_spots(decision: Decision) -> str:
     names = [titled(result.rule, several) for result in decision.rules if [*_warnings(result)]]
     if not names:
         return ""
-    return f"rule {name_some(names[:1], len(names), 'rule')} may block by chance or miss a change: `gradegate validate` says how often"
+    return f"rule {list_some(names[:1], len(names), 'rule')} may block by chance or miss a change: `gradegate validate` says how often"
 
 
 def power_line(rule: Rule, it: Power, several: bool) -> str:
@@ -178,20 +185,20 @@ def power_line(rule: Rule, it: Power, several: bool) -> str:
     if rule.min_pass_rate is not None:
         limit = f" at {rule.min_pass_rate:g}"
     elif not rule.every_case:
-        limit = f" with at most {many(rule.max_new_failures or 0, 'new failure')}"
-    text = f"rule {titled(rule, several)}: {many(cases, 'case')}{limit}"
+        limit = f" with at most {format_count(rule.max_new_failures or 0, 'new failure')}"
+    text = f"rule {titled(rule, several)}: {format_count(cases, 'case')}{limit}"
     text += f", {old:,} fail{'s' if old == 1 else ''} on the base" if old else ""
     if slack < 0:
-        return f"{text}: it is already missed by {many(-slack, 'case')}"
+        return f"{text}: it is already missed by {format_count(-slack, 'case')}"
     points = 100 * slack / max(cases, 1)
     text += f": {slack:,} more may fail ({points:.1f} points) before it blocks"
-    text += f". It blocks an unchanged pull request in {chance(it.unchanged or 0.0)} of runs"
+    text += f". It blocks an unchanged pull request in {format_chance(it.unchanged or 0.0)} of runs"
     figures = {
         min(number, cases - old): share
         for number, share in ((1, it.one_broken), (3, it.three_broken), (it.drop, it.five_points))
     }
     broken = [
-        f"{number:,} broken in {chance(share or 0.0)}"
+        f"{number:,} broken in {format_chance(share or 0.0)}"
         for number, share in sorted(figures.items())
         if number
     ]
@@ -207,6 +214,6 @@ def _warnings(it: Power) -> Iterator[str]:
         return
     if (often := it.unchanged or 0.0) > _NOISE:
         runs = "" if it.by_runs else "`runs`, "
-        yield f"noise alone blocks {chance(often)} of runs: set {runs}a pass rate or `reask`"
+        yield f"noise alone blocks {format_chance(often)} of runs: set {runs}a pass rate or `reask`"
     if (it.five_points or 0.0) < _POWER:
         yield f"{it.drop:,} of {it.cases or 0:,} can break unnoticed"

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from gradegate.core.numbers import (
-    dearer,
-    figure,
-    many,
-    name_some,
-    percent,
-    percents,
-    scores,
-    slower,
+    describe_cost_increase,
+    describe_latency_increase,
+    format_count,
+    format_number,
+    format_percent,
+    format_percents,
+    format_scores,
+    list_some,
 )
 from gradegate.core.policy import LIMITS, Note, Rule
 from gradegate.errors import Origin
@@ -89,19 +89,19 @@ def headline(decision: Decision) -> str:
 def in_short(decision: Decision) -> str:
     """What blocks, or how many passed: ``2 new failures in 12 cases``, ``3 of 12 cases failed``; empty where no case was run."""
     cases = decision.cases
-    all_cases = many(cases.planned, "case")
+    all_cases = format_count(cases.planned, "case")
     if not decision.run.rows:
         return ""
     if decision.blocking:
         blocks = effects(decision)[Effect.BLOCKS]
         if decision.run.baseline and all(standing(it.row) == NEW_FAILURE for _, it in blocks):
-            return f"{many(len(blocks), 'new failure')} in {all_cases}"
+            return f"{format_count(len(blocks), 'new failure')} in {all_cases}"
         did = "failed" if len(blocks) == cases.failed else "block"
         return f"{len(blocks):,} of {all_cases} {did}"
     if any(it.has_failed and it.rule.blocking for it in decision.rules):
         return ""  # for what is no case: a price, the gate itself
     if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) and cases.errored:
-        return f"{many(cases.errored, 'error')} in {all_cases}"
+        return f"{format_count(cases.errored, 'error')} in {all_cases}"
     return f"{cases.passed:,} of {all_cases} passed"
 
 
@@ -127,7 +127,7 @@ def recorded(made: Made) -> str:
     if not made.answers:
         return ""
     named = [f"{one_line(name, 120)} (SHA-256 {digest})" for name, digest in made.answers.items()]
-    return f"Recorded answers, made elsewhere: {name_some(named[:_FILES], len(named), 'file')}"
+    return f"Recorded answers, made elsewhere: {list_some(named[:_FILES], len(named), 'file')}"
 
 
 def changed(changes: GateChanges) -> str:
@@ -168,23 +168,26 @@ def compared(report: BaselineReport | None) -> str:
     if report is None:
         return ""
     parts = (
-        (report.new_failures, many(report.new_failures, "new failure")),
-        (report.pre_existing, many(report.pre_existing, "known failure")),
+        (report.new_failures, format_count(report.new_failures, "new failure")),
+        (report.pre_existing, format_count(report.pre_existing, "known failure")),
         (report.unsteady, f"{report.unsteady:,} unsteady"),
         (report.fixed, f"{report.fixed:,} fixed"),
-        (report.undecided, many(report.undecided, "error")),
-        (report.new, many(report.new, "new case")),
-        (len(report.removed), f"{many(len(report.removed), 'case')} removed"),
+        (report.undecided, format_count(report.undecided, "error")),
+        (report.new, format_count(report.new, "new case")),
+        (len(report.removed), f"{format_count(len(report.removed), 'case')} removed"),
     )
     said = ", ".join(text for number, text in parts if number) or "nothing changed"
     paces, answers = [], 0
-    for words, by in ((dearer, report.cost), (slower, report.latency)):
+    for words, by in (
+        (describe_cost_increase, report.cost),
+        (describe_latency_increase, report.latency),
+    ):
         if by:
             paces.append(words(by))
             answers = max(answers, by.compared)
-    over = many(answers, "answer")
+    over = format_count(answers, "answer")
     more = f". An answer is {' and '.join(paces)} than on the base, over {over}" if paces else ""
-    return f"Compared with the base{of_base(report)}: {said}, of {many(report.compared, 'compared case')}{more}"
+    return f"Compared with the base{of_base(report)}: {said}, of {format_count(report.compared, 'compared case')}{more}"
 
 
 def counted(counts: Counts) -> str:
@@ -192,7 +195,7 @@ def counted(counts: Counts) -> str:
     parts = (
         (counts.passed, f"{counts.passed:,} passed"),
         (counts.failed, f"{counts.failed:,} failed"),
-        (counts.errored, many(counts.errored, "error")),
+        (counts.errored, format_count(counts.errored, "error")),
     )
     return ", ".join(text for number, text in parts if number) or "nothing was graded"
 
@@ -202,7 +205,7 @@ def tally(decision: Decision) -> str:
     cases, grades = decision.cases, decision.grades
     if not decision.run.rows:
         return "No case was run, and no model was asked"
-    return f"{many(cases.planned, 'case')}: {counted(cases)}. {many(grades.planned, 'assertion')}: {counted(grades)}"
+    return f"{format_count(cases.planned, 'case')}: {counted(cases)}. {format_count(grades.planned, 'assertion')}: {counted(grades)}"
 
 
 def name(row: Row) -> str:
@@ -282,7 +285,7 @@ def asked(grade: Grade) -> str:
     """``failed, 5 of 5 asks`` or ``passed, 1 of 3 asks failed``; an empty string where it was asked once."""
     if not grade.votes:
         return ""
-    failing, asks = grade.failing_votes, many(len(grade.votes), "ask")
+    failing, asks = grade.failing_votes, format_count(len(grade.votes), "ask")
     before = f", {grade.history.before}" if grade.history and grade.history.before else ""
     if grade.has_passed:
         return f"passed, {failing} of {asks} failed{before}"
@@ -318,9 +321,13 @@ def scored(grade: Grade) -> str:
         return ""
     of = "" if grade.scale == 1 else f" of {grade.scale}"
     if grade.threshold is None or grade.most:
-        limit = "" if grade.threshold is None else f", at most {figure(grade.threshold)} is allowed"
-        return f"score {scores(grade.score, grade.score, grade.scale)[0]}{of}{limit}"
-    score, threshold = scores(grade.score, grade.threshold, grade.scale)
+        limit = (
+            ""
+            if grade.threshold is None
+            else f", at most {format_number(grade.threshold)} is allowed"
+        )
+        return f"score {format_scores(grade.score, grade.score, grade.scale)[0]}{of}{limit}"
+    score, threshold = format_scores(grade.score, grade.threshold, grade.scale)
     return f"score {score}{of}, threshold {threshold}"
 
 
@@ -373,12 +380,21 @@ def measured(result: RuleResult) -> str:
     if rule.min_score is not None and result.score is not None:
         parts.append(f"mean score {_scores(result)[0]}")
     if result.new_failures is not None:
-        parts.append(many(result.new_failures, "new failure"))
+        parts.append(format_count(result.new_failures, "new failure"))
     if result.worse is not None and result.better is not None and result.p is not None:
-        parts.append(f"{result.worse:,} worse, {result.better:,} better, p = {figure(result.p, 6)}")
-    parts += [words(by) for words, by in ((dearer, result.cost), (slower, result.latency)) if by]
+        parts.append(
+            f"{result.worse:,} worse, {result.better:,} better, p = {format_number(result.p, 6)}"
+        )
+    parts += [
+        words(by)
+        for words, by in (
+            (describe_cost_increase, result.cost),
+            (describe_latency_increase, result.latency),
+        )
+        if by
+    ]
     if result.errored:
-        parts.append(many(result.errored, "error"))
+        parts.append(format_count(result.errored, "error"))
     return ", ".join(parts) or "nothing was graded"
 
 
@@ -387,7 +403,7 @@ def before(result: RuleResult, report: BaselineReport) -> str:
     if result.base_rate is None:
         if result.rule.max_new_failures is None or not report.pre_existing:
             return ""
-        return many(report.pre_existing, "known failure")
+        return format_count(report.pre_existing, "known failure")
     rate = _rates(result.rule, result.base_rate)[0]
     # Not of the same grades, so no change of them.
     if result.pass_rate is None or result.errored or report.new or report.removed:
@@ -399,7 +415,7 @@ def before(result: RuleResult, report: BaselineReport) -> str:
 def shares(result: RuleResult) -> str:
     """The cases that a rule selects, by outcome: ``12 cases: 9 passed, 3 failed``."""
     counts = Counts(result.passed, result.failed, result.errored)
-    return f"{many(counts.planned, 'case')}: {counted(counts)}"
+    return f"{format_count(counts.planned, 'case')}: {counted(counts)}"
 
 
 def required(result: RuleResult) -> str:
@@ -419,9 +435,9 @@ def required(result: RuleResult) -> str:
         elif name == "min_score":
             text = _scores(result)[1]
         elif limit.counts:
-            text = many(value, limit.counts)
+            text = format_count(value, limit.counts)
         elif limit.is_share:
-            text = percent(value)
+            text = format_percent(value)
         parts.append(limit.requires.format(text))
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
@@ -429,9 +445,9 @@ def required(result: RuleResult) -> str:
 def _scores(result: RuleResult) -> tuple[str, str]:
     rule, least = result.rule, result.rule.min_score or 0.0
     measured = least if result.score is None else result.score
-    return scores(measured, least, rule.scale)
+    return format_scores(measured, least, rule.scale)
 
 
 def _rates(rule: Rule, rate: float | None) -> tuple[str, str]:
     least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
-    return percents(least if rate is None else rate, least)
+    return format_percents(least if rate is None else rate, least)

@@ -10,7 +10,13 @@ from msgspec.structs import asdict
 
 from gradegate.config.context import Context
 from gradegate.config.load import SuiteFile
-from gradegate.core.numbers import figure, many, percent, percents, spent
+from gradegate.core.numbers import (
+    describe_usage,
+    format_count,
+    format_number,
+    format_percent,
+    format_percents,
+)
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.gate.calibration import (
     ASKS,
@@ -23,9 +29,9 @@ from gradegate.gate.calibration import (
     Share,
 )
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
-from gradegate.planning.identity import calls
+from gradegate.planning.identity import planned_calls
 from gradegate.planning.planner import MAX_REPEATS
-from gradegate.planning.recorded_answers import line
+from gradegate.planning.recorded_answers import describe_call
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.redact import conceal
 from gradegate.reports.delivery.report import Console, Document, data_file
@@ -98,7 +104,7 @@ def _texts(calibration: Calibration) -> Iterator[str]:
                 yield textwrap.indent(f"{label}: {told}", "  ")
             yield ""
         if len(judged) > _MOST:
-            yield f"{sign}  {many(len(judged) - _MOST, 'more output')}; the JSON report has all of them\n"
+            yield f"{sign}  {format_count(len(judged) - _MOST, 'more output')}; the JSON report has all of them\n"
     several = calibration.assertions if len(calibration.assertions) > 1 else ()
     whole = _cells(calibration.overall, "all" if several else _name(calibration.assertions[0]))
     yield from _columns([_HEADER, *(_cells(it, _name(it)) for it in several), whole])
@@ -117,16 +123,16 @@ def _texts(calibration: Calibration) -> Iterator[str]:
         yield f"{text}."
     if run.interrupted:
         yield f"The run stopped early: {run.interrupted}"
-    yield f"grader: {spent(run.grader_usage)}; {run.seconds:,.1f} s"
+    yield f"grader: {describe_usage(run.grader_usage)}; {run.seconds:,.1f} s"
     if calibration.noise is not None:
         minority, votes = calibration.overall.flips
-        why = f"{minority:,} of {votes:,} votes went against the majority, so at most {percent(calibration.noise_bound)} do (95 %)"
-        yield f"{why}. Copy into the config:\n\ngate:\n  reask: {{ask: grader, noise: {figure(calibration.noise, 2)}}}\n"
+        why = f"{minority:,} of {votes:,} votes went against the majority, so at most {format_percent(calibration.noise_bound)} do (95 %)"
+        yield f"{why}. Copy into the config:\n\ngate:\n  reask: {{ask: grader, noise: {format_number(calibration.noise, 2)}}}\n"
     share = calibration.overall.agreement
     if share.count:
-        yield f"Grader and people agree on {_share(share)}: {share.hits:,} of {many(share.count, 'labelled output')}"
+        yield f"Grader and people agree on {_share(share)}: {share.hits:,} of {format_count(share.count, 'labelled output')}"
     else:
-        yield f"Inconclusive: the grader gave no verdict on {many(len(calibration.judged), 'labelled output')}"
+        yield f"Inconclusive: the grader gave no verdict on {format_count(len(calibration.judged), 'labelled output')}"
 
 
 def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
@@ -162,9 +168,9 @@ def _share(share: Share) -> str:
     if share.value is None or share.interval is None:
         return "none"
     low, high = (
-        percents(end, share.value)[0] for end in share.interval
+        format_percents(end, share.value)[0] for end in share.interval
     )  # 99.98% must not read 100%
-    return f"{percent(share.value)} ({low} to {high})"
+    return f"{format_percent(share.value)} ({low} to {high})"
 
 
 def _votes(judged: Judged) -> str:
@@ -175,7 +181,7 @@ def _votes(judged: Judged) -> str:
         Outcome.FAIL: (fails, "fail", "failed"),
         Outcome.ERROR: (len(judged.rows) - passes - fails, "no verdict", "gave no verdict"),
     }[judged.first.outcome]
-    asks = f"{count} of {many(len(judged.rows), 'ask')} {verb}"
+    asks = f"{count} of {format_count(len(judged.rows), 'ask')} {verb}"
     return f"person: {'pass' if judged.passes else 'fail'}, grader: {said}, {asks}"
 
 
@@ -186,10 +192,10 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         kinds = " and of ".join(f"`{name}`" for name in overall.too_few)
         yield f"Too few labels of {kinds}: with fewer than {FEW}, their figures mean little"
     if overall.errors:
-        yield f"{many(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
+        yield f"{format_count(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
     rates = [(rate, overall.corrected(rate)) for rate in _RATES]
     told = [
-        f"{percent(real)} where it measures {percent(rate)}"
+        f"{format_percent(real)} where it measures {format_percent(rate)}"
         for rate, real in rates
         if real is not None
     ]
@@ -201,7 +207,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
     elif calibration.noise is None:
         yield f"{needed}, and there are {overall.flips.votes:,}: label more outputs, or ask more often with --asks"
     elif calibration.noise_bound > NOISE[1]:
-        most = percent(calibration.noise_bound)
+        most = format_percent(calibration.noise_bound)
         yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
     if calibration.unmoved:
         yield "All asks of each output gave the same reason and score (temperature 0, a cache?), so they say nothing about noise"
@@ -292,7 +298,7 @@ def calibrate(context: Context, path: str, asks: int, progress: Progress) -> Cal
         for job in plan.jobs[: len(selected)]
     ]
     if kept and sum(asked) < drift.LEAST:
-        what = f"a model grades {many(sum(asked), 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
+        what = f"a model grades {format_count(sum(asked), 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
         raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
     prepared = replace(session.prepared, plan=plan)
     run = session.run(prepared, progress)
@@ -329,8 +335,8 @@ def cases(context: Context, output: str) -> Iterator[str]:
     session = Session.begin(context, [output] if output else [])
     hide = session.prepared.hide
     texts = (
-        json.dumps({"id": call.id, **conceal(plain(line(call)), hide)})
-        for call in calls(session.prepared.plan.jobs)
+        json.dumps({"id": call.id, **conceal(plain(describe_call(call)), hide)})
+        for call in planned_calls(session.prepared.plan.jobs)
     )
     # ASCII alone, and no workflow command, so that neither a terminal nor a reader of lines finds anything in it.
     lines = (OLD.sub(r"#\\u0023", text) + "\n" for text in texts)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradegate.config.context import Context
 from gradegate.config.load import SuiteFile
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import LabelsFile, Note
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files import documents as document
@@ -75,7 +75,7 @@ def with_labels(
         sample = sorted(graded, key=lambda pair: _digest(pair[0]))[:MOST]
         found += [(job, label.passes) for label, job in sample]
         if base and unfit:
-            what = f"{many(len(unfit), 'label')} of the base cannot be used here"
+            what = f"{format_count(len(unfit), 'label')} of the base cannot be used here"
             notes.append(Note(f"{what}; the first: {unfit[0].what}"))
         if not base:
             wrong += [it for it in unfit if it not in wrong]
@@ -107,7 +107,7 @@ def _chosen(file: LabelsFile, group: Sequence[SuiteFile]) -> Selection:
     """The labelled outputs of a file, with what is wrong with it."""
     found, wrong = parse(file.content, file.name)
     if found and len(found) < LEAST:
-        what = f"`{file.name}` has {many(len(found), 'labelled output')}"
+        what = f"`{file.name}` has {format_count(len(found), 'labelled output')}"
         wrong.append(Mistake(what, file.origin, f"label at least {LEAST}"))
     selection = select(found, group, 1)
     return replace(selection, mistakes=[*wrong, *selection.mistakes])

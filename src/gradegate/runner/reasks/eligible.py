@@ -6,7 +6,7 @@ from functools import cached_property
 from gradegate.assertions.grading.bound import Bound, BoundSet
 from gradegate.core.policy import Policy, Quarantine, Rule
 from gradegate.gate.statistics import Lead, lead
-from gradegate.planning.plan import Job, Plan, selected
+from gradegate.planning.plan import Job, Plan, selected_assertions
 
 
 class EligibleGrades:
@@ -32,7 +32,9 @@ class EligibleGrades:
         bounds: dict[int, Bound] = {}
         if job.of_base or all(bound.again.mode == "off" for bound in job.bounds):
             return bounds
-        bindings = [it for rule in self.rules.get(job.suite, ()) for it in selected(rule, job)]
+        bindings = [
+            it for rule in self.rules.get(job.suite, ()) for it in selected_assertions(rule, job)
+        ]
         selected_ids = set(map(id, bindings))
         position = 0
         for binding in job.assertions:
@@ -72,4 +74,6 @@ def quarantine_of(job: Job) -> Quarantine | None:
 
 def is_recorded(job: Job) -> bool:
     """Whether the answer is known without asking a target: it is written down, or it is the prompt."""
-    return job.case.recorded or job.given is not None or job.target.replies_from == "prompt"
+    return (
+        job.case.recorded or job.recorded_answers is not None or job.target.replies_from == "prompt"
+    )

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from gradegate.gate.reasks.history import VoteCount, count_votes, cut
 from gradegate.gate.reasks.stopping import HistoryRule, mean_share
-from gradegate.planning.identity import Ordinals, digest, identity, request
+from gradegate.planning.identity import Ordinals, answer_key, digest, request_digest
 from gradegate.planning.plan import Job, Plan
 from gradegate.reports.view.wording import called, name
 from gradegate.results.grades import Grade, Outcome
@@ -52,13 +52,13 @@ class Histories:
                 continue
             eligible = self.eligible.of(job)
             for repeat in range(job.repeats):
-                answer_key = identity(job, repeat).hex()
+                row_key = answer_key(job, repeat).hex()
                 keys[AnswerId(index, repeat)] = grade_keys = {}
                 for position, bound in eligible.items():
                     asserted = bound.asserted
                     graders = sorted(model.id for model in bound.models.values())
                     own = [asserted.key.hex(), asserted.definition.hex(), graders]
-                    key = digest([answer_key, *own, bound.rubric.steps])
+                    key = digest([row_key, *own, bound.rubric.steps])
                     grade_keys[position] = digest([key.hex(), ordinals.next(key)]).hex()
         return keys
 
@@ -182,7 +182,7 @@ class Histories:
 
 def _request_digest(job: Job, row: Row) -> str:
     """A hash of what the target was asked; of a recorded answer, of the answer as well."""
-    asked = request(job)
+    asked = request_digest(job)
     if is_recorded(job):
         asked = digest([asked.hex(), row.output, [turn.content for turn in row.turns]])
     return asked.hex()[:_REQUEST_DIGITS]

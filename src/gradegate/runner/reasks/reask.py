@@ -11,7 +11,7 @@ from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.reasks.ballot import Ballot, ballot_state
 from gradegate.gate.reasks.stopping import BallotState, HistoryRule, LeadRule
-from gradegate.http.crew import gather
+from gradegate.http.crew import gather_results
 from gradegate.planning.plan import Job
 from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Grade
@@ -119,7 +119,7 @@ def ask_until_decided(task: ReaskTask, box: BallotBox, stopped: Stopped) -> None
         answer = _ask_target(task.job) if task.asks_target else None
         content = answer.content if answer else task.transcript
         bounds = [task.bounds[grade_id.position] for grade_id in grade_ids]
-        asks = gather([partial(_grade, bound, content, number) for bound in bounds])
+        asks = gather_results([partial(_grade, bound, content, number) for bound in bounds])
         box.record(dict(zip(grade_ids, asks, strict=True)), answer, is_cut=bool(stopped()))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from gradegate.assertions.grading.conclusion import error
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import with_verdicts
 from gradegate.gate.reasks.ballot import doubts, undecided
@@ -251,12 +251,12 @@ def reask_notes(reasks: Reasks, report: ReaskReport, rows: Sequence[Row]) -> Ite
 
 
 def _quarantine_note(case: str, grade: Grade, past: PastVotes) -> Iterator[str]:
-    before = f"{past.fails} of {many(past.fails + past.passes, 'ask')} failed on the default branch"
+    before = f"{past.fails} of {format_count(past.fails + past.passes, 'ask')} failed on the default branch"
     what = f"`{case}` is in quarantine, but it is"
     if past.broken:
         yield f"{what} broken, not flaky: {before}"
     elif past.before and grade.confirmed:
-        here = f"{grade.failing_votes} of {many(len(grade.votes), 'ask')} failed here"
+        here = f"{grade.failing_votes} of {format_count(len(grade.votes), 'ask')} failed here"
         yield f"{what} broken, not flaky: {here}, {past.before}"
     elif past.before and not past.flaky:
         yield f"{what} not flaky: {before}: remove the quarantine"

@@ -8,11 +8,11 @@ from operator import add
 from pathlib import Path
 
 from gradegate.config.context import Context
-from gradegate.core.numbers import many
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.usage import NO_USAGE, BudgetReport, Usage
 from gradegate.errors import ConfigError, Mistake, Trouble
-from gradegate.planning.groups import owners
+from gradegate.planning.groups import assign_shards
 from gradegate.planning.plan import Plan
 from gradegate.reports.format.escape import one_line
 from gradegate.results.rows import AnswerId
@@ -58,7 +58,7 @@ def merge_parts(prepared: Prepared, context: Context, watch: Watch) -> RunResult
         keys=tuple(dict.fromkeys(key for it in records for key in it.keys)),
         hidden=tuple(sorted({name for it in records for name in it.hidden})),
         incomplete="".join(problems[:1])
-        + (f", and {many(more, 'more problem')}" if more > 0 else ""),
+        + (f", and {format_count(more, 'more problem')}" if more > 0 else ""),
     )
 
 
@@ -86,7 +86,7 @@ class ShardParts(Struct):
         if not parts:
             raise ConfigError(*(Mistake(problem, None, _CURE) for problem in problems[:_MOST]))
         of = parts[0].header.of
-        collected = cls(folder, plan, of, owners(plan.jobs, of), problems)
+        collected = cls(folder, plan, of, assign_shards(plan.jobs, of), problems)
         for shard in range(1, of + 1):
             collected._take_shard(shard, [part for part in parts if part.header.shard == shard])
         return collected

@@ -9,7 +9,7 @@ from gradegate.core.conversation import CONVERSATION, Turn, Variables
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import GradegateError
 from gradegate.planning.binding.default_graders import choose_default_graders
-from gradegate.planning.identity import identity, plan_digest
+from gradegate.planning.identity import answer_key, plan_digest
 from gradegate.planning.plan import Job, Plan
 from gradegate.reports.delivery.redact import conceal
 from gradegate.results.accounts import AskedModel, KeyUse
@@ -100,7 +100,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
         """The row, with all that decides as the plan has it."""
         answer = self.answer
         if (answer.key, answer.definition, answer.repeat) != (
-            identity(planned, self.repeat),
+            answer_key(planned, self.repeat),
             planned.definition,
             self.repeat,
         ):

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from itertools import chain
 
 from gradegate.config.context import Context
-from gradegate.core.numbers import many
-from gradegate.core.options import whole_number
+from gradegate.core.numbers import format_count
+from gradegate.core.options import parse_whole_number
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, PASS, TERMINATED
-from gradegate.planning.groups import owners
+from gradegate.planning.groups import assign_shards
 from gradegate.reports.delivery.deliver import write_documents
 from gradegate.reports.delivery.report import data_file
 from gradegate.results.encoding import encode
@@ -34,7 +34,7 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
     """
     number, of = context.settings.shard or (1, 1)
     name = f"shard {number}/{of}"
-    attempt = whole_number(context.environment.run[1], 1) or 1
+    attempt = parse_whole_number(context.environment.run[1], 1) or 1
     path = f"{FOLDER}/part-{number}-of-{of}-attempt-{attempt}.jsonl"
     session = Session.begin(context, [path])
     prepared, jobs = session.prepared, session.prepared.plan.jobs
@@ -46,7 +46,7 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
         problem = _write(session, path, [encode(replace(header, unasked=unasked))])
         return ShardReport(f"{name}: {unasked}", INCONCLUSIVE, problem)
 
-    own_jobs = [index for index, owner in owners(jobs, of).items() if owner == number]
+    own_jobs = [index for index, owner in assign_shards(jobs, of).items() if owner == number]
     with hooks.progress(sum(jobs[index].repeats for index in own_jobs)) as watch:
         answers, account = session.evaluate(
             lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
@@ -58,7 +58,9 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
     last = encode(AccountRow.from_account(account, prepared))
     problem = _write(session, path, chain([encode(header)], rows, [last]))
     failures = sum(answer.row.has_failed for answer in answers.values())
-    counts = many(len(answers), "answer") + (f", {many(failures, 'failure')}" if failures else "")
+    counts = format_count(len(answers), "answer") + (
+        f", {format_count(failures, 'failure')}" if failures else ""
+    )
     code = {"": PASS, "terminated": TERMINATED}.get(account.stopped, INTERRUPTED)
     return ShardReport(
         f"{name}: {counts}; `gradegate merge` decides",
