@@ -21,7 +21,7 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.assertions.judge import form, prose
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.last_line import single_line
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import lacks_query
 from gradegate.core.conversation import Variables
@@ -31,7 +31,7 @@ from gradegate.structs import JsonObject, Struct
 QUESTIONS = 3
 
 
-SCHEMA = shape(question={"type": "string"}, evades={"type": "boolean"})
+SCHEMA = object_schema(question={"type": "string"}, evades={"type": "boolean"})
 
 
 class Question(Struct, frozen=True):

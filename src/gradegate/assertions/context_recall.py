@@ -27,7 +27,7 @@ MARKS = {"attributed": "yes", "not attributed": "no"}
 
 def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[verdict_forms.Judgements]:
     """A verdict on each sentence by its number; for a prompt of the user's also a line with its mark for each."""
-    numbered = verdict_forms.numbered(MARKS, len(sentences))
+    numbered = verdict_forms.numbered_verdicts_form(MARKS, len(sentences))
     if is_our_prompt:
         return numbered
     quotations = Quotations("\n".join(sentences), sentences)

@@ -11,7 +11,7 @@ from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import quoted_lines
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics.context import ContextEvaluator, Quotations
 
@@ -45,7 +45,7 @@ class ContextRelevance(ContextEvaluator):
             "items": TEXT,
             "anyOf": [_some_of(units), {**_some_of([NOTHING]), "maxItems": 1}],
         }
-        schema = shape(reason=TEXT, sentences=sentences)
+        schema = object_schema(reason=TEXT, sentences=sentences)
         quoting = Form(schema, read, read_lines=lambda text: {"sentences": quoted_lines(text)})
         judge = judge.with_graded(source.text, query)
         quoted = judge.ask("context-relevance", quoting, context=source.text, query=query)

@@ -26,7 +26,7 @@ from gradegate.core.conversation import Numbered, window_turns
 from gradegate.core.numbers import exact_mean
 
 BEST = 10
-_MARK = verdict_forms.score(BEST)
+_MARK = verdict_forms.score_form(BEST)
 _PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}
 
 

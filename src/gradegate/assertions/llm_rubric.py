@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.security.redaction import excerpt
 
 _BOOLEAN = {"type": "boolean"}
@@ -32,7 +32,7 @@ _POINTS = {"anyOf": [_ABOVE_0, {"type": "integer", "minimum": 1}]}
 
 
 def _schema(passed: Object, score: Object) -> Object:
-    return shape(reason={"type": "string"}, **{"pass": passed}, score=score)
+    return object_schema(reason={"type": "string"}, **{"pass": passed}, score=score)
 
 
 def _without_contradictions(passing: Object, failing: Object) -> list[Object]:

@@ -19,7 +19,7 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.core.numbers import format_count
 from gradegate.structs import replace
@@ -84,7 +84,7 @@ def index_form(count: int) -> Form[Judgement[int]]:
         return Judgement(int(index), form.reason_of(item))
 
     return Form(
-        shape(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
+        object_schema(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
         read,
         LastLine("index", LABELS, tuple(map(str, range(count)))),
     )

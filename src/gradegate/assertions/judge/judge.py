@@ -298,8 +298,8 @@ class Judge(Struct, frozen=True):
         available |= {"token": token, "language": self.language, **variables}
         try:
             if user_prompt is None:
-                return rubric.fill(rubric.default(prompt), available, ours=True)
-            return rubric.fill(user_prompt, available)
+                return rubric.fill_prompt(rubric.default_prompt(prompt), available, ours=True)
+            return rubric.fill_prompt(user_prompt, available)
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
 

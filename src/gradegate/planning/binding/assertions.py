@@ -11,7 +11,7 @@ from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
 from gradegate.assertions.grading.evaluator import BY_ANSWER, EVALUATORS, MAY_BE_EMPTY, Evaluator
 from gradegate.assertions.judge.form import parse_number
 from gradegate.assertions.judge.prose import strip_invisible
-from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse
+from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse_rubric
 from gradegate.config import unknown_keys
 from gradegate.config.keys import STEERING, OptionKeys, key_names, where_key_belongs
 from gradegate.config.unknown_keys import is_own
@@ -326,7 +326,7 @@ def _parse_rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) 
     if "text" not in kind.requires.models or (is_shared_prompt and kind.skips_prompt(prompt)):
         return NO_RUBRIC
     try:
-        return parse(prompt, kind.requires.questions)
+        return parse_rubric(prompt, kind.requires.questions)
     except ValueError as e:
         raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
 
