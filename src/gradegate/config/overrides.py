@@ -48,7 +48,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
 
     def named(written: str) -> list[ProviderSpec]:
         own = [spec for spec in suite.targets if written in spec.names]
-        return own or read(written, settings.at("provider"), specs.read_targets)
+        return own or read(written, settings.origin_of("provider"), specs.read_targets)
 
     asked = suite.targets
     if settings.providers:
@@ -68,7 +68,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
         option_graders={
             kind: found[0]
             for kind, name in graders.items()
-            if (found := read(name, settings.at("grader"), specs.read_providers))
+            if (found := read(name, settings.origin_of("grader"), specs.read_providers))
         },
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),

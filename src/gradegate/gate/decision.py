@@ -260,7 +260,7 @@ def _conclude(
             return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {row.suite}"
 
     # Is there something that people should read?
-    if changes.weakened and not changes.approved:
+    if changes.has_weakening and not changes.approved:
         return GateOutcome.ADVISORY, describe_changes(changes)
     advisory = [result for result in rules if not (result.rule.blocking or result.has_passed)]
     if advisory:
@@ -384,12 +384,12 @@ def _is_selected(blocking: Iterable[RuleResult], row: Row, grade: Grade) -> bool
 
 
 def _as_blocking_rules_see(case: Sequence[Row], blocking: Iterable[RuleResult]) -> Sequence[Row]:
-    """The runs of a case as one row, with an error if a rule sees one. Any other row as it is."""
+    """The runs of a case as one row, with an error if a rule sees one. Other rows, and runs that no rule sees, as they are."""
     if not case[0].needs:
         return case
     folded = [row for result in blocking if (row := fold_runs(result.rule, case))]
     errors = [row for row in folded if row.has_error]
-    return (errors or folded)[:1]
+    return (errors or folded)[:1] or case
 
 
 def _deciding_errors(

@@ -103,7 +103,7 @@ def planned_calls(jobs: Sequence[Job]) -> Iterator[PlannedCall]:
     """
     ordinals = Ordinals()
     for index, job in enumerate(jobs):
-        if job.case.recorded:
+        if job.case.is_recorded:
             continue
         request = request_digest(job).hex()
         name = re.sub(r"[^a-z0-9]+", "-", job.case.description.lower())[:_MOST_NAMED].strip("-")
@@ -232,7 +232,11 @@ def _job_parts(job: Job) -> Iterator[Any]:
     yield job.definition.hex()
     yield from (job.number, job.repeats, job.of_base, job.needs)
     yield job.case.quarantine.until if job.case.quarantine else ""
-    yield from (job.case.recorded, job.stores, job.target.spec.transform if job.target.spec else "")
+    yield from (
+        job.case.is_recorded,
+        job.stores,
+        job.target.spec.transform if job.target.spec else "",
+    )
     for bound in job.bounds:
         asserted = bound.asserted
         key = asserted.key.hex()

@@ -194,7 +194,7 @@ def _runs_mistakes(runs: Runs, repeat: int | None, case: Case) -> Iterator[Mista
     if repeat and runs.of != repeat:
         what = f"`runs` is {runs.passes}/{runs.of}, and `repeat` is {repeat}"
         yield Mistake(what, runs.origin, "leave out one of them")
-    elif case.recorded and runs.of > 1:
+    elif case.is_recorded and runs.of > 1:
         what = f"the test has a recorded answer, so it cannot have {runs.of} runs"
         yield Mistake(what, case.origin, "give it `runs: 1/1`")
 

@@ -166,7 +166,7 @@ class _JobReader:
         case = job.case
         question = self._question(job)
         recorded = b""
-        if case.recorded:
+        if case.is_recorded:
             answers = [turn for turn in case.turns if turn.role == "assistant"]
             recorded = digest([case.output, answers])
 

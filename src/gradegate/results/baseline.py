@@ -164,7 +164,7 @@ def _set_status(grade: Grade, members: Iterable[Grade]) -> str:
     if not grade.has_failed or failed_before:
         return grade_status(grade, None, is_settled=True)
     failing = {member.status for member in members if member.has_failed and member.assertion.counts}
-    if grade.assertion.negated or (NEW_FAILURE in failing and grade.threshold is None):
+    if grade.assertion.is_negated or (NEW_FAILURE in failing and grade.threshold is None):
         return NEW_FAILURE
     for status in (UNDECIDED, OPEN, UNSTEADY):
         if status in failing:

@@ -75,7 +75,7 @@ class GradedAssertion(PublishedAssertion):
     ] = b""
 
     @classmethod
-    def of(cls, assertion: Assertion, **filled: Any) -> Self:
+    def from_assertion(cls, assertion: Assertion, **filled: Any) -> Self:
         """What is known of an assertion; ``filled`` replaces what its templates, or its members, decide."""
         known = {name: getattr(assertion, name) for name in field_names(PublishedAssertion)}
         return cls(**(known | filled))

@@ -112,7 +112,7 @@ def _get_answer(job: Job, memory: Memory, repeat: int) -> Transcript:
     exchanges = memory.exchanges.setdefault(job.conversation, [])
     turns = job.case.turns
     if turns and job.recorded_answers is None:
-        if job.case.recorded:
+        if job.case.is_recorded:
             return Transcript(_last_question(turns), turns, job.vars)
         return _have_conversation(job, memory)
     if job.render is None:

@@ -201,7 +201,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 def target_calls(job: Job) -> int:
     """Requests for one answer: 0 if nothing leaves the machine."""
-    if job.case.recorded or not (job.target.url or job.target.code):
+    if job.case.is_recorded or not (job.target.url or job.target.code):
         return 0
     return len(job.case.turns) or 1
 
@@ -219,7 +219,7 @@ def answer_calls(job: Job) -> int:
 def _count_exchanges(job: Job) -> int:
     """The exchanges of one answer: those of a recorded conversation, or one for each message of a live one."""
     turns = job.case.turns
-    return max(1, len(split_exchanges(turns)) if job.case.recorded else len(turns))
+    return max(1, len(split_exchanges(turns)) if job.case.is_recorded else len(turns))
 
 
 def _about(usd: float) -> str:

@@ -15,7 +15,7 @@ from gradegate.structs import replace
 
 def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
     """Apply threshold and ``not-`` to a verdict. Raises NoVerdict when nothing in it decides."""
-    negated = bound.asserted.negated and not verdict.broken
+    negated = bound.asserted.is_negated and not verdict.broken
     scoring = bound.grader.scoring
     if negated and verdict.reverse is not None:
         verdict = verdict.reverse
@@ -114,12 +114,12 @@ def unjudged(binding: Binding, why: str) -> list[Grade]:
 def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
     """The grade of an assert-set from those of its members."""
     outcome, score, why = conclude_case(members, binding.threshold, "set")
-    if binding.asserted.negated and any(grade.counts and grade.has_error for grade in members):
+    if binding.asserted.is_negated and any(grade.counts and grade.has_error for grade in members):
         outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
     bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
     reasons = [f"{grade.assertion.type}: {grade.reason}".removesuffix(": ") for grade in bad]
     reason = "; ".join(filter(None, (why, *reasons)))
-    if binding.asserted.negated and outcome is not Outcome.ERROR:
+    if binding.asserted.is_negated and outcome is not Outcome.ERROR:
         reason = (
             "" if outcome is Outcome.FAIL else f"must not be true, but is ({binding.asserted.type})"
         )

@@ -72,7 +72,7 @@ class _Reader:
             what = "there are no tests, so nothing would be checked"
             reader.say(what, reader.origin_at("tests"), "add `tests:`")
         targetless = None
-        if not written and not (cases and all(case.recorded for case in cases)):
+        if not written and not (cases and all(case.is_recorded for case in cases)):
             cure = "add `providers: [openai:chat:MODEL]`"
             place = reader.origin_at(self._targets_key)
             targetless = Mistake("the config names no provider", place, cure)

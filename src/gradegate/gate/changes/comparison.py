@@ -109,8 +109,8 @@ def _compare_config(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange
     """What the pull request does to one config."""
     file = Origin(new.file)
     yield from _compare_rules(old, new)
-    for kind, what in _compare_policies(old.policies, new.policies):
-        yield GateChange(kind, what, file)
+    for kind, text in _compare_policies(old.policies, new.policies):
+        yield GateChange(kind, text, file)
     if keys := differing_keys(old.env, new.env):
         yield GateChange(CHANGED, f"`env` sets {keys} differently", file)
     for key, digest in old.apart.items():
@@ -123,9 +123,9 @@ def _compare_config(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange
             yield GateChange(REMOVED, f"the target `{target.name}` is no longer used", file)
             continue
         new_target = new.targets[targets[number]]
-        for kind, what in compare_models(target, new_target):
+        for kind, text in compare_models(target, new_target):
             origin = _origin_or(file, new_target.origin)
-            yield GateChange(kind, f"the target changed: {what}", origin)
+            yield GateChange(kind, f"the target changed: {text}", origin)
 
     prompts = match_by_keys(old.prompts, new.prompts, (str, lambda _: None))
     for number, label in enumerate(old.prompts):
@@ -150,7 +150,7 @@ def _compare_tests(old: GateSnapshot, new: GateSnapshot, match: SideMatch) -> It
         subject = f"{difference.subject} of {tests}" if difference.subject else tests
         first_origin = next(iter(origins.values()))
         origin = _origin_or(Origin(new.file), difference.origin or first_origin)
-        yield GateChange(difference.kind, f"{subject}: {difference.what}", origin)
+        yield GateChange(difference.kind, f"{subject}: {difference.text}", origin)
 
 
 def _one_line(text: str) -> str:

@@ -147,7 +147,7 @@ def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> Boun
     if mistakes or evaluator is None or models is None:
         raise ConfigError(*dict.fromkeys(mistakes))
 
-    asserted = GradedAssertion.of(
+    asserted = GradedAssertion.from_assertion(
         spec,
         value=None if spec.value is None else show_code(options["value"]),
         metric=_fill_in_metric(spec, subject.variables),
@@ -185,7 +185,7 @@ def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSe
         # The set says how a member is re-asked that does not say so itself.
         with_reask = replace(member, reask=member.reask or spec.reask)
         members.append(_bind_single(binder, with_reask, subject))
-    asserted = GradedAssertion.of(
+    asserted = GradedAssertion.from_assertion(
         spec,
         metric=_fill_in_metric(spec, subject.variables),
         # If no member counts, nothing in the set could block.

@@ -47,7 +47,7 @@ def price_mistakes(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
         return
     models: dict[Provider, None] = {}
     for job in jobs:
-        if not job.case.recorded:  # otherwise its target is not asked
+        if not job.case.is_recorded:  # otherwise its target is not asked
             models[job.target] = None
         models |= dict.fromkeys(grading_models(job))
     for model in models:
@@ -93,7 +93,7 @@ def tool_mistakes(bindings: Iterable[Binding], targets: Iterable[Provider]) -> I
 
 def target_image_mistakes(case: Case, targets: Iterable[Provider]) -> Iterator[Mistake]:
     """Targets that do not accept images, for a conversation with images."""
-    if case.recorded or not any(turn.images for turn in case.turns):
+    if case.is_recorded or not any(turn.images for turn in case.turns):
         return
     for target in targets:
         if not target.takes_images:

@@ -87,7 +87,7 @@ class VariableCheck(Struct):
                         self.text_notes[Note(text, case.origin)] = None
 
         templates: list[_Template] = []
-        if not case.recorded:
+        if not case.is_recorded:
             templates += self._prompt_templates(case, prompts)
             templates += map(_request_template, targets)
         templates += _case_templates(case)

@@ -111,7 +111,7 @@ def console_report(calibration: Calibration) -> Console:
 
 def _texts(calibration: Calibration) -> Iterator[str]:
     run = calibration.run
-    differing = [output for output in calibration.judged if output.differs]
+    differing = [output for output in calibration.judged if output.contradicts_label]
     unjudged = [output for output in calibration.judged if output.first.has_error]
     yield from _output_lines("DIFFERS", differing)
     yield from _output_lines("NO VERDICT", unjudged)
@@ -247,7 +247,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
         yield f"{format_count(overall.errors, 'output')} got no verdict at the first ask, and no table counts them"
     corrections = []
     for rate in _RATES:
-        corrected = overall.corrected(rate)
+        corrected = overall.correct_pass_rate(rate)
         if corrected is not None:
             corrections.append(
                 f"{format_percent(corrected)} where it measures {format_percent(rate)}"
@@ -262,7 +262,7 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
     elif calibration.noise_bound > NOISE[1]:
         most = format_percent(calibration.noise_bound)
         yield f"The grader may flip in {most} of its votes, more than a gate takes: improve the rubric or change the model first"
-    if calibration.unmoved:
+    if calibration.is_unmoved:
         yield "All asks of each output gave the same reason and score (temperature 0, a cache?), so they say nothing about noise"
 
 
@@ -296,7 +296,7 @@ def _output_figures(output: JudgedOutput) -> dict[str, Any]:
         "output": row.output,
         "label": _label_text(output),
         "outcome": first.outcome.value,
-        "differs": output.differs,
+        "differs": output.contradicts_label,
         "asks": [
             {"outcome": grade.outcome.value, "score": grade.score, "reason": grade.reason}
             for grade in output.grades

@@ -43,7 +43,7 @@ class EligibleGrades:
                 id(binding) in selected_ids
                 and binding.asserted.counts
                 and not binding.compares
-                and not (is_set and binding.asserted.negated)
+                and not (is_set and binding.asserted.is_negated)
             )
             for bound in binding.bounds:
                 if may_change and bound.asserted.counts and reask_mode(bound, job) != "off":
@@ -74,5 +74,7 @@ def active_quarantine(job: Job) -> Quarantine | None:
 def is_recorded(job: Job) -> bool:
     """Whether the answer is known without asking a target: it is written down, or it is the prompt."""
     return (
-        job.case.recorded or job.recorded_answers is not None or job.target.replies_from == "prompt"
+        job.case.is_recorded
+        or job.recorded_answers is not None
+        or job.target.replies_from == "prompt"
     )

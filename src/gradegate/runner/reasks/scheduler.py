@@ -276,10 +276,10 @@ def _quarantine_note(case: str, grade: Grade, past: PastVotes) -> Iterator[str]:
     what = f"`{case}` is in quarantine, but it is"
     if past.broken:
         yield f"{what} broken, not flaky: {before}"
-    elif past.before and grade.confirmed:
+    elif past.earlier_votes and grade.confirmed:
         here = f"{grade.failing_votes} of {format_count(len(grade.votes), 'ask')} failed here"
-        yield f"{what} broken, not flaky: {here}, {past.before}"
-    elif past.before and not past.flaky:
+        yield f"{what} broken, not flaky: {here}, {past.earlier_votes}"
+    elif past.earlier_votes and not past.flaky:
         yield f"{what} not flaky: {before}: remove the quarantine"
 
 
