@@ -70,7 +70,7 @@ class AnswerRelevance(ModelEvaluator):
     def count_questions(self, exchanges: int) -> int:
         return QUESTIONS
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         """A ``query`` that is there must hold something; without one the prompt is taken."""
         return lacks_query(variables) if isinstance(variables.get("query"), str) else ""
 

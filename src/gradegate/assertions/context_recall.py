@@ -54,7 +54,7 @@ class ContextRecall(ContextEvaluator):
     value: str
     """The expected answer."""
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         return lacks(variables, self.context_transform)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:

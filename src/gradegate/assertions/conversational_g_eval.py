@@ -28,7 +28,7 @@ class ConversationalGEval(Metric):
     """The criteria, in plain words."""
     evaluation_steps: list[str] = Field(default_factory=list)
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         criteria = self.value.strip() or self.evaluation_steps
         if criteria:
             return ""

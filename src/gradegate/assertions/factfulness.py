@@ -118,7 +118,7 @@ class Factfulness(ModelEvaluator):
     # Of the runs: at 0 they would all say the same
     temperature: Annotated[Number, Field(strict=True, ge=0)] = 1.0
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         if self._source(variables):
             return ""
         return "there is no source; give `value`, or the variable `input` or `context`"

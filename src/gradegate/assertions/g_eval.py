@@ -48,7 +48,7 @@ class GEval(ModelEvaluator):
         """One prompt for all is not meant for its two questions."""
         return not isinstance(written, Mapping)
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         """Criteria or steps; steps belong to one criterion."""
         if not self._criteria and not self.evaluation_steps:
             return "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"

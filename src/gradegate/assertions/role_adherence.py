@@ -24,7 +24,7 @@ class RoleAdherence(Metric):
     """The role, in plain words; without it the variable `chatbot_role`."""
     chatbot_role: str = ""
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         if self._role(variables):
             return ""
         return "there is no role; give it as `value` or as the variable `chatbot_role`"

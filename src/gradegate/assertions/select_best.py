@@ -14,7 +14,7 @@ from gradegate.assertions.grading.evaluator import (
     Unreadable,
     Verdict,
     assertion,
-    verdicts_on,
+    verdicts_for_best,
 )
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
@@ -50,7 +50,7 @@ class SelectBest(ModelEvaluator):
                 why = chosen[0].reason
                 said = f": {why}" if why else ""
                 reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {format_count(len(orders), 'order')}{said}"
-                return verdicts_on(len(outputs), best, reason, {"chosen": best})
+                return verdicts_for_best(len(outputs), best, reason, {"chosen": best})
         listed = ", ".join(map(str, winners))
         raise NoVerdict(
             f"another order of the outputs has another winner: {listed}, counted from 0"

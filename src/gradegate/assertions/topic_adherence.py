@@ -58,7 +58,7 @@ class TopicAdherence(CountingMetric):
     relevant_topics: _Topics = Field(default_factory=list)
     mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         missing = "there are no topics; give them as `value`, or as the variable `relevant_topics`"
         return "" if self._topics(variables) else missing
 

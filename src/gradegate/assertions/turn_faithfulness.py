@@ -70,7 +70,7 @@ class TurnFaithfulness(FaithfulnessMetric):
     window_size: WindowSize = 10
     overlap: Literal["deepeval", "last"] = "deepeval"
 
-    def needs_turns(self, turns: Sequence[Turn], variables: Variables) -> str:
+    def missing_in_turns(self, turns: Sequence[Turn], variables: Variables) -> str:
         """Documents: of an answer, of any turn with ``overlap: last``, or found by ``contextTransform``."""
         sources = [turn for turn in turns if turn.role == "assistant" or self.overlap == "last"]
         there = any(turn.retrieval_context for turn in sources) or texts_of(variables, *DOCUMENTS)
@@ -78,7 +78,7 @@ class TurnFaithfulness(FaithfulnessMetric):
             return ""
         return "no answer of the conversation has a `retrieval_context`; add it to the turns, or name it with contextTransform"
 
-    def ignores(self, turns: Sequence[Turn]) -> str:
+    def ignored_in_turns(self, turns: Sequence[Turn]) -> str:
         """The documents of messages of the user, but for ``overlap: last``."""
         return "" if self.overlap == "last" else self._note_on_user(turns)
 

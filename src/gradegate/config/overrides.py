@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import of_two
+from gradegate.assertions.grading.evaluator import two_part_type
 from gradegate.assertions.judge.form import number
 from gradegate.config import providers as specs
 from gradegate.config.dialect import Source
@@ -160,7 +160,7 @@ def with_variables(suite: Suite, settings: Settings) -> Suite:
 def parse_assertion(written: str) -> Assertion:
     """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
     text = written.strip()
-    kind = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    kind = two_part_type(text) or ((named := _NAME.match(text)) and named[0]) or ""
     match = _FORM.fullmatch(text, len(kind)) if kind else None
     threshold = number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):

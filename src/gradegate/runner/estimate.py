@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from gradegate.assertions.grading.bound import Bound
+from gradegate.assertions.grading.bound import BoundAssertion
 from gradegate.core.conversation import split_exchanges
 from gradegate.core.numbers import format_count, format_dollars, list_some
 from gradegate.core.policy import NO_LIMITS, Limits
@@ -78,14 +78,14 @@ class _Prices(Struct):
             return 0.0
         return characters / CHARACTERS_PER_TOKEN * model.rates[0] + answer * model.rates[1]
 
-    def of_grade(self, bound: Bound, text: int, exchanges: int = 1) -> _Grading:
+    def of_grade(self, bound: BoundAssertion, text: int, exchanges: int = 1) -> _Grading:
         """One grade of a text with so many characters."""
         calls, usd = 0, 0.0
         for kind, model in bound.models.items():
             if model.url or model.code:
-                questions = bound.grader.count_questions(exchanges) if kind == "text" else 1
+                questions = bound.evaluator.count_questions(exchanges) if kind == "text" else 1
                 characters = (
-                    len(str(bound.asserted.value or ""))
+                    len(str(bound.assertion.value or ""))
                     + text
                     + (PROMPT + ANSWER) * CHARACTERS_PER_TOKEN
                 )

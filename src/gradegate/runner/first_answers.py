@@ -31,7 +31,7 @@ class FirstAnswers:
         self._scopes = CacheScopes(plan.jobs, asker.client.replies)
         groups = defaultdict(list)
         for index, job in enumerate(plan.jobs):
-            if any(binding.compares for binding in job.assertions):
+            if any(binding.is_comparison for binding in job.assertions):
                 for repeat in range(job.repeats):
                     groups[job.suite, job.number, repeat].append(AnswerId(index, repeat))
         self._groups = list(groups.values())  # answers that are compared with one another
@@ -116,7 +116,7 @@ class FirstAnswers:
 
         # Only an answer that may be graded again keeps its transcript.
         may_reask = any(grade.has_failed for grade in row.grades)
-        if not (may_reask or any(binding.compares for binding in job.assertions)):
+        if not (may_reask or any(binding.is_comparison for binding in job.assertions)):
             return Answer(answer_id, job, row, None, stored)
         return Answer(answer_id, job, row, transcript, stored)
 

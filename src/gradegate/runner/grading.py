@@ -5,9 +5,13 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.assertions.grading.conclusion import conclude, conclude_set, error
-from gradegate.assertions.judge.judge import Account, Judge
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
+from gradegate.assertions.grading.conclusion import (
+    grade_from_error,
+    grade_from_verdict,
+    grade_of_set,
+)
+from gradegate.assertions.judge.judge import Judge, JudgeUsage
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE
 from gradegate.http.crew import gather_results
@@ -50,7 +54,7 @@ class CacheScopes:
         if self._replies is None or job.of_base:
             return None
         bounds = job.bounds
-        assertions = (repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
+        assertions = (repr((bound.assertion.type, bound.assertion.value)) for bound in bounds)
         names = dict(zip(map(id, bounds), _number_equals(assertions), strict=True))
         return CacheScope(self._replies, TARGET, (*self._names[index], repeat), names)
 
@@ -71,10 +75,10 @@ def grade_answer(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
     """The grades of an answer in the order of its assertions. The grades of a set's members follow its own."""
 
     def grade_assertion(binding: Binding) -> list[Grade]:
-        grades = [ask_grade(bound, transcript, job.ask) for bound in binding.bounds]
+        grades = [ask_grade(bound, transcript, job.ask) for bound in binding.members]
         if not isinstance(binding, BoundSet):
             return grades
-        return [conclude_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
+        return [grade_of_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
 
     if sum(map(asks_model, job.assertions)) > 1:
         tasks = [partial(grade_assertion, binding) for binding in job.assertions]
@@ -83,14 +87,14 @@ def grade_answer(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
 
 
 def _judge(
-    bound: Bound,
+    bound: BoundAssertion,
     transcript: Transcript,
-    account: Account,
+    account: JudgeUsage,
     graded: str,
     ask: int = 0,
 ) -> Judge:
     """The grading models of an assertion. ``graded`` is the text that they judge, ``ask`` the number of the ask, from 0."""
-    language = str(getattr(bound.grader, "language", ""))
+    language = str(getattr(bound.evaluator, "language", ""))
     return Judge(
         bound.models,
         bound.rubric,
@@ -103,14 +107,14 @@ def _judge(
     )
 
 
-def ask_grade(bound: Bound, transcript: Transcript, ask: int) -> Grade:
+def ask_grade(bound: BoundAssertion, transcript: Transcript, ask: int) -> Grade:
     """Ask for one grade; ``ask`` counts the asks from 0. Whatever goes wrong becomes an ERROR."""
-    if bound.compares:
+    if bound.is_comparison:
         why = "not compared: the case has no second answer, or the run ended early"
-        return error(bound, why, NO_USAGE)
-    if not bound.grader.requires.tools and (emptiness := find_empty_answer(transcript)):
-        return error(bound, f"the answer is {emptiness}", NO_USAGE)
-    account = Account()
+        return grade_from_error(bound, why, NO_USAGE)
+    if not bound.evaluator.requires.tools and (emptiness := find_empty_answer(transcript)):
+        return grade_from_error(bound, f"the answer is {emptiness}", NO_USAGE)
+    account = JudgeUsage()
 
     def grade_transcript() -> Grade:
         scope = current_scope()  # where this thread asks
@@ -120,12 +124,12 @@ def ask_grade(bound: Bound, transcript: Transcript, ask: int) -> Grade:
         with within_scope(scope):
             transformed = transform_for_assertion(bound.transform, transcript)
             judge = _judge(bound, transformed, account, transformed.output, ask)
-            verdict = bound.grader.grade(transformed, judge)
-        return conclude(bound, verdict, account.total)
+            verdict = bound.evaluator.grade(transformed, judge)
+        return grade_from_verdict(bound, verdict, account.total)
 
     grade = catch_defects(grade_transcript)
     if isinstance(grade, Exception):
-        grade = error(bound, grade, account.total)
+        grade = grade_from_error(bound, grade, account.total)
     return replace(grade, model=account.model) if account.model else grade
 
 
@@ -137,7 +141,7 @@ def compare_answers(answers: Sequence[Answer]) -> list[Row]:
     rows = [answer.row for answer in answers]
     position = 0
     for binding in answers[0].job.assertions:
-        if isinstance(binding, Bound) and binding.compares:
+        if isinstance(binding, BoundAssertion) and binding.is_comparison:
             compared_grades = zip(answers, _compare(binding, answers, rows), strict=True)
             for number, (answer, grade) in enumerate(compared_grades):
                 grades = list(rows[number].grades)
@@ -147,9 +151,9 @@ def compare_answers(answers: Sequence[Answer]) -> list[Row]:
     return rows
 
 
-def _compare(bound: Bound, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Grade]:
+def _compare(bound: BoundAssertion, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Grade]:
     """One grade for each answer."""
-    account = Account()
+    account = JudgeUsage()
     transcripts = [answer.transcript for answer in answers if answer.transcript]
     texts = "\n".join(transcript.output for transcript in transcripts)
 
@@ -159,25 +163,26 @@ def _compare(bound: Bound, answers: Sequence[Answer], rows: Sequence[Row]) -> li
         position = 0
         for binding in answers[0].job.assertions:
             count = _count_grades(binding)
-            if not binding.compares:
+            if not binding.is_comparison:
                 positions += range(position, position + count)
             position += count
         grades_before = [tuple(row.grades[position] for position in positions) for row in rows]
         judge = _judge(bound, transcripts[0], account, texts)
-        verdicts = bound.grader.compare(transcripts, grades_before, judge)
+        verdicts = bound.evaluator.compare(transcripts, grades_before, judge)
         # The comparison is one question, so its usage counts once: for the first answer.
         usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
         return [
-            conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)
+            grade_from_verdict(bound, verdict, usage)
+            for verdict, usage in zip(verdicts, usages, strict=True)
         ]
 
     grades = catch_defects(grade_transcripts)
     if isinstance(grades, Exception):
         usages = [account.total, *[NO_USAGE] * (len(answers) - 1)]
-        return [error(bound, grades, usage) for usage in usages]
+        return [grade_from_error(bound, grades, usage) for usage in usages]
     return grades
 
 
 def _count_grades(binding: Binding) -> int:
     """How many grades an assertion has: those of a set's members follow its own."""
-    return len(binding.bounds) + isinstance(binding, BoundSet)
+    return len(binding.members) + isinstance(binding, BoundSet)

@@ -113,17 +113,17 @@ def _notes_on_losers(plan: Plan, answers: Mapping[str, Sequence[_PlannedAnswer]]
                 comparing.append(job)
                 tests.add((job.number, answer.repeat))
         if len(comparing) - len(tests) > failures_allowed(len(counting), min_share):
-            loser = _comparing_bindings(rule, comparing[0])[0].asserted
+            loser = _comparing_bindings(rule, comparing[0])[0].assertion
             what = f"the losing output of `{loser.type}` always fails"
             yield Note(f"{what}; write `blocking: false` or test one prompt", loser.origin)
 
 
 def _counting_bindings(rule: Rule, job: Job) -> list[Binding]:
-    return [binding for binding in selected_assertions(rule, job) if binding.asserted.counts]
+    return [binding for binding in selected_assertions(rule, job) if binding.assertion.counts]
 
 
 def _comparing_bindings(rule: Rule, job: Job) -> list[Binding]:
-    return [binding for binding in _counting_bindings(rule, job) if binding.compares]
+    return [binding for binding in _counting_bindings(rule, job) if binding.is_comparison]
 
 
 def _notes_on_repeats(plan: Plan, failing_share: float) -> Iterator[Note]:
@@ -176,15 +176,15 @@ def _measure_power(
         bindings = _counting_bindings(rule, job)
         if not bindings:
             continue
-        if any(binding.compares for binding in bindings):
+        if any(binding.is_comparison for binding in bindings):
             return NO_POWER  # noise does not decide which output wins
 
         # The chances of the case, by noise and by the share of failing runs
         chances = []
         shares = []
         for binding in bindings:
-            for bound in binding.bounds:
-                if not bound.asserted.counts:
+            for bound in binding.members:
+                if not bound.assertion.counts:
                     continue
                 shares.append(answer.reasked.get(id(bound)))
                 if id(bound) in answer.reasked:
@@ -232,4 +232,4 @@ def _fails_on_base(rule: Rule, job: Job, bindings: Sequence[Binding], base: Row)
         for grade in base.grades
         if grade.has_failed
     }
-    return any((it.asserted.key, it.asserted.definition) in failing for it in bindings)
+    return any((it.assertion.key, it.assertion.definition) in failing for it in bindings)

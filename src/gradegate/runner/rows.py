@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding, BoundSet
-from gradegate.assertions.grading.conclusion import missing, unjudged
+from gradegate.assertions.grading.conclusion import error_grades, error_grades_without_answer
 from gradegate.core.conversation import Transcript
 from gradegate.core.suite import Case
 from gradegate.core.usage import NO_USAGE, Took, Usage
@@ -85,7 +85,7 @@ def failed_row(job: Job, repeat: int, error: Exception) -> Row:
     if isinstance(error, TransformError):
         grades: list[Grade] = []
         for binding in job.assertions:
-            grades += unjudged(binding, str(error))
+            grades += error_grades(binding, str(error))
         row = graded_row(job, repeat, error.transcript, grades)
         if grades:
             return row
@@ -117,7 +117,7 @@ def _missing_grades(
 ) -> tuple[Grade, ...]:
     grades: list[Grade] = []
     for binding in job.assertions:
-        grades += missing(binding, why, trouble, asked)
+        grades += error_grades_without_answer(binding, why, trouble, asked)
     return tuple(grades)
 
 
@@ -157,9 +157,9 @@ def uncompared_row(job: Job, row: Row, why: str) -> Row:
     for binding in job.assertions:
         if isinstance(binding, BoundSet):  # its own grade comes before those of its members
             bindings.append(binding)
-        bindings += binding.bounds
+        bindings += binding.members
     grades = (
-        undecided_grade(grade, why, undone=True) if binding.compares else grade
+        undecided_grade(grade, why, undone=True) if binding.is_comparison else grade
         for grade, binding in zip(row.grades, bindings, strict=True)
     )
     return with_grades(job.case, row, grades)
@@ -167,4 +167,4 @@ def uncompared_row(job: Job, row: Row, why: str) -> Row:
 
 def asks_model(binding: Binding) -> bool:
     """Whether a model is asked to grade the assertion."""
-    return any(bound.models for bound in binding.bounds)
+    return any(bound.models for bound in binding.members)

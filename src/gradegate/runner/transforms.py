@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from gradegate.assertions.grading.code_result import told
+from gradegate.assertions.grading.code_result import target_metadata
 from gradegate.assertions.judge.prose import is_reasoning
 from gradegate.core.conversation import IS_DATA, RAW, Reply, Transcript, Turn
 from gradegate.core.provider_spec import Code
@@ -149,7 +149,11 @@ def _transform_turns(code: Code, transcript: Transcript, job: Job) -> Transcript
                 metadata = transcript.metadata
             value = replace(transcript, turns=(turn,), metadata=metadata).answer
             prompt = {"raw": job.text, "label": job.prompt.label}
-            context = {"vars": transcript.vars, "prompt": prompt, "metadata": told(metadata)}
+            context = {
+                "vars": transcript.vars,
+                "prompt": prompt,
+                "metadata": target_metadata(metadata),
+            }
             turns[number] = _with_value(turn, metadata, _run_transform(code, value, context))
             last_metadata = turns[number].metadata
     return replace(transcript, turns=tuple(turns), metadata=last_metadata)
@@ -162,7 +166,7 @@ def transform_for_assertion(code: Code, transcript: Transcript) -> Transcript:
     context = {
         "vars": transcript.vars,
         "prompt": {"label": transcript.prompt},
-        "metadata": told(transcript.metadata),
+        "metadata": target_metadata(transcript.metadata),
     }
     value = _run_transform(code, transcript.answer, context)
     turns = list(transcript.turns)

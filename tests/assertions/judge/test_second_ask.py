@@ -4,7 +4,7 @@ import pytest
 
 from gradegate.assertions import closedqa, context_recall, llm_rubric
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.judge import Account, Judge
+from gradegate.assertions.judge.judge import Judge, JudgeUsage
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.assertions.llm_rubric import LlmRubric
 from gradegate.core.conversation import Message
@@ -84,7 +84,7 @@ def test_keys_that_the_users_prompt_or_form_asks_for_are_neutral():
 
 
 def test_how_replies_were_read_is_counted():
-    account = Account()
+    account = JudgeUsage()
     rows = (
         (Says(OBJECT, structured="enforced"), RUBRIC),
         (Says(OBJECT, structured="requested"), RUBRIC),

@@ -53,7 +53,7 @@ _MODELS = 250  # characters of the names of all that graded
 SHOWN = 4000  # characters of an unreadable reply that are kept as evidence
 
 
-class Account:
+class JudgeUsage:
     """Adds up what the calls of one grade cost, from any number of threads."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Judge(Struct, frozen=True):
     models: Mapping[str, Provider] = {}
     rubric: Rubric = field(default_factory=Rubric)
     vars: Variables = {}
-    account: Account = field(default_factory=Account)
+    account: JudgeUsage = field(default_factory=JudgeUsage)
     grader_retries: int = 1
     language: str = ""
     graded: str = ""

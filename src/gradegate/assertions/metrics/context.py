@@ -164,7 +164,7 @@ class ContextEvaluator(ModelEvaluator):
         """The context of one answer. Raises NoVerdict when there is none."""
         return resolve(transcript, self.context_transform)
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         """The query and the context."""
         return lacks_query(variables) or lacks(variables, self.context_transform)
 

@@ -358,7 +358,7 @@ class Expecting(Metric):
     value: str = ""
     """The expected answer; without it the variable `expected_output`."""
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         """An expected answer."""
         missing = (
             "there is no expected answer; give it as `value` or as the variable `expected_output`"

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.assertions.grading.evaluator import BY_ANSWER, GRADERS, MAY_BE_EMPTY, Evaluator
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
+from gradegate.assertions.grading.evaluator import BY_ANSWER, EVALUATORS, MAY_BE_EMPTY, Evaluator
 from gradegate.assertions.judge.form import number
 from gradegate.assertions.judge.prose import stripped
 from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse
@@ -86,7 +86,7 @@ def check_case_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -
 def _shared_options() -> frozenset[str]:
     """The options of all evaluators that a test's ``options`` may set."""
     shared = set[str]()
-    for _, kind in GRADERS:
+    for _, kind in EVALUATORS:
         shared.update(filter(is_shared, option_names(kind)))
     return frozenset(shared)
 
@@ -106,8 +106,8 @@ def bind_assertion(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bi
     return _bind_single(binder, spec, subject)
 
 
-def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
-    kind = GRADERS.find(spec.type.removeprefix("not-"))
+def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundAssertion:
+    kind = EVALUATORS.find(spec.type.removeprefix("not-"))
     if kind is None:
         raise unknown_type_error(spec)
     if spec.members:
@@ -152,7 +152,7 @@ def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> Boun
         value=None if spec.value is None else show_code(options["value"]),
         metric=_fill_in_metric(spec, subject.variables),
     )
-    return Bound(
+    return BoundAssertion(
         asserted,
         evaluator,
         spec.threshold,
@@ -175,7 +175,7 @@ def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSe
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
-        kind = GRADERS.find(base)
+        kind = EVALUATORS.find(base)
         if base == ASSERT_SET or (kind is not None and kind.compares):
             what = f"`{member.type}` cannot be in an assert-set"
             raise ConfigError.at(what, member.origin, "move it out")
@@ -189,7 +189,7 @@ def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSe
         spec,
         metric=_fill_in_metric(spec, subject.variables),
         # If no member counts, nothing in the set could block.
-        blocking=spec.blocking and any(member.asserted.counts for member in members),
+        blocking=spec.blocking and any(member.assertion.counts for member in members),
         is_set=True,
     )
     return BoundSet(asserted, tuple(members), spec.threshold, spec.other_fields)
@@ -223,9 +223,9 @@ def _make_evaluator(
         raise ConfigError(*mistakes) from e
 
     brought = dict.fromkeys(subject.brought, BY_ANSWER)
-    if problem := evaluator.needs({**brought, **subject.variables}):
+    if problem := evaluator.missing_variables({**brought, **subject.variables}):
         raise ConfigError.at(f"`{spec.type}`: {problem}", spec.origin, "add it to `vars`")
-    if problem := evaluator.needs_turns(subject.turns, subject.variables):
+    if problem := evaluator.missing_in_turns(subject.turns, subject.variables):
         cure = "without it there is nothing to judge by"
         raise ConfigError.at(f"`{spec.type}`: {problem}", spec.origin, cure)
     return evaluator

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Again
+from gradegate.assertions.grading.bound import NEVER_REASK, ReaskPolicy
 from gradegate.assertions.grading.evaluator import Evaluator
 from gradegate.config.providers import with_environment
 from gradegate.core.assertion import Assertion
@@ -323,9 +323,9 @@ class ModelBinder(FrozenStruct):
         provider.chosen = describe_default(default, need, target_names)
         return provider
 
-    def reask_mode(self, kind: type[Evaluator], spec: Assertion) -> Again:
+    def reask_mode(self, kind: type[Evaluator], spec: Assertion) -> ReaskPolicy:
         """How a failure of an assertion is re-asked."""
         mode = spec.reask or self.suite.policy.reask
         if kind.compares or (mode == "grader" and "text" not in kind.requires.models):
-            return NEVER_AGAIN
-        return Again(mode, bool(spec.reask))
+            return NEVER_REASK
+        return ReaskPolicy(mode, bool(spec.reask))

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import field
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.assertions.judge.rubric import built_in
 from gradegate.config.context import is_vendors_key
 from gradegate.core.assertion import Assertion
@@ -213,7 +213,7 @@ def _case_templates(case: Case) -> Iterator[_Template]:
         prompts.append((name, assertion.origin, assertion.rubric_prompt))
         texts = tuple(filter(is_template, _find_texts(assertion.value)))
         if texts:
-            kind = GRADERS.find(assertion.type.removeprefix("not-"))
+            kind = EVALUATORS.find(assertion.type.removeprefix("not-"))
             # A text that is compared with the answer has no comments.
             comments = kind is None or "text" not in kind.requires.models
             yield _Template(f"the value of {name}", assertion.origin, texts, comments=comments)

@@ -112,9 +112,9 @@ def console_report(calibration: Calibration) -> Console:
 def _texts(calibration: Calibration) -> Iterator[str]:
     run = calibration.run
     differing = [output for output in calibration.judged if output.contradicts_label]
-    unjudged = [output for output in calibration.judged if output.first.has_error]
+    error_grades = [output for output in calibration.judged if output.first.has_error]
     yield from _output_lines("DIFFERS", differing)
-    yield from _output_lines("NO VERDICT", unjudged)
+    yield from _output_lines("NO VERDICT", error_grades)
 
     # A line for each assertion, if there are several, and one for all of them
     rows: list[tuple[str, ...]] = [_HEADER]

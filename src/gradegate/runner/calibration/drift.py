@@ -107,7 +107,7 @@ def with_labels(
 
 def is_graded_by_model(job: Job) -> bool:
     """Whether a model grades the one assertion of a labelled output."""
-    return any("text" in bound.models for bound in job.assertions[0].bounds)
+    return any("text" in bound.models for bound in job.assertions[0].members)
 
 
 def _measured_agreement(file: LabelsFile, otherwise: float) -> float:

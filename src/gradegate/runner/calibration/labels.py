@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config.context import Context
 from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.config.load import SuiteFile
@@ -250,7 +250,7 @@ def _find_assertion(case: Case, label: Label) -> Assertion:
         cure = f"write which in their order, `{name}#1` to `{name}#{len(fitting)}`"
         raise label.mistake(f"its case has {len(fitting)} assertions `{name}`", cure)
     assertion = fitting[0]
-    evaluator = GRADERS.find(assertion.type.removeprefix("not-"))
+    evaluator = EVALUATORS.find(assertion.type.removeprefix("not-"))
     if evaluator is not None and evaluator.compares:
         what = f"`{assertion.type}` compares several outputs, and a label is about one"
         raise label.mistake(what, "leave it out")

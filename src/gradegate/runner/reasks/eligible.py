@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from gradegate.assertions.grading.bound import Bound, BoundSet
+from gradegate.assertions.grading.bound import BoundAssertion, BoundSet
 from gradegate.core.policy import Policy, Quarantine, Rule
 from gradegate.gate.statistics import Lead, required_lead
 from gradegate.planning.plan import Job, Plan, selected_assertions
@@ -27,10 +27,10 @@ class EligibleGrades:
         """The number of eligible grades in all answers."""
         return sum(job.repeats * len(self.bounds_of(job)) for job in self._jobs)
 
-    def bounds_of(self, job: Job) -> Mapping[int, Bound]:
+    def bounds_of(self, job: Job) -> Mapping[int, BoundAssertion]:
         """The eligible assertions of a job, by the positions of their grades in each answer."""
-        bounds: dict[int, Bound] = {}
-        if job.of_base or all(bound.again.mode == "off" for bound in job.bounds):
+        bounds: dict[int, BoundAssertion] = {}
+        if job.of_base or all(bound.reask.mode == "off" for bound in job.bounds):
             return bounds
         selected_ids = set[int]()
         for rule in self.rules.get(job.suite, ()):
@@ -41,12 +41,12 @@ class EligibleGrades:
             position += is_set  # its own grade comes before those of its members
             may_change = (
                 id(binding) in selected_ids
-                and binding.asserted.counts
-                and not binding.compares
-                and not (is_set and binding.asserted.is_negated)
+                and binding.assertion.counts
+                and not binding.is_comparison
+                and not (is_set and binding.assertion.is_negated)
             )
-            for bound in binding.bounds:
-                if may_change and bound.asserted.counts and reask_mode(bound, job) != "off":
+            for bound in binding.members:
+                if may_change and bound.assertion.counts and reask_mode(bound, job) != "off":
                     bounds[position] = bound
                 position += 1
         return bounds
@@ -56,9 +56,9 @@ class EligibleGrades:
         return required_lead(self.total, self.policies[suite].noise)
 
 
-def reask_mode(bound: Bound, job: Job) -> str:
+def reask_mode(bound: BoundAssertion, job: Job) -> str:
     """How a failure is re-asked: "off", "grader" or "answers". Runs, and answers without a target, use "grader" for "answers"."""
-    mode = bound.again.mode
+    mode = bound.reask.mode
     asks_target = not (job.needs or is_recorded(job) or job.render or job.recall)
     if mode == "answers" and not asks_target:
         return "grader" if "text" in bound.models else "off"

@@ -61,7 +61,7 @@ class Histories:
                 row_key = answer_key(job, repeat).hex()
                 keys[AnswerId(index, repeat)] = grade_keys = {}
                 for position, bound in eligible.items():
-                    asserted = bound.asserted
+                    asserted = bound.assertion
                     graders = sorted(model.id for model in bound.models.values())
                     definition = [asserted.key.hex(), asserted.definition.hex(), graders]
                     key = digest([row_key, *definition, bound.rubric.steps])

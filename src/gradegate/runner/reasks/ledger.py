@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from gradegate.assertions.grading.bound import BoundSet
-from gradegate.assertions.grading.conclusion import conclude_set
+from gradegate.assertions.grading.conclusion import grade_of_set
 from gradegate.gate.case_runs import OpenRow
 from gradegate.gate.reasks.ballot import Ballot, final_grade, is_contradicted
 from gradegate.results.case_outcome import conclude_case
@@ -92,7 +92,7 @@ def change_grades(answer: Answer, grades: Mapping[int, Grade]) -> None:
         if isinstance(binding, BoundSet):
             places = member_positions(changed, position)
             inside = [replace(changed[place], inner=False) for place in places]
-            changed[position] = conclude_set(binding, inside)
+            changed[position] = grade_of_set(binding, inside)
             position += len(inside)
         position += 1
     answer.row = with_grades(answer.job.case, answer.row, changed)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import count
 
-from gradegate.assertions.grading.bound import Bound
-from gradegate.assertions.grading.conclusion import error
+from gradegate.assertions.grading.bound import BoundAssertion
+from gradegate.assertions.grading.conclusion import grade_from_error
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.reasks.ballot import Ballot, ballot_state
@@ -33,7 +33,7 @@ class ReaskTask(FrozenStruct):
     answer: AnswerId
     job: Job
     transcript: Transcript
-    bounds: dict[int, Bound]  # by the positions of the grades
+    bounds: dict[int, BoundAssertion]  # by the positions of the grades
     asks_target: bool = False  # each ask grades a fresh answer
     asks_before: int = 0
 
@@ -133,9 +133,9 @@ def _ask_again(job: Job) -> FreshAnswer:
     return FreshAnswer(content, memory.spent)
 
 
-def _grade(bound: Bound, content: Transcript | Exception, number: int) -> Grade:
+def _grade(bound: BoundAssertion, content: Transcript | Exception, number: int) -> Grade:
     if isinstance(content, TransformError):
-        return error(bound, content, NO_USAGE)
+        return grade_from_error(bound, content, NO_USAGE)
     if isinstance(content, Exception):
-        return error(bound, f"the target gave no answer: {content}", NO_USAGE)
+        return grade_from_error(bound, f"the target gave no answer: {content}", NO_USAGE)
     return ask_grade(bound, content, number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
-from gradegate.assertions.grading.conclusion import error
+from gradegate.assertions.grading.conclusion import grade_from_error
 from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import with_verdicts
@@ -146,7 +146,7 @@ def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
         rule = _stopping_rule(reasks, answer, position)
         reasks.box.start(grade_id, answer.row.grades[position], rule)
         if answer.row.hidden and not asks_target:
-            reasks.box.fail(grade_id, error(bound, HIDDEN, NO_USAGE))
+            reasks.box.fail(grade_id, grade_from_error(bound, HIDDEN, NO_USAGE))
             continue
         key = answer.id, asks_target
         if key not in tasks:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from gradegate.assertions.grading.conclusion import unjudged
+from gradegate.assertions.grading.conclusion import error_grades
 from gradegate.config.context import Context
 from gradegate.core.conversation import CONVERSATION, Turn, Variables
 from gradegate.core.usage import NO_USAGE
@@ -112,7 +112,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
             raise DamagedPartError("the answer belongs to a different question than in the plan")
         expected: list[Grade] = []
         for binding in job.assertions:
-            expected += unjudged(binding, "")
+            expected += error_grades(binding, "")
         if len(answer.grades) != len(expected):
             raise DamagedPartError(
                 f"the answer has {len(answer.grades)} grades, and {len(expected)} are planned"
