@@ -121,8 +121,9 @@ def _texts(calibration: Calibration) -> Iterator[str]:
     name = _agreement_name(calibration.assertions[0])
     if len(calibration.assertions) > 1:
         name = "all"
-        for agreement in calibration.assertions:
-            rows += [_cells(agreement, _agreement_name(agreement))]
+        rows += [
+            _cells(agreement, _agreement_name(agreement)) for agreement in calibration.assertions
+        ]
     rows.append(_cells(calibration.overall, name))
     yield from _columns(rows)
     yield ""

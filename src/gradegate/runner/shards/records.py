@@ -64,7 +64,7 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
         transcript = answer.transcript
         texts = None
         if transcript and not planned.of_base and any(grade.has_failed for grade in row.grades):
-            conversation = None  # the plan has it, or the answer
+            conversation = None  # if the plan has it
             if CONVERSATION not in planned.vars:
                 conversation = transcript.vars.get(CONVERSATION)
             texts = transcript.turns, transcript.before, conversation
