@@ -117,11 +117,11 @@ class VertexMessages(anthropic_messages.Messages):
     """Messages to Claude under the names that promptfoo takes for Gemini, too."""
 
     def __init__(self, model: str, config: JsonObject) -> None:
-        written = {**as_object(config.get("generationConfig")), **config}
+        options = {**as_object(config.get("generationConfig")), **config}
         renamed = {
-            name: written[gemini_name]
+            name: options[gemini_name]
             for name, gemini_name in _GEMINI_NAMES.items()
-            if written.get(gemini_name) is not None
+            if options.get(gemini_name) is not None
         }
         super().__init__(model, {**renamed, **config})
 

@@ -248,10 +248,10 @@ def _read_text(answer: Response) -> str:
             f"{answer.host} answered with an error: {error_text(error)}", status=answer.status
         )
     if is_json and request_template.is_broken_json(text):
-        what = (
+        problem = (
             f"{answer.host} answered JSON that is cut or broken: {last_part(text, 80)!r} is its end"
         )
-        raise ProviderError(what)
+        raise ProviderError(problem)
     return text
 
 

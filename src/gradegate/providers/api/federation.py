@@ -129,10 +129,12 @@ class Federation(FrozenStruct):
             else:
                 body[name] = value
 
-        what = f"no token from {self.vendor} for GitHub's identity"
+        failure = f"no token from {self.vendor} for GitHub's identity"
         headers = {**(FORM if self.form else {}), **self.headers}
         secret = {self.subject: github_token}
-        answer = call_endpoint(client, "POST", url, what, headers=headers, body=body, secret=secret)
+        answer = call_endpoint(
+            client, "POST", url, failure, headers=headers, body=body, secret=secret
+        )
 
         names = ", ".join(variables.values())
         source = f" ({self.audience_variable})" if self.audience_variable else ""
@@ -140,15 +142,15 @@ class Federation(FrozenStruct):
         cure = (
             f"check {names} and the audience {audience}{source} against the vendor's rule{claims}"
         )
-        content = read_reply(answer, what, cure, (github_token, env.workflow(REQUESTS)))
-        return parse_token(content, what, answer.host)
+        content = read_reply(answer, failure, cure, (github_token, env.workflow(REQUESTS)))
+        return parse_token(content, failure, answer.host)
 
 
-def wrong_host_mistake(setup: ProviderSetup, what: str, url: str, cure: str) -> ConfigError:
+def wrong_host_mistake(setup: ProviderSetup, failure: str, url: str, cure: str) -> ConfigError:
     """A credential that would leave its vendor; the address is shown without a user name and password."""
     scheme, separator, rest = url.rpartition("://")
     shown = excerpt(scheme + separator + rest.rpartition("@")[2], 200)
-    return setup.keyless(f"{what} to its own API alone, not to {shown}", cure)
+    return setup.keyless(f"{failure} to its own API alone, not to {shown}", cure)
 
 
 def check_identity(setup: ProviderSetup, otherwise: str) -> None:
@@ -166,14 +168,14 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     address = env.workflow(ADDRESS)
     ask = env.workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
-    what = "no identity token from GitHub"
+    failure = "no identity token from GitHub"
     key = FixedKey(f"bearer {ask}", "authorization")  # as GitHub documents it
-    answer = call_endpoint(client, "GET", url, what, headers={}, credential=key)
-    token = read_reply(answer, what, "give the job `permissions: id-token: write`", (ask,)).get(
+    answer = call_endpoint(client, "GET", url, failure, headers={}, credential=key)
+    token = read_reply(answer, failure, "give the job `permissions: id-token: write`", (ask,)).get(
         "value"
     )
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
-        raise ProviderError(f"{what}: {answer.host} answered without one")
+        raise ProviderError(f"{failure}: {answer.host} answered without one")
     redact_from_now_on(token)
     return token
 
@@ -191,15 +193,15 @@ def describe_claims(token: str) -> str:
     return f"; GitHub's token says {', '.join(claims)}" if claims else ""
 
 
-def call_endpoint(client: Client, method: str, url: str, what: str, **request: Any) -> Response:
+def call_endpoint(client: Client, method: str, url: str, failure: str, **request: Any) -> Response:
     """The answer of a token endpoint to ``Client.sign_in``. Raises ProviderError without a status, which would be the call's own."""
     try:
         return client.sign_in(method, url, **request)
     except ProviderError as e:
-        raise ProviderError(f"{what}: {e}", e.trouble) from e
+        raise ProviderError(f"{failure}: {e}", e.trouble) from e
 
 
-def read_reply(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> JsonObject:
+def read_reply(answer: Response, failure: str, cure: str, secrets: Iterable[str]) -> JsonObject:
     """The JSON object of a token endpoint. Raises ProviderError, in whose message none of the ``secrets`` is."""
     problem = ""
     content: Any = None
@@ -218,14 +220,14 @@ def read_reply(answer: Response, what: str, cure: str, secrets: Iterable[str]) -
         if not problem:
             problem = redactor(secrets)(excerpt(_error_words(content), 400))
         raise ProviderError(
-            f"{what}: {answer.host} answered {answer.status}: {problem} -> {cure}",
+            f"{failure}: {answer.host} answered {answer.status}: {problem} -> {cure}",
             Trouble.SETUP if is_lasting else Trouble.STATUS,
             asked=answer.host,
         )
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"
     if problem:
-        raise ProviderError(f"{what}: {answer.host} answered {problem}", Trouble.MALFORMED)
+        raise ProviderError(f"{failure}: {answer.host} answered {problem}", Trouble.MALFORMED)
     return dict(content)
 
 
@@ -240,17 +242,17 @@ def _error_words(content: Any) -> str:
     return ": ".join(dict.fromkeys(words)) or "no reason given"
 
 
-def parse_token(content: JsonObject, what: str, host: str) -> Token:
+def parse_token(content: JsonObject, failure: str, host: str) -> Token:
     """The token of an OAuth answer, RFC 6749 section 5.1. Raises ProviderError."""
     text = content.get("access_token")
     kind = content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
-        raise ProviderError(f"{what}: {host} answered without a bearer token")
+        raise ProviderError(f"{failure}: {host} answered without a bearer token")
     redact_from_now_on(text)
     try:
         return Token(text, parse_lifetime(content.get("expires_in")))
     except ProviderError as e:
-        raise ProviderError(f"{what}: {host}: {e}", e.trouble) from e
+        raise ProviderError(f"{failure}: {host}: {e}", e.trouble) from e
 
 
 # --- Google's ---------------------------------------------------------------------------------------------------
@@ -289,7 +291,7 @@ class ExternalAccount(FrozenStruct):
         """Raises ProviderError."""
         github_token = identity_token(client, env, self.github_audience)
         secrets = (github_token, env.workflow(REQUESTS))
-        what = "no token from Google for GitHub's identity"
+        failure = "no token from Google for GitHub's identity"
         body = {
             "grant_type": EXCHANGE,
             "audience": self.audience,
@@ -298,27 +300,27 @@ class ExternalAccount(FrozenStruct):
             "subject_token_type": JWT,
         }
         secret = {"subject_token": github_token}
-        answer = call_endpoint(client, "POST", STS, what, headers=FORM, body=body, secret=secret)
+        answer = call_endpoint(client, "POST", STS, failure, headers=FORM, body=body, secret=secret)
         cure = f"check the pool's provider{describe_claims(github_token)}"
-        federated = parse_token(read_reply(answer, what, cure, secrets), what, answer.host)
+        federated = parse_token(read_reply(answer, failure, cure, secrets), failure, answer.host)
         if not self.account_url:
             return federated
         return self._mint_for_account(client, federated, (*secrets, federated.text))
 
     def _mint_for_account(self, client: Client, federated: Token, secrets: Sequence[str]) -> Token:
         """Exchange a federated token for one of the service account. Raises ProviderError."""
-        what = "no token of the service account"
+        failure = "no token of the service account"
         answer = call_endpoint(
             client,
             "POST",
             self.account_url,
-            what,
+            failure,
             headers={},
             body={"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"},
             credential=FixedKey(federated.text),
         )
         cure = "grant the job's principal `roles/iam.workloadIdentityUser` on it"
-        content = read_reply(answer, what, cure, secrets)
+        content = read_reply(answer, failure, cure, secrets)
 
         # The end of the token is a time of day. How long it lasts follows from the answer's own clock.
         try:
@@ -326,9 +328,9 @@ class ExternalAccount(FrozenStruct):
             now = email.utils.parsedate_to_datetime(answer.headers.get("date", ""))
             seconds_left = (end - now).total_seconds()
         except (ValueError, TypeError) as e:
-            raise ProviderError(f"{what}: {answer.host} does not say when it ends") from e
+            raise ProviderError(f"{failure}: {answer.host} does not say when it ends") from e
         oauth = {"access_token": content.get("accessToken"), "expires_in": seconds_left}
-        return parse_token(oauth, what, answer.host)
+        return parse_token(oauth, failure, answer.host)
 
 
 def google_credential(setup: ProviderSetup) -> Credential:
@@ -397,5 +399,5 @@ def _read_account(path: str, setup: ProviderSetup) -> ExternalAccount:
     return ExternalAccount(audience, github_audience, account_url, seconds)
 
 
-def _wrong_file(what: str, setup: ProviderSetup) -> ConfigError:
-    return setup.keyless(what, _SIGN_IN)
+def _wrong_file(failure: str, setup: ProviderSetup) -> ConfigError:
+    return setup.keyless(failure, _SIGN_IN)

@@ -48,10 +48,10 @@ class ResponseTransform(FrozenStruct):
         try:
             result = self._run(self.script, text, value, answer)
         except ScriptError as e:
-            what = f"transformResponse fails on the answer of {answer.host}"
+            problem = f"transformResponse fails on the answer of {answer.host}"
             if value is None:
-                what += f", which is not JSON ({excerpt(text, 80)!r})"
-            raise ProviderError(f"{what}: {e}") from e
+                problem += f", which is not JSON ({excerpt(text, 80)!r})"
+            raise ProviderError(f"{problem}: {e}") from e
 
         metadata: Any = {}
         if isinstance(result, dict) and ("output" in result or "error" in result):
@@ -61,8 +61,8 @@ class ResponseTransform(FrozenStruct):
             metadata = result.get("metadata")
             result = result.get("output")
         if result is None:
-            what = f"transformResponse gives nothing for the answer of {answer.host}: {excerpt(text, 80)!r}"
-            raise ProviderError(what)
+            problem = f"transformResponse gives nothing for the answer of {answer.host}: {excerpt(text, 80)!r}"
+            raise ProviderError(problem)
         return _as_output(result, metadata if isinstance(metadata, dict) else {}, answer.host)
 
     def _run(self, script: Script, text: str, value: Any, answer: Response) -> Any:
