@@ -23,13 +23,13 @@ FORMS = {
 def read(form, reply, *judged, prompt=(), **keys):
     """The value of a reply. Raises Unreadable."""
     found = form if isinstance(form, Form) else FORMS[form]
-    return reading.read(reply, found, Circumstances(judged, prompt, **keys)).value
+    return reading.read_reply(reply, found, Circumstances(judged, prompt, **keys)).value
 
 
 def way(form, reply, *judged, prompt=(), **keys):
     """The form of a reply; why it is unreadable, where it is."""
     try:
-        return reading.read(reply, FORMS[form], Circumstances(judged, prompt, **keys)).way
+        return reading.read_reply(reply, FORMS[form], Circumstances(judged, prompt, **keys)).reply_form
     except Unreadable as e:
         return f"unreadable: {e}"
 

@@ -45,7 +45,11 @@ def _read(item: JsonObject, *, is_our_prompt: bool) -> Question:
     question = item.get("question")
     if not isinstance(question, str) or not prose.has_words(question):
         raise Unreadable("`question` is not a text")
-    evades = form.truth(form.entry(item, "evades")) if is_our_prompt or "evades" in item else False
+    evades = (
+        form.parse_truth(form.required_value(item, "evades"))
+        if is_our_prompt or "evades" in item
+        else False
+    )
     if evades is None:
         raise Unreadable("`evades` is not a boolean")
     return Question(question.strip(), evades)
@@ -55,8 +59,8 @@ OURS = Form(SCHEMA, partial(_read, is_our_prompt=True))
 OF_USER = Form(
     SCHEMA,
     partial(_read, is_our_prompt=False),
-    lines=lambda text: {"question": single_line(text)},
-    texts="question",
+    read_lines=lambda text: {"question": single_line(text)},
+    texts_key="question",
 )
 
 

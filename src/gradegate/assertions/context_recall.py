@@ -44,7 +44,7 @@ def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[verdict_form
             "verdicts": [{"id": id_, "verdict": mark} for id_, (_, mark) in enumerate(pairs, 1)]
         }
 
-    return replace(numbered, lines=marked, marks=tuple(MARKS))
+    return replace(numbered, read_lines=marked, marks=tuple(MARKS))
 
 
 @assertion("context-recall")

@@ -203,13 +203,13 @@ class Factfulness(ModelEvaluator):
 def read_claims(found: Object) -> tuple[Claim, ...]:
     """``{"claims": [{"claim", "checkable"}]}``, in the order of the answer; may be nothing. Raises Unreadable."""
     claims = []
-    for number, item in enumerate(form.table(found, "claims"), 1):
+    for number, item in enumerate(form.required_list(found, "claims"), 1):
         text = item.get("claim") if isinstance(item, Mapping) else None
         if not isinstance(text, str) or not prose.has_words(text):
             raise Unreadable(
                 f'claim {number} is not a JSON object with a text under the key "claim"'
             )
-        checkable = form.truth(item.get("checkable"))
+        checkable = form.parse_truth(item.get("checkable"))
         if checkable is None:
             raise Unreadable(f'"checkable" of claim {number} is not a boolean')
         # On one line, so that it cannot pass for several

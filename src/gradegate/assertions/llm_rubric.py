@@ -82,8 +82,8 @@ class LlmRubric(ModelEvaluator):
 
         A prompt of the user's may ask for points and a pass that contradict each other.
         """
-        score = form.number(item.get("score"))
-        reason = form.reason(item)
+        score = form.parse_number(item.get("score"))
+        reason = form.reason_of(item)
         unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
         if unread and self.threshold is not None:
             raise Unreadable(f"`score` is not a number: {unread}")
@@ -93,7 +93,7 @@ class LlmRubric(ModelEvaluator):
             )
         if "pass" not in item and self.threshold is not None and score is not None:
             return Verdict(score, None, reason)
-        passed = form.truth(form.entry(item, "pass"))
+        passed = form.parse_truth(form.required_value(item, "pass"))
         if passed is None:
             raise Unreadable("`pass` is not a boolean")
         if is_our_prompt and score is not None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from gradegate.assertions.grading.evaluator import two_part_type
-from gradegate.assertions.judge.form import number
+from gradegate.assertions.judge.form import parse_number
 from gradegate.config import providers as specs
 from gradegate.config.dialect import Source
 from gradegate.core.assertion import Assertion
@@ -162,7 +162,7 @@ def parse_assertion(written: str) -> Assertion:
     text = written.strip()
     kind = two_part_type(text) or ((named := _NAME.match(text)) and named[0]) or ""
     match = _FORM.fullmatch(text, len(kind)) if kind else None
-    threshold = number(match[1]) if match and match[1] is not None else None
+    threshold = parse_number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
         raise ConfigError.at(f"--assert {written!r} is not an assertion", None, cure)

@@ -11,11 +11,18 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 
-from gradegate.assertions.judge import reply as replies_of
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.prose import is_reasoning
-from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
+from gradegate.assertions.judge.reply import (
+    NEUTRAL,
+    OF_PROGRAMS,
+    Circumstances,
+    NeutralKeys,
+    Reading,
+    read_constrained_reply,
+    read_reply,
+)
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import format_count
@@ -192,7 +199,7 @@ class Judge(Struct, frozen=True):
                 )
                 schema = form.schema
             else:
-                self.account.add(Usage(readings=Readings(**{reading.way: 1})))
+                self.account.add(Usage(readings=Readings(**{reading.reply_form: 1})))
                 asked.keep()
                 return reading.value
 
@@ -267,19 +274,17 @@ class Judge(Struct, frozen=True):
     def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
         """What a reply says. Raises Unreadable."""
         if reply.constrained:
-            return replies_of.constrained(reply.text, form)
+            return read_constrained_reply(reply.text, form)
         provider = self.models["text"]
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
         config = provider.spec.config if provider.spec else {}
         own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
-        neutral = (
-            replies_of.NEUTRAL
-            if provider.names_model
-            else replies_of.NEUTRAL | replies_of.OF_PROGRAMS
-        )
+        neutral = NEUTRAL if provider.names_model else NEUTRAL | OF_PROGRAMS
         judged = (self.graded, str(self.vars.get("context") or ""))
-        return replies_of.read(
-            reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form)))
+        return read_reply(
+            reply.text,
+            form,
+            Circumstances(judged, prompt, NeutralKeys(neutral, (*prompt, *own_form))),
         )
 
     def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:

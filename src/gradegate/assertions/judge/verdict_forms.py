@@ -50,16 +50,16 @@ class Judgement(PartlyEqual, Generic[T]):
 Judgements = tuple[Judgement[str], ...]
 
 
-def single(words: NamedTexts = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:
+def single(words: NamedTexts = YES_NO, last_line: LastLine | None = None) -> Form[Judgement[str]]:
     """The one verdict of ``{"reason", "verdict"}``, or of a last line."""
-    return Form(_schema(words), partial(judgement, words=words), line)
+    return Form(_schema(words), partial(judgement, words=words), last_line)
 
 
 def listed(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
     """Exactly ``count`` verdicts, in order."""
 
     def read(found: Object) -> Judgements:
-        items = form.table(found, "verdicts")
+        items = form.required_list(found, "verdicts")
         if len(items) != count:
             raise Unreadable(
                 f"it holds {format_count(len(items), 'verdict')} where {count} were asked for"
@@ -97,8 +97,8 @@ def verdicts_by_id(
 ) -> Mapping[int, Judgement[str]]:
     """``{"verdicts": [{"id", "reason", "verdict"}]}``, each id exactly once. Raises Unreadable."""
     by_id = {}
-    for item in form.table(found, "verdicts"):
-        number = form.number(item.get("id")) if isinstance(item, Mapping) else None
+    for item in form.required_list(found, "verdicts"):
+        number = form.parse_number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:
             listed = ", ".join(map(str, sorted(ids)))
             raise Unreadable(f"a verdict has no id, or one that is not one of {listed}")
@@ -112,16 +112,16 @@ def verdicts_by_id(
 
 def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
     """The choice of ``{"reason", key}``, in the case in which it was given, or of a last line."""
-    known = {form.word(choice): choice for choice in choices}
+    known = {form.parse_word(choice): choice for choice in choices}
 
     def read(item: Object) -> Judgement[str]:
-        written = form.entry(item, key)
-        word = form.word(written)
+        written = form.required_value(item, key)
+        word = form.parse_word(written)
         if word not in known:
             raise Unreadable(
                 f"`{key}` {excerpt(str(written), 40)!r} is not one of the choices", choices
             )
-        return Judgement(known[word], form.reason(item))
+        return Judgement(known[word], form.reason_of(item))
 
     schema = shape(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
     return Form(
@@ -133,46 +133,48 @@ def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
 
 def texts(key: str) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``; there may be none."""
-    return Form(list_of(key, TEXT), partial(form.texts, key=key))
+    return Form(list_of(key, TEXT), partial(form.required_texts, key=key))
 
 
 def items(key: str, least: int = 1) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least so many. They are no verdicts."""
 
     def read(found: Object) -> tuple[str, ...]:
-        listed = form.texts(found, key)
+        listed = form.required_texts(found, key)
         if len(listed) < least:
             raise Unreadable(f"it holds no {key}")
         return listed
 
-    return Form(list_of(key, TEXT), read, lines=lambda text: {key: item_lines(text)}, texts=key)
+    return Form(
+        list_of(key, TEXT), read, read_lines=lambda text: {key: item_lines(text)}, texts_key=key
+    )
 
 
-def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
+def score(best: int, last_line: LastLine | None = None) -> Form[Judgement[float]]:
     """The score of ``{"reason", "score"}`` from 0 to ``best``, or of a last line."""
 
     def read(item: Object) -> Judgement[float]:
-        number = form.number(form.entry(item, "score"))
+        number = form.parse_number(form.required_value(item, "score"))
         if number is None or not 0 <= number <= best:
             raise Unreadable(f"`score` is not a number from 0 to {best}")
-        return Judgement(number, form.reason(item))
+        return Judgement(number, form.reason_of(item))
 
     schema = shape(reason=TEXT, score={"type": "integer", "minimum": 0, "maximum": best})
-    return Form(schema, read, line)
+    return Form(schema, read, last_line)
 
 
 def judgement(item: Any, words: NamedTexts) -> Judgement[str]:
     """What ``{"reason", "verdict"}`` says. Raises Unreadable."""
     if not isinstance(item, Mapping):
         raise Unreadable("a verdict is not a JSON object with the key `verdict`")
-    value = form.entry(item, "verdict")
-    word = form.word(value)
+    value = form.required_value(item, "verdict")
+    word = form.parse_word(value)
     if word not in words:
         raise Unreadable(
             f"the verdict {excerpt(str(value), 40)!r} is not one of the allowed words",
             _asked_for(words),
         )
-    return Judgement(words[word], form.reason(item))
+    return Judgement(words[word], form.reason_of(item))
 
 
 def _schema(words: NamedTexts) -> Object:

@@ -139,7 +139,7 @@ class Metric(ModelEvaluator):
 
 
 def _read_reason(item: JsonObject) -> str:
-    reason = form.reason(item)
+    reason = form.reason_of(item)
     if not reason:
         raise Unreadable("`reason` is not a text")
     return reason

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
 from gradegate.assertions.grading.evaluator import BY_ANSWER, EVALUATORS, MAY_BE_EMPTY, Evaluator
-from gradegate.assertions.judge.form import number
-from gradegate.assertions.judge.prose import stripped
+from gradegate.assertions.judge.form import parse_number
+from gradegate.assertions.judge.prose import strip_invisible
 from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse
 from gradegate.config import unknown_keys
 from gradegate.config.keys import STEERING, OptionKeys, key_names, where_key_belongs
@@ -288,7 +288,7 @@ def _fill_in_value(
     if "value" not in names:
         cure = "remove it; a limit is `threshold`"
         if spec.threshold is None:
-            threshold = number(str(spec.value))
+            threshold = parse_number(str(spec.value))
             if threshold is not None:
                 cure = f"write `threshold: {threshold:g}` in its place"
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, cure)
@@ -315,7 +315,7 @@ def _fill_in_value(
 
 
 def _is_empty(part: Any) -> bool:
-    return not stripped(part) if isinstance(part, str) else part in ([], {})
+    return not strip_invisible(part) if isinstance(part, str) else part in ([], {})
 
 
 def _parse_rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) -> Rubric:
@@ -367,7 +367,7 @@ def _parse_threshold(spec: Assertion, written: Any) -> float:
         problem = "is empty"
         cure = "write a number, or remove it"
     else:
-        threshold = None if isinstance(written, bool) else number(written)
+        threshold = None if isinstance(written, bool) else parse_number(written)
         if threshold is not None:
             return threshold
         problem = "is not a number"
