@@ -1,6 +1,6 @@
 import pytest
 
-from gradegate.assertions.context_faithfulness import _form
+from gradegate.assertions.context_faithfulness import statements_form
 from gradegate.assertions.judge.verdict_forms import items_form
 from gradegate.errors import Unreadable
 from support.each import each, table
@@ -11,7 +11,7 @@ MARK = "Final verdict for each statement in order:"
 
 def said(text, count):
     try:
-        return "".join("y" if yes else "n" for yes in read(_form([str(number) for number in range(count)]), text))
+        return "".join("y" if yes else "n" for yes in read(statements_form([str(number) for number in range(count)]), text))
     except Unreadable:
         return None
 

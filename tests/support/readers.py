@@ -15,8 +15,8 @@ FORMS = {
     "letter": factuality.FORM,
     "yes": closedqa.FORM,
     "score": g_eval.SCORE,
-    "in order": context_faithfulness._form(("one", "two")),
-    "marked": context_recall._form(["The sky is blue.", "Grass is red.", "It snows."], is_our_prompt=False),
+    "in order": context_faithfulness.statements_form(("one", "two")),
+    "marked": context_recall.sentences_form(["The sky is blue.", "Grass is red.", "It snows."], is_our_prompt=False),
 }
 
 

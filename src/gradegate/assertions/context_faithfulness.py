@@ -21,7 +21,7 @@ from gradegate.structs import replace
 LABEL = "verdict for each statement in order"
 
 
-def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
+def statements_form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
     """A verdict on each statement."""
     count = len(statements)
 
@@ -75,7 +75,7 @@ class ContextFaithfulness(ContextEvaluator):
             return verdict_without_units("the answer makes no statement", self.no_claims)
         supported = judge.ask(
             "context-faithfulness-verdicts",
-            _form(statements),
+            statements_form(statements),
             step="verdicts",
             context=source.text,
             statements=statements,

@@ -25,7 +25,9 @@ from gradegate.structs import replace
 MARKS = {"attributed": "yes", "not attributed": "no"}
 
 
-def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[verdict_forms.Judgements]:
+def sentences_form(
+    sentences: Sequence[str], *, is_our_prompt: bool
+) -> Form[verdict_forms.Judgements]:
     """A verdict on each sentence by its number; for a prompt of the user's also a line with its mark for each."""
     numbered = verdict_forms.numbered_verdicts_form(MARKS, len(sentences))
     if is_our_prompt:
@@ -63,7 +65,7 @@ class ContextRecall(ContextEvaluator):
         sentences = units(self.value)
         judgements = judge.ask(
             "context-recall",
-            _form(sentences, is_our_prompt=not judge.rubric.steps),
+            sentences_form(sentences, is_our_prompt=not judge.rubric.steps),
             context=source.text,
             groundTruth=self.value,
             sentences=sentences,
