@@ -2,7 +2,7 @@
 
 import re
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import keys
 from gradegate.files.documents import table
 from gradegate.providers.api.options import suggest_id
@@ -22,7 +22,7 @@ PLACES = {
 
 
 def test_no_removed_word_is_read():
-    assert [name for name in TYPES if GRADERS.find(name)] == []
+    assert [name for name in TYPES if EVALUATORS.find(name)] == []
     assert [name for name in REMOVED["providers"] if split_id(f"{name}:m")] == []
     assert [(place, key) for place, words in REMOVED["keys"].items() for key in words if key in keys.key_names(PLACES[place])] == []
 

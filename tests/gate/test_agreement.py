@@ -39,8 +39,8 @@ def test_kinds_of_fewer_than_thirty_labels_are_marked():
 
 
 def test_a_pass_rate_is_corrected_where_both_kinds_were_labelled():
-    assert Agreement(CrossTable(95, 5, 5, 95), 0, Flips(0, 0)).corrected(0.9) == near(0.944444)
-    assert Agreement(CrossTable(95, 5, 0, 0), 0, Flips(0, 0)).corrected(0.9) is None
+    assert Agreement(CrossTable(95, 5, 5, 95), 0, Flips(0, 0)).correct_pass_rate(0.9) == near(0.944444)
+    assert Agreement(CrossTable(95, 5, 0, 0), 0, Flips(0, 0)).correct_pass_rate(0.9) is None
 
 
 def judged(words, passes=True, asks_model=True, **more):
@@ -95,7 +95,7 @@ def test_noise_is_rounded_up_and_kept_within_what_the_gate_takes(votes, minority
     ],
 )
 def test_the_first_ask_is_held_against_the_label(word, passes, differs):
-    assert judged(word, passes).differs is differs
+    assert judged(word, passes).contradicts_label is differs
 
 
 def test_the_cells_of_a_table_are_counted_by_label_and_first_ask():
@@ -128,4 +128,4 @@ def test_a_grader_never_moves_where_three_outputs_with_several_asks_show_it(word
     if not reasons:
         same = [tuple(row(replace(it.grades[0], reason="same")) for it in output.rows) for output in outputs]
         outputs = [replace(output, rows=rows) for output, rows in zip(outputs, same, strict=True)]
-    assert calibration(*outputs).unmoved is expected
+    assert calibration(*outputs).is_unmoved is expected

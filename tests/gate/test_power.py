@@ -35,7 +35,7 @@ def test_power_of_a_rule() -> None:
         most = it["max_new_failures"] if new else failures_allowed(cases, it["min_pass_rate"])
         found = rule_power(Counter({chances: cases}), most, it["failing"], new)
         assert _figures(found) == _expected(it), it
-        assert Power(cases=cases).drop == it["five_points_cases"]
+        assert Power(cases=cases).five_percent == it["five_points_cases"]
 
 
 def test_power_with_runs() -> None:

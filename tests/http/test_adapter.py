@@ -29,12 +29,12 @@ from gradegate.http.exchange import HttpRequest
 from support.fake_llm import FakeLlm
 
 
-def look(url, address):
+def allow_host(url, address):
     """Whoever it is may be asked."""
 
 
-MANAGERS = [Connections(2, {}, look).adapter.poolmanager]
-MANAGERS += [Connections(2, {}, look).adapter.proxy_manager_for("http://127.0.0.1:1")]
+MANAGERS = [Connections(2, {}, allow_host).adapter.poolmanager]
+MANAGERS += [Connections(2, {}, allow_host).adapter.proxy_manager_for("http://127.0.0.1:1")]
 
 
 @pytest.mark.parametrize("manager", MANAGERS, ids=["direct", "proxy"])
@@ -100,13 +100,13 @@ class Packets:
         self._listener.close()
 
 
-def ask(port: int) -> HttpRequest:
+def make_request(port: int) -> HttpRequest:
     return HttpRequest("POST", f"http://127.0.0.1:{port}/v1", "127.0.0.1", {}, b"question END")
 
 
 def test_head_and_body_leave_in_one_packet():
     with Packets(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}") as server:
-        assert Connections(2, {}, look).send(ask(server.port), 5.0).body == b"{}"
+        assert Connections(2, {}, allow_host).send(make_request(server.port), 5.0).body == b"{}"
     assert len(server.reads) == 1, "urllib3 HTTPConnection.request no longer sends head and body through HTTPConnection.send"
     assert server.reads[0].startswith(b"POST /v1 HTTP/1.1\r\n")
 
@@ -114,14 +114,14 @@ def test_head_and_body_leave_in_one_packet():
 def test_a_call_knows_its_socket():
     with Packets(b"") as server, Deadlines().watch(time.monotonic() + 5) as call:
         with pytest.raises(ProviderError) as caught:
-            Connections(2, {}, look).send(ask(server.port), 5.0)
+            Connections(2, {}, allow_host).send(make_request(server.port), 5.0)
         assert isinstance(call.sock, socket.socket), "urllib3 HTTPConnection.sock no longer holds a request's socket"
     assert caught.value.trouble is Trouble.INCOMPLETE
     assert budget.current_call() is None
 
 
 def test_a_response_that_was_read_to_its_end_gives_its_connection_back(llm: FakeLlm):
-    connections = Connections(2, {}, look)
+    connections = Connections(2, {}, allow_host)
     for _ in range(3):
         connections.send(HttpRequest("POST", llm.base, "127.0.0.1", {}, b"{}"), 5.0)
     pools = connections.adapter.poolmanager.pools
@@ -131,7 +131,7 @@ def test_a_response_that_was_read_to_its_end_gives_its_connection_back(llm: Fake
 
 def test_requests_that_are_alike_share_a_way_and_not_a_body(llm: FakeLlm):
     """As many kinds as there are ways kept, and more; a length in the headers is never believed."""
-    connections = Connections(2, {}, look)
+    connections = Connections(2, {}, allow_host)
     bodies = [{"n": "é" * number} for number in range(2 * POOLS + 9)]
     for number, body in enumerate(bodies):
         headers = {"X-Kind": str(number % (POOLS + 3)), "content-length": "2"}

@@ -25,7 +25,7 @@ def test_models_and_keys_are_said_with_their_host():
 
 
 def test_a_history_is_said_where_it_decides():
-    assert (PastVotes(14, 46, bayes_factor=0.0).before, PastVotes(14, 46).before) == ("14 of 60 before", "")
+    assert (PastVotes(14, 46, bayes_factor=0.0).earlier_votes, PastVotes(14, 46).earlier_votes) == ("14 of 60 before", "")
 
 
 REMOVED, WEAKER, CHANGED = (GateChange(kind, kind.value) for kind in ChangeKind)
@@ -42,7 +42,7 @@ REMOVED, WEAKER, CHANGED = (GateChange(kind, kind.value) for kind in ChangeKind)
 )
 def test_only_what_makes_a_gate_easier_weakens_it(found, weakened, said):
     changes = GateChanges(found)
-    assert (changes.weakened, guard_reason(changes), describe_changes(changes)) == (weakened, said, said.split(":")[0])
+    assert (changes.has_weakening, guard_reason(changes), describe_changes(changes)) == (weakened, said, said.split(":")[0])
     worse, others = changes.parts
     assert (len(worse.found), len(others.found)) == (sum(it is not CHANGED for it in found), found.count(CHANGED))
 

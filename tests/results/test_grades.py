@@ -99,7 +99,7 @@ def test_counts_leave_errors_out_of_the_rate():
 
 @each(("cases", "drop"), [(None, 0), (0, 0), (1, 1), (19, 1), (20, 1), (21, 2), (40, 2), (41, 3)])
 def test_five_percent_of_the_cases_are_rounded_up(cases, drop):
-    assert Power(cases=cases).drop == drop
+    assert Power(cases=cases).five_percent == drop
 
 
 def test_only_runs_of_one_key_are_decided_together():

@@ -66,7 +66,7 @@ def answering(text: str) -> bytes:
 def planted(found: Rows) -> Rows:
     """Rows with HMACs that anybody can make."""
     made = [(row[0], StoredReply(*row[1:6], answering(PASS))) for row in found]
-    return [(key, *stored, stored.mac(key, OPEN)) for key, stored in made]
+    return [(key, *stored, stored.sign(key, OPEN)) for key, stored in made]
 
 
 CHANGES: dict[str, Callable[[Rows], Rows]] = {

@@ -36,9 +36,9 @@ def grades(job, *outcomes):
     """The grades of the job's four places: each assertion, and after a set its members."""
     places = []
     for binding in job.assertions:
-        places.append((binding.asserted, False))
+        places.append((binding.assertion, False))
         if isinstance(binding, BoundSet):
-            places += [(member.asserted, True) for member in binding.bounds]
+            places += [(member.assertion, True) for member in binding.members]
     return tuple(
         Grade(assertion, outcome, None if outcome is ERROR else float(outcome is PASS), inner=inner)
         for (assertion, inner), outcome in zip(places, outcomes, strict=True)

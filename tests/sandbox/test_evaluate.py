@@ -84,10 +84,10 @@ def test_a_worker_that_was_killed_is_replaced():
 
 
 def test_an_answer_that_was_interrupted_is_not_taken_for_the_next():
-    def strike(*_):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGALRM, strike)
+    before = signal.signal(signal.SIGALRM, interrupt)
     evaluate("support.tasks:echo", 0)
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
@@ -157,12 +157,12 @@ def test_a_worker_does_not_outlive_its_parent(busy):
         time.sleep(0.3)
         parent.kill()
     until = time.monotonic() + PATIENCE
-    while _runs(pid) and time.monotonic() < until:
+    while is_running(pid) and time.monotonic() < until:
         time.sleep(0.05)
-    assert not _runs(pid)
+    assert not is_running(pid)
 
 
-def _runs(pid):
+def is_running(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

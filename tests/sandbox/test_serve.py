@@ -26,13 +26,13 @@ VALUES = [{"a": 1}, {"a": 2}, {}, [], ["a@b.example"], "x", None, {"a": [1.5, "�
 PATTERNS = ["a+", r"(?i)^é", "[", "(?<year>\\d{4})", "(a)|b", "\\"]
 
 
-def here(task, *arguments):
+def answer_here(task, *arguments):
     said = json.loads(answer_request(json.dumps([task, arguments]).encode()))
     assert said.pop("seconds") >= 0
     return said
 
 
-def there(task, *arguments):
+def answer_in_worker(task, *arguments):
     reset_accounts()
     try:
         return {"value": evaluate(task, *arguments)}
@@ -46,23 +46,23 @@ def there(task, *arguments):
 def test_templates(source):
     for task, arguments in (("fill_template", (source, VARIABLES, [])), ("template_names", (source,))):
         asked = (f"gradegate.templating.nunjucks:{task}", *arguments)
-        assert here(*asked) == there(*asked)
+        assert answer_here(*asked) == answer_in_worker(*asked)
 
 
 @pytest.mark.parametrize("schema", [json.dumps(schema) for schema in SCHEMAS])
 def test_schemas(schema):
     wrong = ("gradegate.templating.json_schema:find_fault", schema)
-    assert here(*wrong) == there(*wrong)
+    assert answer_here(*wrong) == answer_in_worker(*wrong)
     for value in VALUES:
         asked = ("gradegate.templating.json_schema:find_problem", schema, value)
-        assert here(*asked) == there(*asked)
+        assert answer_here(*asked) == answer_in_worker(*asked)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns(pattern):
     for texts in (["1999 Aab é"], ["a", "é"]):
         asked = ("gradegate.templating.regex:find_python", pattern, *texts)
-        assert here(*asked) == there(*asked)
+        assert answer_here(*asked) == answer_in_worker(*asked)
 
 
 @each(("code", "output"), record_snippets.snippets()[::20])
@@ -73,10 +73,10 @@ def test_scripts(code, output):
         ("check_body", (code, ["output", "context"])),
     ):
         asked = (f"gradegate.templating.quickjs_worker:{task}", *arguments)
-        assert here(*asked) == there(*asked)
+        assert answer_here(*asked) == answer_in_worker(*asked)
 
 
 @pytest.mark.parametrize(("task", "said"), table(__file__, "what_goes_wrong_is_said"))
 def test_what_goes_wrong_is_said(task, said):
     arguments = ["not so"] if task.endswith("refuse") else []
-    assert here(task, *arguments) == said
+    assert answer_here(task, *arguments) == said

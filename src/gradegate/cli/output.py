@@ -173,7 +173,7 @@ def delivered(outcome: Delivery, settings: Settings) -> int:
         outcome.decision, fit_terminal(view, sys.stdout), links, outcome.written
     ):
         shown(line, outcome.seal)
-    return outcome.code()
+    return outcome.exit_code()
 
 
 def report_shard(shard: ShardReport) -> int:
@@ -187,12 +187,12 @@ def report_shard(shard: ShardReport) -> int:
 def say_estimate(prepared: Preparation) -> None:
     """Print what a run of the plan would take, and what its rules cannot see."""
     from gradegate.reports.format.escape import harmless
-    from gradegate.runner.estimate import estimate, estimate_lines
+    from gradegate.runner.estimate import estimate_lines, estimate_run
 
-    found = estimate(prepared.plan)
+    found = estimate_run(prepared.plan)
     for line in estimate_lines(found, prepared.client.budget.limits, _last_rate()):
         print(harmless(prepared.hide(line)))
-    for line in prepared.unseen():
+    for line in prepared.power_lines():
         print(line)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import code as scripts
 from gradegate.config import providers as specs
 from gradegate.config import unknown_keys
@@ -327,7 +327,7 @@ def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
             yield f"{mistake.what} ({mistake.cure})"
         return
     base = keys.type.removeprefix("not-")
-    if base != ASSERT_SET and GRADERS.find(base) is None:
+    if base != ASSERT_SET and EVALUATORS.find(base) is None:
         what = f"there is no assertion type `{keys.type}`"
-        cure = suggest(base, GRADERS.names())
+        cure = suggest(base, EVALUATORS.names())
         yield f"{what} ({cure})" if cure else what

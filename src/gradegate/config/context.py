@@ -161,7 +161,7 @@ def known_vendors() -> tuple[Vendor, ...]:
 
 def is_vendors_key(name: str) -> bool:
     """Whether a variable holds the key of any vendor."""
-    return EgressPolicy(vendors=known_vendors).is_vendors(name)
+    return EgressPolicy(vendors=known_vendors).is_vendor_key(name)
 
 
 def with_named_keys(egress: EgressPolicy, specs: Iterable[ProviderSpec]) -> EgressPolicy:

@@ -99,7 +99,9 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
             )
             suite = overrides.with_variables(dialect.read(source), settings)
             suite = overrides.apply_overrides(suite, source, settings)
-            suite = overrides.with_assertions(suite, settings.assertions, settings.at("assert"))
+            suite = overrides.with_assertions(
+                suite, settings.assertions, settings.origin_of("assert")
+            )
             policy = suite.policy.with_defaults(settings.reask, bool(settings.baseline))
             digest = hashlib.sha256(raw).hexdigest()
             return SuiteFile(replace(suite, policy=policy), workspace, source.folder, digest)

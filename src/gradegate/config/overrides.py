@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import of_two
-from gradegate.assertions.judge.form import number
+from gradegate.assertions.grading.evaluator import two_part_type
+from gradegate.assertions.judge.form import parse_number
 from gradegate.config import providers as specs
 from gradegate.config.dialect import Source
 from gradegate.core.assertion import Assertion
@@ -48,7 +48,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
 
     def named(written: str) -> list[ProviderSpec]:
         own = [spec for spec in suite.targets if written in spec.names]
-        return own or read(written, settings.at("provider"), specs.read_targets)
+        return own or read(written, settings.origin_of("provider"), specs.read_targets)
 
     asked = suite.targets
     if settings.providers:
@@ -68,7 +68,7 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
         option_graders={
             kind: found[0]
             for kind, name in graders.items()
-            if (found := read(name, settings.at("grader"), specs.read_providers))
+            if (found := read(name, settings.origin_of("grader"), specs.read_providers))
         },
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),
@@ -160,9 +160,9 @@ def with_variables(suite: Suite, settings: Settings) -> Suite:
 def parse_assertion(written: str) -> Assertion:
     """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
     text = written.strip()
-    kind = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    kind = two_part_type(text) or ((named := _NAME.match(text)) and named[0]) or ""
     match = _FORM.fullmatch(text, len(kind)) if kind else None
-    threshold = number(match[1]) if match and match[1] is not None else None
+    threshold = parse_number(match[1]) if match and match[1] is not None else None
     if match is None or (match[1] is not None and threshold is None):
         cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
         raise ConfigError.at(f"--assert {written!r} is not an assertion", None, cure)

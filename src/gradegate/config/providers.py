@@ -193,7 +193,7 @@ def with_environment(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     missing = [*spec.missing]
     overlay, drawn = read_env_block(spec.env, env, spec.origin, missing)
     drawn = {**drawn, **spec.drawn}
-    inner = env.over(overlay, drawn)
+    inner = env.with_literals(overlay, drawn)
     provider_id = str(_filled(spec.id, inner, spec.origin, missing))
     sent = MODEL if is_model_name(provider_id) else TEXT
     uses = {

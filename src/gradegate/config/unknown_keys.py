@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import keys
 from gradegate.core.numbers import list_some
 from gradegate.core.policy import LIMITS, Note, limit_key
@@ -112,7 +112,7 @@ def explain_unknown_key(
         return f"`{limit}` of `{key}` decides nothing there", cure_as_rule(limit, inner, place)
     if place and (key in MISPLACED or (not is_documentation(key) and elsewhere(key))):
         return f"`{key}` does not belong here", MISPLACED.get(key) or f"write it {elsewhere(key)}"
-    if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
+    if place == "assertion" and EVALUATORS.find(key.removeprefix("not-")):
         return unknown, f"write `type: {key}`, and what it compares or judges with as `value`"
     if place == "provider" and is_option_name(key):
         return unknown, "write it into `config`"

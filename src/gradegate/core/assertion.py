@@ -34,7 +34,7 @@ class AssertionTraits:
     metric: str
 
     @property
-    def negated(self) -> bool:
+    def is_negated(self) -> bool:
         """Whether the type starts with ``not-``."""
         return self.type.startswith("not-")
 

@@ -301,7 +301,7 @@ class Settings:
     rerun: Rerun | None = None
     default_grader_key: str = ""  # the variable that chose the default grader in the shards of a merge
 
-    def at(self, name: str) -> Origin:
+    def origin_of(self, name: str) -> Origin:
         """The origin of the value of an option, as messages and reports name it."""
         return Origin(kinds.resolve_option_names(f"<--{name}>", self.inputs))
 

@@ -49,7 +49,7 @@ class Case(FrozenStruct):
     origin: Origin = NOWHERE
 
     @property
-    def recorded(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether the case contains the answer, so that no target is asked."""
         return self.output is not None or any(turn.role == "assistant" for turn in self.turns)
 
@@ -100,12 +100,12 @@ class Suite(FrozenStruct):
         return (*self.targets, *self.unused_targets)
 
     @property
-    def unread(self) -> list[Mistake]:
+    def reading_mistakes(self) -> list[Mistake]:
         """The mistakes for which something could not be read."""
         return [mistake for mistake in self.mistakes if not mistake.missing]
 
     @property
-    def missing(self) -> list[Mistake]:
+    def missing_variables(self) -> list[Mistake]:
         """The mistakes about variables that templates need and that are not set."""
         mistakes = [mistake for mistake in self.mistakes if mistake.missing]
         for spec in self.provider_specs():

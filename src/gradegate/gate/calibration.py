@@ -71,7 +71,7 @@ class JudgedOutput(FrozenStruct):
         return outcomes.count(PASS), outcomes.count(FAIL)
 
     @property
-    def differs(self) -> bool:
+    def contradicts_label(self) -> bool:
         """Whether the first ask contradicts the label."""
         return not self.first.has_error and self.first.has_passed != self.passes
 
@@ -112,7 +112,7 @@ class Agreement:
         shares = {"pass": self.tpr, "fail": self.tnr}
         return tuple(label for label, share in shares.items() if share.count < FEW)
 
-    def corrected(self, pass_rate: float) -> float | None:
+    def correct_pass_rate(self, pass_rate: float) -> float | None:
         """The share of good answers behind a pass rate that this grader measured. None if that is not known."""
         tpr = self.tpr.value
         tnr = self.tnr.value
@@ -158,7 +158,7 @@ class Calibration:
         return upper_bound(*self.overall.flips)
 
     @property
-    def unmoved(self) -> bool:
+    def is_unmoved(self) -> bool:
         """Whether no re-ask changed anything, not even a reason. Replies of a cache or at temperature 0 are like that."""
         reasked = 0
         for judged in self.judged:

@@ -18,7 +18,7 @@ from gradegate.gate.reasks.stopping import CONTRADICTION, DOUBT, RETURN
 from gradegate.gate.regressions import RuleCase, apply_base_limits
 from gradegate.gate.rules import apply_rule, count_outcomes, has_quarantine, note_on_not_reasked
 from gradegate.results.baseline import NEW_FAILURE, count_contradictions
-from gradegate.results.case_outcome import conclude_case
+from gradegate.results.case_outcome import with_grades
 from gradegate.results.gate_changes import (
     GUARD,
     NO_CHANGES,
@@ -146,10 +146,7 @@ def _with_contradictions_as_failures(row: Row) -> Row:
         errors = [leaf for leaf in leaf_grades(row.grades, position) if leaf.has_error]
         if errors and all(map(is_contradicted, errors)):
             grades[position] = replace(grade, outcome=FAIL, score=0.0)
-    if tuple(grades) == row.grades:
-        return row
-    outcome = conclude_case(grades, row.threshold).outcome
-    return replace(row, grades=tuple(grades), outcome=outcome)
+    return with_grades(row, grades)
 
 
 def _count_grades(rows: Iterable[Row]) -> Counts:
@@ -263,7 +260,7 @@ def _conclude(
             return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {row.suite}"
 
     # Is there something that people should read?
-    if changes.weakened and not changes.approved:
+    if changes.has_weakening and not changes.approved:
         return GateOutcome.ADVISORY, describe_changes(changes)
     advisory = [result for result in rules if not (result.rule.blocking or result.has_passed)]
     if advisory:
@@ -387,12 +384,12 @@ def _is_selected(blocking: Iterable[RuleResult], row: Row, grade: Grade) -> bool
 
 
 def _as_blocking_rules_see(case: Sequence[Row], blocking: Iterable[RuleResult]) -> Sequence[Row]:
-    """The runs of a case as one row, with an error if a rule sees one. Any other row as it is."""
+    """The runs of a case as one row, with an error if a rule sees one. Other rows, and runs that no rule sees, as they are."""
     if not case[0].needs:
         return case
     folded = [row for result in blocking if (row := fold_runs(result.rule, case))]
     errors = [row for row in folded if row.has_error]
-    return (errors or folded)[:1]
+    return (errors or folded)[:1] or case
 
 
 def _deciding_errors(

@@ -6,7 +6,7 @@ from math import comb
 
 from gradegate.core.numbers import exact_fraction, format_count, format_number
 from gradegate.results.accounts import GraderCheck, LabelAsk, LabelsReport
-from gradegate.results.case_outcome import conclude_case
+from gradegate.results.case_outcome import with_grades
 from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
 from gradegate.results.rows import Row, leaf_grades, selects_grade
 from gradegate.results.run_result import RuleResult
@@ -155,7 +155,4 @@ def _with_passes_of(models: set[str], row: Row) -> Row:
     for position, grade in enumerate(row.grades):
         if grade.has_failed and not models.isdisjoint(_models_of_grade(row, position)):
             grades[position] = replace(grade, outcome=PASS, score=1.0)
-    if tuple(grades) == row.grades:
-        return row
-    outcome = conclude_case(grades, row.threshold).outcome
-    return replace(row, grades=tuple(grades), outcome=outcome)
+    return with_grades(row, grades)

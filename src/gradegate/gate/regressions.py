@@ -43,6 +43,8 @@ _NAMED_CASES = 5  # in a reason
 _MIN_PAIRS = 5  # with fewer, their spread says nothing
 _MAX_AMOUNT = 1e15  # no answer takes so many dollars or seconds
 _FROM_BEST_TO_WORST = (PASS, None, ERROR, FAIL)
+# The outcome of a case after its re-asks, by its status. None: it is not decided.
+_FINAL_OUTCOMES = {NEW_FAILURE: FAIL, FIXED: PASS, UNDECIDED: None, OPEN: None}
 
 
 class RuleCase(FrozenStruct):
@@ -74,9 +76,7 @@ class RuleCase(FrozenStruct):
     @property
     def first_outcome(self) -> Outcome | None:
         """What this run said before any re-ask."""
-        return _worst_outcome(
-            grade.votes[0].outcome if grade.votes else grade.outcome for grade in self.grades
-        )
+        return _worst_outcome(grade.first_outcome for grade in self.grades)
 
     @property
     def has_error(self) -> bool:
@@ -415,23 +415,14 @@ def _test_signs(cases: Iterable[RuleCase], compares_answers: bool) -> SignTest:
             head = case.first_outcome
         else:
             base = None if case.has_error else case.base
-            head = _final_outcome(case, base)
+            # A known failure is as on the base.
+            head = _FINAL_OUTCOMES.get(case.status, base)
         if base is None or head is None:
             continue
         compared += 1
         worse += (base, head) == (PASS, FAIL)
         better += (base, head) == (FAIL, PASS)
     return SignTest(worse, better, compared)
-
-
-def _final_outcome(case: RuleCase, base: Outcome | None) -> Outcome | None:
-    """The outcome of a case after its re-asks. None if it is not decided; a known failure is as on the base."""
-    status = case.status
-    if status == NEW_FAILURE:
-        return FAIL
-    if status == FIXED:
-        return PASS
-    return None if status in (UNDECIDED, OPEN) else base
 
 
 def _worst_outcome(outcomes: Iterable[Outcome | None]) -> Outcome | None:
@@ -478,58 +469,48 @@ def _mean_increase(amounts: Iterable[tuple[float, float]]) -> Increase | None:
     return Increase(count, base_mean, head_mean, increase - half, increase + half)
 
 
-class IncreaseLimit(FrozenStruct):
-    """How much more an answer may take than on the base, in dollars or in seconds."""
-
-    allowed: float
-    shown: str  # as people read it
-    increase: Increase
-    description: str  # the increase, as people read it
-
-    def is_exceeded_by(self, amount: float) -> bool:
-        """Whether an increase by this amount is above the limit, by more than rounding."""
-        is_close = math.isclose(amount, self.allowed, abs_tol=1e-9 * self.increase.base)
-        return amount > self.allowed and not is_close
-
-
 def _limit_increases(result: RuleResult, rule: Rule, rows: Sequence[Row]) -> RuleResult:
     cost, latency = measure_increases(rows, rule)
     result = replace(result, cost=cost, latency=latency)
     unfinished = sum(row.undone and _looks_at(rule, row) for row in rows)
-
-    limits: dict[str, IncreaseLimit | None] = {}
-    if (share := rule.max_cost_increase) is not None:
-        limits["cost"] = None
-        if cost:
-            shown = format_percent(share)
-            text = describe_cost_increase(cost)
-            limits["cost"] = IncreaseLimit(share * cost.base, shown, cost, text)
-    if (seconds := rule.max_latency_increase) is not None:
-        limits["latency"] = None
-        if latency:
-            text = describe_latency_increase(latency)
-            limits["latency"] = IncreaseLimit(seconds, f"{seconds:g} s", latency, text)
-
-    for name, limit in limits.items():
+    for name, limit, increase in (
+        ("cost", rule.max_cost_increase, cost),
+        ("latency", rule.max_latency_increase, latency),
+    ):
         if limit is None:
+            continue
+        if increase is None:
             unknown = f"was measured for fewer than {_MIN_PAIRS} answers here and on the base; cached and recorded answers do not count, and a cost needs known prices"
             result = _add_limit(result, ERROR, f"the {name} {unknown}")
+            continue
+
+        if name == "cost":
+            allowed = limit * increase.base
+            shown = format_percent(limit)
+            change = describe_cost_increase(increase)
         else:
-            result = _limit_increase(result, limit, unfinished)
+            allowed = limit
+            shown = f"{limit:g} s"
+            change = describe_latency_increase(increase)
+
+        # Is the increase above the limit, and is it even at the lower end of its interval?
+        is_above = _is_above(allowed, increase.here - increase.base, increase.base)
+        is_certain = _is_above(allowed, increase.low, increase.base)
+        verdict = f"at most {shown} is allowed"
+        if is_above and not is_certain:
+            verdict = f"above the limit of {shown} by no more than noise explains"
+            result = replace(result, within_noise=True)
+        answers = format_count(increase.compared, "answer")
+        reason = f"an answer is {change} than on the base, over {answers}: {verdict}"
+        if is_certain and unfinished:
+            # The missing answers may be the cheap and fast ones.
+            reason = f"{reason} so far; {note_on_unfinished(unfinished)}"
+            result = _add_limit(result, ERROR, reason)
+        else:
+            result = _add_limit(result, FAIL if is_certain else PASS, reason)
     return result
 
 
-def _limit_increase(result: RuleResult, limit: IncreaseLimit, unfinished: int) -> RuleResult:
-    increase = limit.increase
-    is_above = limit.is_exceeded_by(increase.here - increase.base)
-    is_certain = limit.is_exceeded_by(increase.low)
-    verdict = f"at most {limit.shown} is allowed"
-    if is_above and not is_certain:
-        verdict = f"above the limit of {limit.shown} by no more than noise explains"
-        result = replace(result, within_noise=True)
-    answers = format_count(increase.compared, "answer")
-    reason = f"an answer is {limit.description} than on the base, over {answers}: {verdict}"
-    # The missing answers may be the cheap and fast ones.
-    if is_certain and unfinished:
-        return _add_limit(result, ERROR, f"{reason} so far; {note_on_unfinished(unfinished)}")
-    return _add_limit(result, FAIL if is_certain else PASS, reason)
+def _is_above(allowed: float, increase: float, base: float) -> bool:
+    """Whether an increase is above the allowed one by more than rounding."""
+    return increase > allowed and not math.isclose(increase, allowed, abs_tol=1e-9 * base)

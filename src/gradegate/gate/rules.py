@@ -220,10 +220,10 @@ class ReaskSummary:
             for grade in grades:
                 if grade.has_passed and grade.votes:
                     self._overturned_grades += 1
-                if grade.confirmed and grade.history and grade.history.before:
+                if grade.confirmed and grade.history and grade.history.earlier_votes:
                     asks = format_count(len(grade.votes), "ask")
                     votes = f"{grade.failing_votes} of {asks} here"
-                    self._evidence = f"{votes}, {grade.history.before}"
+                    self._evidence = f"{votes}, {grade.history.earlier_votes}"
 
     def summarize_cases(self, failed: int, number: int) -> str:
         """Say ``2 of 100 cases failed, and each failed again when re-asked (4 more failures were overturned)``."""

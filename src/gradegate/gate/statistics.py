@@ -316,7 +316,7 @@ def rule_power(
         unchanged=chance_of_more_than(may_fail, groups) if groups else chance_to_block(0),
         one_broken=chance_to_block(1),
         three_broken=chance_to_block(3),
-        five_points=chance_to_block(Power(cases=number).drop),
+        five_points=chance_to_block(Power(cases=number).five_percent),
     )
 
 

@@ -105,7 +105,7 @@ def _run_gate(step: Step) -> int:
         # A plan without keys says what else is wrong, and what the pull request does to its gate.
         context = replace(context, keyless=bool(step.event.outsider))
         delivered = run_gate(context, _hooks(step, context))
-    code = delivered.code(neutral=step.settings.on_missing_secrets == "neutral")
+    code = delivered.exit_code(neutral=step.settings.on_missing_secrets == "neutral")
     decision = delivered.decision
     if decision.run.interrupted or signals.ending_signal():  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))

@@ -16,6 +16,7 @@ from gradegate.github.client import (
     READ_RIGHTS,
     GitHub,
     GitHubError,
+    User,
     explain_unreadable,
     retry_requests,
 )
@@ -34,12 +35,6 @@ _EVENTS = ("pull_request", "pull_request_target")
 _PUSHES = ("opened", "reopened", "synchronize")  # actions of the person who pushed the head
 
 
-class _User(BaseModel):
-    login: str
-    id: int | None = None
-    type: str = ""
-
-
 class _Label(BaseModel):
     name: str
 
@@ -47,7 +42,7 @@ class _Label(BaseModel):
 class _Item(BaseModel):
     event: str = ""
     created_at: datetime | None = None
-    actor: _User | None = None
+    actor: User | None = None
     label: _Label | None = None
 
 
@@ -79,9 +74,9 @@ def find_approval(
 
 def _judge_timeline(items: Iterable[_Item], event: Event, label: str) -> Approval:
     # Who set the label that is on the pull request now, and who last forced the head elsewhere.
-    by: _User | None = None
+    by: User | None = None
     set_at: datetime | None = None
-    moved_by: _User | None = None
+    moved_by: User | None = None
     moved_at: datetime | None = None
     dated = [(item.created_at, item) for item in items if item.created_at]
     for time, item in sorted(dated, key=itemgetter(0)):
@@ -110,7 +105,7 @@ def _judge_timeline(items: Iterable[_Item], event: Event, label: str) -> Approva
     return Approval(f"{name} of {by.login}")
 
 
-def _is_same_account(user: _User, person: Person | _User) -> bool:
+def _is_same_account(user: User, person: Person | User) -> bool:
     """Whether both are one account, also under a new name."""
     same_id = user.id is not None and user.id == person.id
     return same_id or user.login.lower() == person.login.lower()

@@ -24,7 +24,7 @@ from zipfile import BadZipFile, ZipFile
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.files.limits import MAX_BASELINE, MIB
-from gradegate.github.client import PER_PAGE, GitHub, GitHubError, error_text, retry_requests
+from gradegate.github.client import PER_PAGE, GitHub, GitHubError, retry_requests, status_text
 from gradegate.github.gate_key import WORKFLOW, gate_key, workflow_file
 from gradegate.github.publish import Step, set_outputs
 from gradegate.reports.format.escape import harmless
@@ -112,9 +112,8 @@ def with_fetched_baseline(step: Step) -> Iterator[Step]:
             why = str(e)
         except (GitHubError, ValidationError, LookupError, TypeError) as e:
             may_pass = True
-            why = "the reply of GitHub about the runs of the default branch cannot be read"
-            if isinstance(e, GitHubError):
-                why = str(e)
+            unreadable = "the reply of GitHub about the runs of the default branch cannot be read"
+            why = str(e) if isinstance(e, GitHubError) else unreadable
             if step.event.is_default_branch:
                 why += "; so this run keeps nothing for later runs"
         if temporary and not may_pass:
@@ -245,7 +244,7 @@ class ArtifactSource(FrozenStruct):
         url = answer.headers.get("location", "")
         scheme = self.address.partition(":")[0]  # https, as the API is
         if answer.status != 302 or not url.startswith(f"{scheme}:"):
-            reason = f"{answer.status}: {error_text(answer)}"
+            reason = status_text(answer)
             raise GitHubError(f"GitHub does not hand out what {origin} left ({reason})")
         packed = self.github.download(url, MOST_PACKED)
         if artifact.digest != f"sha256:{hashlib.sha256(packed).hexdigest()}":
@@ -260,7 +259,11 @@ class ArtifactSource(FrozenStruct):
 def unpack(packed: bytes, folder: Path) -> None:
     """Write the files of an artifact into a folder. Raises GitHubError for an archive with other files, or with too much."""
     try:
-        _check_listing(packed)
+        # Before ``ZipFile`` reads the list of files: it must be short.
+        mark, *_, count, size, _, comment = _END_RECORD.unpack(packed[-_END_RECORD.size :])
+        is_zip64 = packed[-42:-38] == b"PK\6\7"
+        if mark != b"PK\5\6" or count > 2 or size > _MOST_LISTED or comment or is_zip64:
+            raise BadZipFile("it does not list two files")
         with ZipFile(BytesIO(packed)) as archive:
             entries = archive.infolist()
             if sorted(entry.filename for entry in entries) != [HISTORY, RESULTS]:
@@ -275,11 +278,3 @@ def unpack(packed: bytes, folder: Path) -> None:
         raise GitHubError(f"the artifact of the default branch cannot be written: {why}") from e
     except (BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as e:
         raise _NothingError(f"the artifact of the default branch cannot be unpacked: {e}") from e
-
-
-def _check_listing(packed: bytes) -> None:
-    """Raise BadZipFile unless an archive lists at most two files in a few bytes, before ``ZipFile`` reads the list."""
-    mark, *_, entries, size, _, comment = _END_RECORD.unpack(packed[-_END_RECORD.size :])
-    is_zip64 = packed[-42:-38] == b"PK\6\7"
-    if mark != b"PK\5\6" or entries > 2 or size > _MOST_LISTED or comment or is_zip64:
-        raise BadZipFile("it does not list two files")

@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from gradegate import __version__
 from gradegate.errors import NO_ANSWER, GradegateError, ProviderError
 from gradegate.files.limits import MAX_BODY
@@ -25,6 +27,14 @@ PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in
 SECONDARY_PAUSE = 60.0  # seconds that GitHub asks for if it names no time
 _REMAINING = "x-ratelimit-remaining"
 INSTALLATION = "ghs_"  # GITHUB_TOKEN and the tokens of apps: GET /user is not for them
+
+
+class User(BaseModel):
+    """An account. ``type`` is "User" or "Bot"."""
+
+    login: str
+    id: int | None = None
+    type: str = ""
 
 
 class GitHubError(GradegateError):
@@ -75,8 +85,7 @@ class GitHub:
                 raise RetryableError(str(e)) from e
             raise GitHubError(str(e)) from e
         if answer.status >= 500:
-            reason = f"{answer.status}: {error_text(answer)}"
-            raise RetryableError(f"{answer.host} is unavailable ({reason})")
+            raise RetryableError(f"{answer.host} is unavailable ({status_text(answer)})")
         if _is_rate_limited(answer):
             reason = f"GitHub's rate limit is used up ({error_text(answer)})"
             raise RetryableError(reason, SECONDARY_PAUSE, _seconds_to_wait(answer))
@@ -165,14 +174,14 @@ def token_owner(github: GitHub, event: Event) -> tuple[str, str]:
     except (KeyError, TypeError):
         if answer.status == 401:
             raise GitHubError(explain_refusal(answer, event)) from None
-        reason = f"{answer.status}: {error_text(answer)}"
-        raise GitHubError(f"{answer.host} does not say whose token this is ({reason})") from None
+        what = f"{answer.host} does not say whose token this is ({status_text(answer)})"
+        raise GitHubError(what) from None
     return login.removesuffix("[bot]") + "[bot]", "Bot"
 
 
 def explain_refusal(answer: Response, event: Event) -> str:
     """Why GitHub refused to read or write a comment, and what to do about it."""
-    reason = f"{answer.status}: {error_text(answer)}"
+    reason = status_text(answer)
     if answer.status == 401:
         return f"GitHub does not accept the token ({reason}); check the input `github-token`"
     if answer.status not in (403, 404):
@@ -184,7 +193,7 @@ def explain_refusal(answer: Response, event: Event) -> str:
 
 def explain_unreadable(answer: Response, subject: str, permissions: str) -> str:
     """Why GitHub did not let the ``subject`` be read, and the ``permissions`` that a job needs for it."""
-    reason = f"{answer.status}: {error_text(answer)}"
+    reason = status_text(answer)
     return f"{subject} cannot be read ({reason}); give the job `permissions: {permissions}`"
 
 
@@ -194,6 +203,11 @@ def parse_json(answer: Response) -> Any:
         return answer.json()
     except ProviderError as e:
         raise GitHubError(str(e)) from e
+
+
+def status_text(answer: Response) -> str:
+    """The status of an answer, and GitHub's own words: ``404: Not Found``."""
+    return f"{answer.status}: {error_text(answer)}"
 
 
 def error_text(answer: Response) -> str:

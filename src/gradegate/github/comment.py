@@ -20,6 +20,7 @@ from gradegate.github.client import (
     GitHub,
     GitHubError,
     RetryableError,
+    User,
     explain_refusal,
     parse_json,
     retry_requests,
@@ -53,9 +54,14 @@ class Stamp(FrozenStruct):
         cls, key: str, environ: NamedTexts, commit: str, findings: str, step: str = ""
     ) -> Stamp:
         """The stamp of this run, as the runner names it."""
-        run = _parse_number(environ.get("GITHUB_RUN_ID", ""))
-        attempt = _parse_number(environ.get("GITHUB_RUN_ATTEMPT", ""))
-        return cls(key, run, attempt, commit if _HEX.fullmatch(commit) else "", findings, step)
+        return cls(
+            key,
+            _parse_number(environ.get("GITHUB_RUN_ID", "")),
+            _parse_number(environ.get("GITHUB_RUN_ATTEMPT", "")),
+            commit if _HEX.fullmatch(commit) else "",
+            findings,
+            step,
+        )
 
     @property
     def marker(self) -> str:
@@ -130,16 +136,11 @@ class Refused(FrozenStruct):
     reason: str
 
 
-class _User(BaseModel):
-    login: str
-    type: str
-
-
 class _Comment(BaseModel):
     id: int
     html_url: str
     body: str | None = None
-    user: _User | None = None
+    user: User | None = None
 
 
 class CommentThread(FrozenStruct):

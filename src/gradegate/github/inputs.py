@@ -78,7 +78,7 @@ def _check_inputs(settings: ActionSettings, environ: NamedTexts) -> Iterator[Mis
     if is_pull_request and not run.base_checkout:
         needs_base = {
             "weakening": run.weakening == "block",
-            "approve-label": bool(settings.approve_label),
+            "approve-label": settings.approve_label,
         }
         for name, is_set in needs_base.items():
             if is_set:

@@ -138,8 +138,9 @@ def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
         step.tell(workflow_command("notice", notice))
         reason += f" {notice}"
 
-    shown = mistakes[:MOST_MISTAKES]
-    lines = [excerpt(visible(str(mistake)), LONGEST_MISTAKE) for mistake in shown]
+    lines = [
+        excerpt(visible(str(mistake)), LONGEST_MISTAKE) for mistake in mistakes[:MOST_MISTAKES]
+    ]
     more = len(mistakes) - len(lines)
     if more:
         lines.append(f"and {more} more; see the log")

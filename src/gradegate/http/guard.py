@@ -17,7 +17,7 @@ FRAMING_HEADER = "transfer-encoding"
 MIN_SECRET_LENGTH = 16
 
 MISSING_KEY = "the request was not sent, because its key is missing"
-_STAND_IN = SecretTraces.whole([STAND_IN])
+_STAND_IN = SecretTraces.from_whole_secrets([STAND_IN])
 
 
 def request_addresses(url: str, headers: JsonObject) -> tuple[str, ...]:
@@ -47,22 +47,22 @@ class Guard:
 
         body = (content or b"").decode("utf-8", "replace")
         everything = "\n".join([url, *headers, *headers.values(), body])
-        if minted_token_traces().shows(everything):
+        if minted_token_traces().are_in(everything):
             raise _withheld_error("a token of this job")
-        if _STAND_IN.shows(everything):
+        if _STAND_IN.are_in(everything):
             raise ProviderError(MISSING_KEY, Trouble.WITHHELD)
-        if not self._all_traces.shows(everything):
+        if not self._all_traces.are_in(everything):
             return
 
         addresses = request_addresses(url, headers)
         header_values = "\n".join(headers.values())
         other_text = "\n".join([*headers, body])
         for names, traces in self._traces:
-            if traces.shows(other_text):
+            if traces.are_in(other_text):
                 raise _withheld_error(names[0])
-            if traces.shows(url) and not any(self.egress.is_address(name, url) for name in names):
+            if traces.are_in(url) and not any(self.egress.is_address(name, url) for name in names):
                 raise _withheld_error(names[0])
-            if traces.shows(header_values) and not any(
+            if traces.are_in(header_values) and not any(
                 self._may_be_header(name, method, addresses) for name in names
             ):
                 raise _withheld_error(names[0])
@@ -72,14 +72,14 @@ class Guard:
     ) -> None:
         """Raises ProviderError if ``fields`` contain a credential that must not go to this host, or not in this request."""
         text = "\n".join(fields.values())
-        if _STAND_IN.shows(text):
+        if _STAND_IN.are_in(text):
             raise ProviderError(MISSING_KEY, Trouble.WITHHELD)
-        if not text or not self._all_traces.shows(text):
+        if not text or not self._all_traces.are_in(text):
             return
 
         addresses = request_addresses(url, headers)
         for names, traces in self._traces:
-            if not traces.shows(text):
+            if not traces.are_in(text):
                 continue
             names_of_host = [
                 name
@@ -115,7 +115,7 @@ class Guard:
         """Whether a header of a config may contain this variable. The first address is the URL."""
         if not self.egress.fits_request(name, method, addresses[0]):
             return False
-        return all(self.egress.heads(name, address) for address in addresses)
+        return all(self.egress.fits_header(name, address) for address in addresses)
 
     @cached_property
     def _secrets(self) -> dict[str, tuple[str, ...]]:
@@ -129,11 +129,14 @@ class Guard:
 
     @cached_property
     def _traces(self) -> list[tuple[tuple[str, ...], SecretTraces]]:
-        return [(names, SecretTraces.whole([secret])) for secret, names in self._secrets.items()]
+        return [
+            (names, SecretTraces.from_whole_secrets([secret]))
+            for secret, names in self._secrets.items()
+        ]
 
     @cached_property
     def _all_traces(self) -> SecretTraces:
-        return SecretTraces.whole(self._secrets)
+        return SecretTraces.from_whole_secrets(self._secrets)
 
 
 def unexpected_request(key: str, method: str, url: str) -> str:

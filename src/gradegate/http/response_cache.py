@@ -17,10 +17,10 @@ class ResponseCache(Protocol):
     def keys_of(self, request: HttpRequest, role: str) -> tuple[tuple[str, ...], bytes]:
         """What identifies a request apart from its body, and the key of the HMAC that signs its responses."""
 
-    def find(self, key: bytes, under: bytes) -> Any:
+    def find(self, key: bytes, seal_key: bytes) -> Any:
         """The stored response, or None."""
 
-    def put(self, key: bytes, under: bytes, stored: Any) -> None:
+    def put(self, key: bytes, seal_key: bytes, stored: Any) -> None:
         """Store a response for later runs."""
 
     def add_saving(self, usd: float) -> None:

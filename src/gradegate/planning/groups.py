@@ -24,7 +24,7 @@ def group_jobs(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
         reasons: list[object] = []
         if job.ordered_group is not None:
             reasons.append(("conversation", job.of_base, job.ordered_group))
-        if any(binding.compares for binding in job.assertions):
+        if any(binding.is_comparison for binding in job.assertions):
             reasons.append(("comparison", job.suite, job.number))
         if sides:
             reasons.append(("sides", index - job.of_base))

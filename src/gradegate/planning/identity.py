@@ -103,7 +103,7 @@ def planned_calls(jobs: Sequence[Job]) -> Iterator[PlannedCall]:
     """
     ordinals = Ordinals()
     for index, job in enumerate(jobs):
-        if job.case.recorded:
+        if job.case.is_recorded:
             continue
         request = request_digest(job).hex()
         name = re.sub(r"[^a-z0-9]+", "-", job.case.description.lower())[:_MOST_NAMED].strip("-")
@@ -136,19 +136,19 @@ class Terms(NamedTuple):
 
 def grade_terms(binding: Binding) -> Terms:
     """The terms of a planned grade."""
-    asserted = binding.asserted
+    asserted = binding.assertion
     common = asserted.type, asserted.value
     if isinstance(binding, BoundSet):
         return Terms(*common, binding.threshold, asserted.weight, asserted.config)
 
-    evaluator = binding.grader
+    evaluator = binding.evaluator
     kind: Any = type(evaluator)
     options = {}
     for name, default in _option_defaults(kind):
         value = getattr(evaluator, name)
         if value != default:
             options[name] = value
-    limit = binding.limit
+    limit = binding.applied_threshold
     if limit is None:  # an evaluator may apply its threshold itself
         limit = getattr(evaluator, "threshold", None)
     transforms = [getattr(evaluator, "context_transform", "")]
@@ -162,15 +162,15 @@ def with_keys(bindings: Iterable[Binding], case_digest: bytes) -> tuple[Binding,
     ordinals = Ordinals()
 
     def with_key(binding: Binding) -> Binding:
-        asserted = binding.asserted
+        asserted = binding.assertion
         terms = grade_terms(binding)
         name = asserted.type, asserted.metric
         key = _key(*name, ordinals.next(name) + 1)  # a set comes before its members, as in a report
 
         rest = [terms.rubric, *terms.transforms]
         if isinstance(binding, BoundSet):
-            binding = replace(binding, bounds=tuple(map(with_key, binding.bounds)))
-            rest = [[member.asserted.definition.hex() for member in binding.bounds]]
+            binding = replace(binding, members=tuple(map(with_key, binding.members)))
+            rest = [[member.assertion.definition.hex() for member in binding.members]]
         # A field that no term names is a part of the definition, too.
         other_fields = {
             name: value for name, value in binding.other_fields.items() if name not in _IN_TERMS
@@ -181,7 +181,7 @@ def with_keys(bindings: Iterable[Binding], case_digest: bytes) -> tuple[Binding,
         limit = _as_whole(terms.limit)
         weight = _as_whole(terms.weight)
         parts = [case_digest.hex(), terms.type, terms.value, limit, weight, terms.options, *rest]
-        return replace(binding, asserted=replace(asserted, key=key, definition=digest(parts)))
+        return replace(binding, assertion=replace(asserted, key=key, definition=digest(parts)))
 
     return tuple(map(with_key, bindings))
 
@@ -232,11 +232,15 @@ def _job_parts(job: Job) -> Iterator[Any]:
     yield job.definition.hex()
     yield from (job.number, job.repeats, job.of_base, job.needs)
     yield job.case.quarantine.until if job.case.quarantine else ""
-    yield from (job.case.recorded, job.stores, job.target.spec.transform if job.target.spec else "")
+    yield from (
+        job.case.is_recorded,
+        job.stores,
+        job.target.spec.transform if job.target.spec else "",
+    )
     for bound in job.bounds:
-        asserted = bound.asserted
+        asserted = bound.assertion
         key = asserted.key.hex()
-        yield [key, asserted.definition.hex(), asserted.blocking, bound.again.mode]
+        yield [key, asserted.definition.hex(), asserted.blocking, bound.reask.mode]
         yield [[need, model.id, _option_names(model.spec)] for need, model in bound.models.items()]
 
 

@@ -84,16 +84,20 @@ class PairChooser(Struct, Complaints):
 
         A recorded conversation is graded once.
         """
-        if case.recorded and case.turns:
+        if case.is_recorded and case.turns:
             return CasePairs.from_pairs([(_RECORDED, PromptSpec(""))])
         is_default = not (
-            case.recorded or case.prompts or case.providers or case.target or case.options.settings
+            case.is_recorded
+            or case.prompts
+            or case.providers
+            or case.target
+            or case.options.settings
         )
         if is_default and self.default_pairs is not None:
             return self.default_pairs
 
         label_filter = _LabelFilter(case.prompts)
-        if case.recorded and (self.answers_given or not self.suite.targets):
+        if case.is_recorded and (self.answers_given or not self.suite.targets):
             prompts = [prompt for prompt in self.suite.prompts if label_filter.allows(prompt.label)]
             prompt = prompts[0] if prompts else PromptSpec("")
             return CasePairs.from_pairs([(_RECORDED, prompt)])

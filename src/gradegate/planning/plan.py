@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding, Bound
+from gradegate.assertions.grading.bound import Binding, BoundAssertion
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.conversation import Variables
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
@@ -63,9 +63,9 @@ class Job(FrozenStruct):
         return name_case(self.case.description, self.vars, self.number)
 
     @property
-    def bounds(self) -> list[Bound]:
+    def bounds(self) -> list[BoundAssertion]:
         """The assertions about each answer, with the members of sets in place of the sets."""
-        return [bound for binding in self.assertions for bound in binding.bounds]
+        return [bound for binding in self.assertions for bound in binding.members]
 
     @property
     def fewest(self) -> int:
@@ -172,7 +172,7 @@ def runs_required(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | No
     if case.runs:
         candidates = [case.runs]
     else:
-        assertions = [binding.asserted for binding in job.assertions] or case.assertions
+        assertions = [binding.assertion for binding in job.assertions] or case.assertions
         rules = [
             rule for rule in policy.rules if any(selects(rule, job, item) for item in assertions)
         ]
@@ -194,7 +194,7 @@ def _runs_mistakes(runs: Runs, repeat: int | None, case: Case) -> Iterator[Mista
     if repeat and runs.of != repeat:
         what = f"`runs` is {runs.passes}/{runs.of}, and `repeat` is {repeat}"
         yield Mistake(what, runs.origin, "leave out one of them")
-    elif case.recorded and runs.of > 1:
+    elif case.is_recorded and runs.of > 1:
         what = f"the test has a recorded answer, so it cannot have {runs.of} runs"
         yield Mistake(what, case.origin, "give it `runs: 1/1`")
 
@@ -209,7 +209,7 @@ def selects(rule: Rule, job: Job, assertion: AssertionTraits) -> bool:
 
 def selected_assertions(rule: Rule, job: Job) -> Iterator[Binding]:
     """The assertions of a job that a rule looks at."""
-    return (binding for binding in job.assertions if selects(rule, job, binding.asserted))
+    return (binding for binding in job.assertions if selects(rule, job, binding.assertion))
 
 
 def grading_models(job: Job) -> Iterator[Provider]:

@@ -46,7 +46,7 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
     specs = (spec for file in suite_files for spec in file.suite.provider_specs())
     egress = with_named_keys(context.egress, specs)
     # The same client sends the requests of the base and of the head.
-    client.guard = Guard(egress.beside(client.guard.egress))
+    client.guard = Guard(egress.with_named_keys(client.guard.egress))
 
     pool: dict[bytes, Provider] = {}
     size = PlanSize()

@@ -111,9 +111,9 @@ def prepare_recall(
 
 def _with_identity_of(planned: Any, binding: Binding) -> Any:
     """An assertion that is bound with stored answers, with its key and definition in the plan."""
-    identity = planned.asserted
-    asserted = replace(binding.asserted, key=identity.key, definition=identity.definition)
+    identity = planned.assertion
+    asserted = replace(binding.assertion, key=identity.key, definition=identity.definition)
     if not isinstance(binding, BoundSet):
-        return replace(binding, asserted=asserted)
-    members = tuple(map(_with_identity_of, planned.bounds, binding.bounds))
-    return replace(binding, asserted=asserted, bounds=members)
+        return replace(binding, assertion=asserted)
+    members = tuple(map(_with_identity_of, planned.members, binding.members))
+    return replace(binding, assertion=asserted, members=members)

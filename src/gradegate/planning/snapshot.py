@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic.alias_generators import to_camel
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
+from gradegate.assertions.grading.bound import NEVER_REASK, Binding, BoundAssertion
 from gradegate.config.load import SuiteFile
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
@@ -166,7 +166,7 @@ class _JobReader:
         case = job.case
         question = self._question(job)
         recorded = b""
-        if case.recorded:
+        if case.is_recorded:
             answers = [turn for turn in case.turns if turn.role == "assistant"]
             recorded = digest([case.output, answers])
 
@@ -219,19 +219,19 @@ class _JobReader:
 
     def _grade_terms(self, binding: Binding) -> GradeTerms:
         terms = grade_terms(binding)
-        asserted = binding.asserted
-        again = NEVER_AGAIN
+        asserted = binding.assertion
+        reask = NEVER_REASK
         models = []
         members = []
         at_most = False
-        if isinstance(binding, Bound):
-            again = binding.again
-            at_most = binding.grader.scoring.at_most
+        if isinstance(binding, BoundAssertion):
+            reask = binding.reask
+            at_most = binding.evaluator.scoring.at_most
             for need, provider in sorted(binding.models.items()):
                 models.append((need, self._grader_terms(provider)))
         else:
             # The order of members means nothing. Both sides are read in one process, so hashes can be compared.
-            members = sorted(map(self._grade_terms, binding.bounds), key=hash)
+            members = sorted(map(self._grade_terms, binding.members), key=hash)
         return GradeTerms(
             type=terms.type,
             value=b"" if terms.value is None else digest(terms.value),
@@ -246,8 +246,8 @@ class _JobReader:
             blocking=asserted.blocking,
             most=at_most,
             models=tuple(models),
-            reask=again.mode if again.own else "",
-            mode=again.mode,
+            reask=reask.mode if reask.is_explicit else "",
+            mode=reask.mode,
             members=tuple(members),
             origin=asserted.origin,
         )
@@ -291,11 +291,11 @@ def _comparison_digests(jobs: Sequence[Job]) -> dict[int, bytes]:
     """By the number of a case with compared answers: a digest of what decides which answer is the best."""
     competitors: dict[int, list[str]] = {}
     for job in jobs:
-        if any(binding.compares for binding in job.assertions):
+        if any(binding.is_comparison for binding in job.assertions):
             assertions = []
             for binding in job.assertions:
-                if not binding.compares:
-                    asserted = binding.asserted
+                if not binding.is_comparison:
+                    asserted = binding.assertion
                     assertions.append(
                         [asserted.type, asserted.value, asserted.weight, asserted.metric]
                     )
@@ -311,8 +311,8 @@ def _settings_read_by_code(job: Job) -> bytes:
     judging = []
     for bound in job.bounds:
         judging.append((bound.transform, False))
-        if hasattr(bound.grader, "config"):  # code, which gets the settings as its context
-            judging.append((getattr(bound.grader, "value", ""), bound.grader.runs_code))
+        if hasattr(bound.evaluator, "config"):  # code, which gets the settings as its context
+            judging.append((getattr(bound.evaluator, "value", ""), bound.evaluator.runs_code))
 
     settings = []
     if _any_reads(judging, "provider"):

@@ -234,7 +234,7 @@ class Prompts(FrozenStruct, Complaints):
         if problem := chat_prompt.chat_mistake(text):
             what = f"the prompt looks like chat messages and {problem}"
             self.say(what, prompt.origin, "correct it")
-        messages = None if case.recorded else chat_prompt.parse_chat(text)
+        messages = None if case.is_recorded else chat_prompt.parse_chat(text)
         if messages:
             try:
                 provider.check_messages(messages)

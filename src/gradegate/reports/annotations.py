@@ -27,7 +27,7 @@ from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, Struct, replace
+from gradegate.structs import Struct, replace
 
 _MOST = 10  # annotations of one level in one step; GitHub hides further ones
 _MOST_PATH = 1000  # characters; a longer name is not that of a file
@@ -36,15 +36,15 @@ _MOST_NAMES = 2000  # characters of the names of assertions
 _MOST_MESSAGE = 3000  # characters of a message
 
 
-class _Annotation(FrozenStruct):
-    """One annotation. Annotations with the same key become one, with a count."""
+class _Annotation(Struct):
+    """One annotation. Annotations with the same key become one."""
 
     level: str
     origin: Origin
     title: str
     message: str
     key: tuple[object, ...]
-    case: int = 0  # the number of its case, 0 for a note
+    cases: set[int] = set()  # the numbers of its cases, none for a note
 
 
 class _Level(Struct):
@@ -54,29 +54,29 @@ class _Level(Struct):
     """
 
     first: dict[tuple[object, ...], _Annotation] = {}  # by key
-    cases: dict[tuple[object, ...], set[int]] = {}  # by the same keys
     subjects: set[object] = set()  # of the first ten
     hidden: dict[object, str] = {}  # other subjects, with the noun for each
 
     def add(self, annotation: _Annotation) -> None:
         key = annotation.key
-        subject = annotation.case or key
+        subjects: set[object] = {*annotation.cases} or {key}
         if len(self.first) < _MOST:
             self.first.setdefault(key, annotation)
         if key in self.first:
-            self.cases.setdefault(key, set()).add(annotation.case)
-            self.subjects.add(subject)
+            self.first[key].cases |= annotation.cases
+            self.subjects |= subjects
         else:
-            self.hidden[subject] = "more case" if annotation.case else "more note"
+            noun = "more case" if annotation.cases else "more note"
+            self.hidden |= dict.fromkeys(subjects, noun)
 
     def render_commands(self, links: Links) -> Iterator[Log]:
         """Yield a command for each annotation. The last one counts the subjects that are not shown."""
         nouns = [noun for subject, noun in self.hidden.items() if subject not in self.subjects]
-        for number, (key, annotation) in enumerate(self.first.items(), 1):
+        for number, annotation in enumerate(self.first.values(), 1):
             more = []
-            answers = len(self.cases[key]) - 1
-            if answers:
-                more.append(f"{format_count(answers, 'more answer')} at this line")
+            if len(annotation.cases) > 1:
+                answers = format_count(len(annotation.cases) - 1, "more answer")
+                more.append(f"{answers} at this line")
             if number == len(self.first):
                 more += [format_count(count, noun) for noun, count in Counter(nouns).items()]
             rest = f"\n... and {', and '.join(more)}; see the job summary" if more else ""
@@ -96,11 +96,13 @@ def render(decision: Decision, links: Links) -> Annotations:
 
 def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
     for change in decision.changes.found:
-        level = "notice" if change.kind is ChangeKind.CHANGED else "warning"
-        title = f"the gate: {change.kind.value}"
-        origin = change.origin or NOWHERE
-        key = (change.origin, change.text)
-        yield _Annotation(level, origin, title, clip(change.text, _MOST_TEXT), key)
+        yield _Annotation(
+            level="notice" if change.kind is ChangeKind.CHANGED else "warning",
+            origin=change.origin or NOWHERE,
+            title=f"the gate: {change.kind.value}",
+            message=clip(change.text, _MOST_TEXT),
+            key=(change.origin, change.text),
+        )
 
     # In a run that passes, an error is worth a look and no alarm.
     is_red = decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
@@ -115,7 +117,8 @@ def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
             for row in (finding.row, *finding.similar):
                 case += 1
                 for annotation in _annotate_row(row, finding, levels.get(effect, "warning")):
-                    yield replace(annotation, case=case)
+                    annotation.cases = {case}
+                    yield annotation
 
     for note in distinct_notes(decision):
         if note.origin and note.origin.file:

@@ -16,7 +16,7 @@ from gradegate.reports.view.findings import Effect, Finding, group_by_effect
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct
 
-_MOST_CASES = 2000  # of one effect; browsers become slow with many more
+MOST_CASES = 2000  # of one effect; browsers become slow with many more
 _MOST_MARKED = 300  # cases of one effect with marked words, as people read the first ones
 
 
@@ -31,7 +31,7 @@ class Section(FrozenStruct):
     @property
     def left(self) -> int:
         """How many cases are not on the page."""
-        return max(0, len(self.findings) - _MOST_CASES)
+        return max(0, len(self.findings) - MOST_CASES)
 
 
 def render(decision: Decision, links: Links) -> Document:
@@ -64,7 +64,7 @@ def _sections(decision: Decision) -> list[Section]:
             # Each view is made when the page comes to it, so that memory never has all of them.
             views = (
                 view_case(finding, mark_words=number < _MOST_MARKED)
-                for number, finding in enumerate(findings[:_MOST_CASES])
+                for number, finding in enumerate(findings[:MOST_CASES])
             )
             is_open = not sections and effect is not Effect.NONE
             sections.append(Section(effect, findings, views, is_open))

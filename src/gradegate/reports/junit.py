@@ -104,7 +104,7 @@ def _render_parts(decision: Decision, links: Links) -> Iterator[Xml]:
         key = (metric.suite, metric.prompt_label, metric.provider)
         metrics[key].append((name, metric_value(metric)))
 
-    # Readers that know only test cases must not take the run for one that passed.
+    # Readers that know only test cases must not take the run for one that passed: it may get a test case of its own.
     run_outcomes = []
     if not is_green and all(answer.outcome is PASS for answer in answers):
         run_outcomes = [_RUN_OUTCOMES[decision.outcome]]

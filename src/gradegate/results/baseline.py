@@ -121,8 +121,7 @@ def _counterpart(grade: Grade, base: Row) -> Counterpart:
     is_empty = not (base.output or "").strip() and not base.turns
     if is_empty and not base.runs and not base.metadata.get("tool_calls"):
         return Counterpart(ERROR, ERROR)
-    first = grade.votes[0].outcome if grade.votes else grade.outcome
-    return Counterpart(grade.outcome, first)
+    return Counterpart(grade.outcome, grade.first_outcome)
 
 
 def grade_status(grade: Grade, regrade: Outcome | None, is_settled: bool) -> str:
@@ -165,7 +164,7 @@ def _set_status(grade: Grade, members: Iterable[Grade]) -> str:
     if not grade.has_failed or failed_before:
         return grade_status(grade, None, is_settled=True)
     failing = {member.status for member in members if member.has_failed and member.assertion.counts}
-    if grade.assertion.negated or (NEW_FAILURE in failing and grade.threshold is None):
+    if grade.assertion.is_negated or (NEW_FAILURE in failing and grade.threshold is None):
         return NEW_FAILURE
     for status in (UNDECIDED, OPEN, UNSTEADY):
         if status in failing:

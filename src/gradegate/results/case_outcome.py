@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from gradegate.core.numbers import format_scores, meets, weighted_mean
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.structs import FrozenStruct
+from gradegate.results.rows import Row
+from gradegate.structs import FrozenStruct, replace
 
 
 def mean_obstacle(grade: Grade) -> str:
@@ -57,6 +58,14 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
         at_most, _ = format_scores(float(best), threshold)
         reason += f", and {at_most} at most, whatever the errors would give"
     return Conclusion(FAIL, score, reason)
+
+
+def with_grades(row: Row, grades: Sequence[Grade]) -> Row:
+    """The row with other grades, and with the outcome that they give."""
+    if tuple(grades) == row.grades:
+        return row
+    outcome = conclude_case(grades, row.threshold).outcome
+    return replace(row, grades=tuple(grades), outcome=outcome)
 
 
 def mean_score(grades: Iterable[Grade], errors_score: float | None = None) -> Fraction | None:

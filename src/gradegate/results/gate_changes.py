@@ -45,7 +45,7 @@ class GateChanges(FrozenStruct):
         return replace(self, found=tuple(weaker)), replace(self, found=tuple(other))
 
     @property
-    def weakened(self) -> bool:
+    def has_weakening(self) -> bool:
         """Whether any finding makes the gate easier to pass."""
         return any(change.kind is not ChangeKind.CHANGED for change in self.found)
 
@@ -58,7 +58,7 @@ def describe_changes(changes: GateChanges) -> str:
     """Say ``this pull request weakens its own gate in 2 places``."""
     verb = "changes"
     found = changes.found
-    if changes.weakened:
+    if changes.has_weakening:
         verb = "weakens"
         found = changes.parts[0].found
     return f"this pull request {verb} its own gate in {format_count(len(found), 'place')}"

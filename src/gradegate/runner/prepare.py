@@ -1,4 +1,4 @@
-"""Everything before the first call: the plan, what it is compared with, and what hides its secrets. No call is made."""
+"""Prepares a run: makes the plan, its comparison with the base, and what hides its secrets. Makes no call."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ from gradegate.runner.baseline_folder import folder_to_read
 from gradegate.runner.calibration.drift import label_mistakes, with_labels
 from gradegate.runner.comparison import plan_of_base, prepare_comparison
 from gradegate.runner.power import with_powers
-from gradegate.runner.shards.part_file import default_grader_key_in
+from gradegate.runner.shards.part_file import find_default_grader_key
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security.environment import STAND_IN
@@ -29,7 +29,7 @@ from gradegate.security.redaction import Redact, redactor
 from gradegate.security.secrets import sounds_secret
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
-CaseSelection = Callable[[list[SuiteFile]], list[SuiteFile]]  # other cases of the suites
+CaseSelection = Callable[[list[SuiteFile]], list[SuiteFile]]  # gives the suites with other cases
 
 
 class Inputs(FrozenStruct):
@@ -41,36 +41,32 @@ class Inputs(FrozenStruct):
 
 
 class Preparation(FrozenStruct):
-    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
+    """A plan, ready to run: with its client, its secrets, and its differences from the base."""
 
     plan: Plan
     client: Client
     secrets: Secrets
-    hide: Redact  # in values, before a report is made of them
-    seal: Redact  # in finished documents
+    hide: Redact  # hides secrets in values, before a report is made of them
+    seal: Redact  # hides secrets in finished documents
     inputs: Inputs
     changes: GateChanges = NO_CHANGES
 
-    def unseen(self) -> list[str]:
-        """What its rules cannot see, a line each."""
+    def power_lines(self) -> list[str]:
+        """What the rules of the plan cannot see, a line for each rule."""
         return power_lines(self.plan.policies, self.plan.powers, self.hide)
 
     @property
     def shown_plan(self) -> Plan:
         """The plan with notes, keys and models as people may see them."""
-        notes, keys = (
-            redact_values(self.plan.notes, self.hide),
-            redact_values(self.plan.keys, self.hide),
-        )
-        return replace(
-            self.plan, notes=notes, keys=keys, models=redact_values(self.plan.models, self.hide)
-        )
+        plan = self.plan
+        shown = redact_values((plan.notes, plan.keys, plan.models), self.hide)
+        return replace(plan, notes=shown[0], keys=shown[1], models=shown[2])
 
 
 def prepare(context: Context, select: CaseSelection | None = None) -> Preparation:
-    """Settings to suites, suites to a plan. Raises ConfigError with every mistake.
+    """Make everything that a run needs before its first call. Raises ConfigError with every mistake.
 
-    With ``select``, other cases of the suites are planned than those that the rules of their gates are about.
+    With ``select``, other cases are planned than the rules of the gates are about.
     """
     settings = context.settings
     check_secret(context.environment)
@@ -78,11 +74,13 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Preparatio
         cure = "run the shard in one job, and merge in another"
         raise ConfigError.at("both `shard` and `merge` are given", None, cure)
     if settings.merge:  # needs keys only to re-ask failures
-        key = default_grader_key_in(settings.cwd / settings.merge)
+        key = find_default_grader_key(settings.cwd / settings.merge)
         settings = replace(settings, default_grader_key=key)
         context = replace(context, settings=settings, keyless=True)
     programs.start_code(context.exec_policy)
-    base = plan_of_base(context)  # first, so that one plan at a time is in memory
+
+    # The base is planned first, so that only one plan at a time is in memory.
+    base = plan_of_base(context)
     reset_accounts()
     suites: list[SuiteFile] = []
     try:
@@ -90,45 +88,60 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Preparatio
         chosen = select(suites) if select else suites
         client = build_client(chosen, context)
         try:
-            plan, answers = plan_with_answers(chosen, context, client)
+            plan, answer_files = plan_with_answers(chosen, context, client)
         except ConfigError as e:
-            raise ConfigError(*e.mistakes, *([] if select else label_mistakes(chosen))) from e
-        comparison = prepare_comparison(plan, chosen, base, context, client)
-        plan = comparison.plan
+            if select:
+                raise
+            raise ConfigError(*e.mistakes, *label_mistakes(chosen)) from e
+        plan, changes = prepare_comparison(plan, chosen, base, context, client)
         if select is None:
             plan = with_powers(with_labels(plan, chosen, base, context, client))
     except ConfigError as e:
         reset_accounts()
-        found = collect_secrets(
-            context, [it.suite for it in suites], variables_in_configs(context)
-        ).values
-        named = ConfigError(*(with_near_variable(it, context.environ) for it in e.mistakes))
-        hide = redactor({STAND_IN, *found, *secrets_in_configs(context)})
-        raise redact_mistakes(named, hide) from None
+        raise _without_secrets(e, suites, context) from None
 
-    secrets = collect_secrets(context, [it.suite for it in chosen], (use.name for use in plan.keys))
-    stand_ins = [STAND_IN] if plan.missing_keys else []
-    hide = redactor({*stand_ins, *secrets.values, *(base.secrets if base else ())})
+    suite_configs = [file.suite for file in chosen]
+    secrets = collect_secrets(context, suite_configs, (use.name for use in plan.keys))
+    values = {*secrets.values}
+    if plan.missing_keys:
+        values.add(STAND_IN)
+    if base:
+        values.update(base.secrets)
+    hide = redactor(values)
     return Preparation(
-        replace(plan, notes=with_option_names(plan.notes, settings.inputs)),
-        client,
-        secrets,
-        hide,
-        redactor(secrets.environment.values(), short=False),
-        _inputs(chosen, answers, context),
-        with_option_names(redact_values(comparison.changes, hide), settings.inputs),
+        plan=replace(plan, notes=with_option_names(plan.notes, settings.inputs)),
+        client=client,
+        secrets=secrets,
+        hide=hide,
+        seal=redactor(secrets.environment.values(), short=False),
+        inputs=_collect_inputs(chosen, answer_files, context),
+        changes=with_option_names(redact_values(changes, hide), settings.inputs),
     )
 
 
-def _inputs(suites: Sequence[SuiteFile], answers: frozenset[Path], context: Context) -> Inputs:
-    """The files of the suites, with recorded ``answers`` and what was kept of earlier runs."""
-    read = {*answers}
+def _without_secrets(
+    error: ConfigError, suites: Sequence[SuiteFile], context: Context
+) -> ConfigError:
+    """The mistakes without secrets, with variables that were set in place of missing ones."""
+    secrets = collect_secrets(
+        context, [file.suite for file in suites], variables_in_configs(context)
+    )
+    mistakes = (_with_near_variable(mistake, context.environ) for mistake in error.mistakes)
+    hide = redactor({STAND_IN, *secrets.values, *secrets_in_configs(context)})
+    return redact_mistakes(ConfigError(*mistakes), hide)
+
+
+def _collect_inputs(
+    suites: Sequence[SuiteFile], answer_files: frozenset[Path], context: Context
+) -> Inputs:
+    """The files of the suites, recorded answers, and what was kept of earlier runs."""
+    read = {*answer_files}
     named = set[Path]()
     searched = set[Path]()
-    for located in suites:
-        read |= located.workspace.opened
-        named |= located.workspace.named
-        searched |= located.workspace.folders
+    for file in suites:
+        read |= file.workspace.opened
+        named |= file.workspace.named
+        searched |= file.workspace.folders
     if context.settings.baseline and (folder := folder_to_read(context)):
         read |= {folder / RESULTS, folder / HISTORY}
     if rerun := context.settings.rerun:
@@ -136,10 +149,10 @@ def _inputs(suites: Sequence[SuiteFile], answers: frozenset[Path], context: Cont
     return Inputs(frozenset(read), frozenset(read | named), frozenset(searched))
 
 
-def with_near_variable(mistake: Mistake, variables: NamedTexts) -> Mistake:
-    """The mistake with the variable that was set in place of the missing one, if its name is nearly the same."""
-    others = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
-    wrong = near_miss(mistake.missing, others) if mistake.missing else ""
-    if not wrong or wrong == mistake.missing:
+def _with_near_variable(mistake: Mistake, variables: NamedTexts) -> Mistake:
+    """Name the variable that was set in place of the missing one, if the names are nearly the same."""
+    secret_names = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
+    name = near_miss(mistake.missing, secret_names) if mistake.missing else ""
+    if not name or name == mistake.missing:
         return mistake
-    return replace(mistake, cure=f"rename {wrong}, which is set; or {mistake.cure}")
+    return replace(mistake, cure=f"rename {name}, which is set; or {mistake.cure}")

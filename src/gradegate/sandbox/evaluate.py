@@ -104,12 +104,6 @@ class _SharedWorker:
                         worker.end()
                     account.charge(min(time.monotonic() - started, SECONDS))
 
-    def end(self) -> None:
-        worker = self.worker
-        self.worker = None
-        if worker is not None:
-            worker.end()
-
 
 _WORKER = _SharedWorker()
 
@@ -117,7 +111,10 @@ _WORKER = _SharedWorker()
 @atexit.register
 def end_worker() -> None:
     """End the worker process; the next evaluation starts another."""
-    _WORKER.end()
+    worker = _WORKER.worker
+    _WORKER.worker = None
+    if worker:
+        worker.end()
 
 
 def reset_accounts() -> None:

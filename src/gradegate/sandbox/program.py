@@ -246,9 +246,9 @@ def _javascript_modules(source: str, here: Path) -> Iterator[Path]:
             yield path
         candidates = [path / "package.json"]  # its `main` is a path, too
         for suffix in _MODULE_SUFFIXES:
-            candidates.append(path.parent / f"{path.name}{suffix}")
-            candidates.append(path.parent / f"{path.stem}{suffix}")  # TypeScript names the output
-            candidates.append(path / f"index{suffix}")
+            # TypeScript names the output, so the suffix may stand in place of another
+            names = f"{path.name}{suffix}", f"{path.stem}{suffix}", f"{path.name}/index{suffix}"
+            candidates += map(path.parent.joinpath, names)
         for file in dict.fromkeys(candidates):
             if file != path and file.suffix in _MODULE_SUFFIXES and _is_file(file):
                 yield file

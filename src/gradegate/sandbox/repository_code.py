@@ -31,7 +31,7 @@ from gradegate.sandbox.program import (
 )
 from gradegate.sandbox.rights import hide_process
 from gradegate.sandbox.workers import Worker, WorkerDied, WorkerSetup
-from gradegate.structs import FrozenStruct, JsonObject
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 ALLOW_CODE = f"allow it to run: <--allow-exec>, see {DOCS}"
 # What users can do instead, so that no code runs beside keys
@@ -138,8 +138,9 @@ class _CodeRun(Struct):
             start = (python, *_PYTHON_OPTIONS, "-c")
             harness = "harness.py"
             self._add_import_folders(Path(python), place.folder, env)
+        setup = WorkerSetup(start, harness, place.folder, env)
         if not self.policy.is_isolated:
-            return WorkerSetup(start, harness, place.folder, env)
+            return setup
 
         if self.isolation is None:
             isolation = Isolation(self.policy)
@@ -149,11 +150,8 @@ class _CodeRun(Struct):
                 isolation.end()
                 raise
             self.isolation = isolation
-        return WorkerSetup(
-            start,
-            harness,
-            place.folder,
-            env,
+        return replace(
+            setup,
             user=self.isolation.next_user(),
             closed=self.isolation.secret,
             fixed=self.isolation.fixed_paths(place.folder),
@@ -192,11 +190,9 @@ class _CodeRun(Struct):
         user_base = Path(site.getuserbase())
         if not self.policy.is_isolated and root not in user_base.parents:
             env["PYTHONUSERBASE"] = str(user_base)
-        env["GRADEGATE_FOLDERS"] = json.dumps([_with_separator([root]), _with_separator(installed)])
-
-
-def _with_separator(folders: list[Path]) -> list[str]:
-    return [f"{folder.resolve()}{os.sep}" for folder in folders]
+        roots = [f"{root}{os.sep}"]
+        installed_roots = [f"{place.resolve()}{os.sep}" for place in installed]
+        env["GRADEGATE_FOLDERS"] = json.dumps([roots, installed_roots])
 
 
 _RUN = _CodeRun()
@@ -366,11 +362,9 @@ def _node_command(file: ProgramFile, origin: Origin = NOWHERE) -> tuple[str, ...
 def _find_node() -> str | None:
     """The program that the policy names: a file, a folder that contains it, or a name on PATH."""
     policy = _RUN.policy
-    places: tuple[Path | str, ...] = ("node",)
-    if policy.node:
-        named = policy.cwd / policy.node
-        places = (named, named / "bin" / "node", named / "node", policy.node)
-    for place in places:
+    named = policy.cwd / policy.node
+    places = (named, named / "bin" / "node", named / "node", policy.node)
+    for place in places if policy.node else ("node",):
         if node := shutil.which(str(place), path=policy.env["PATH"]):
             return node
     return None

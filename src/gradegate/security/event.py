@@ -1,4 +1,4 @@
-"""The event that started the workflow: its pull request, commits and repositories."""
+"""Reads the event that started the workflow: its pull request, commits and repositories."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from gradegate.security.environment import TRUSTED_EVENTS
 from gradegate.structs import replace
 
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
-# Where a run that Dependabot started gets no secrets but its own:
+# Events for which a run of Dependabot gets no secrets but its own:
 # https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions
 _WITHHELD = frozenset(
     "create deployment deployment_status pull_request pull_request_review pull_request_review_comment push".split()
@@ -22,7 +22,7 @@ _Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """An account; its id stays when its name changes."""
+    """An account. Its id stays the same if its name changes."""
 
     login: str = ""
     id: int | None = None
@@ -30,7 +30,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class PrecedingRun:
-    """The run that a ``workflow_run`` follows: what started it, and the commit, branch and account that it ran for."""
+    """The run before a ``workflow_run``: its event, and the commit, branch and account that it ran for."""
 
     event: str
     sha: str
@@ -40,7 +40,7 @@ class PrecedingRun:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event; what it does not say is empty. ``number`` is that of the pull request."""
+    """An event. Fields that it does not have are empty. ``number`` is that of the pull request."""
 
     name: str = ""
     repository: str = ""  # where the workflow runs: owner/name
@@ -70,13 +70,14 @@ class Event:
 
     @property
     def is_default_branch(self) -> bool:
-        """Whether it is a push to the default branch, its schedule, or started there by hand."""
-        is_there = self.default_branch != "" and self.ref == f"refs/heads/{self.default_branch}"
-        return self.name in TRUSTED_EVENTS and is_there
+        """Whether the event is a push to the default branch, its schedule, or a start by hand there."""
+        if not self.default_branch or self.name not in TRUSTED_EVENTS:
+            return False
+        return self.ref == f"refs/heads/{self.default_branch}"
 
     @property
     def outsider(self) -> str:
-        """To whom GitHub gives no secrets and a token that can only read, unless the base runs: else an empty string."""
+        """An author to whom GitHub gives no secrets and only a read token. An empty string for others, and if the base runs."""
         if self.name == "pull_request_target":
             return ""
         if self.is_fork:
@@ -142,16 +143,16 @@ class _Payload(BaseModel):
 
 
 def read_event(environ: Mapping[str, str]) -> Event:
-    """The event that the runner describes; a file that cannot be read becomes ``problem`` and never an exception."""
-    payload, problem = _payload(environ.get("GITHUB_EVENT_PATH", ""))
-    ref, default_branch = environ.get("GITHUB_REF", ""), payload.repository.default_branch
+    """The event that the runner describes. A file that cannot be read becomes its ``problem``, never an exception."""
+    payload, problem = _read_payload(environ.get("GITHUB_EVENT_PATH", ""))
+    ref = environ.get("GITHUB_REF", "")
     event = Event(
         name=environ.get("GITHUB_EVENT_NAME", ""),
         repository=environ.get("GITHUB_REPOSITORY", ""),
         head_sha=environ.get("GITHUB_SHA", ""),
         actor=environ.get("GITHUB_ACTOR", ""),
         ref=ref,
-        default_branch=default_branch,
+        default_branch=payload.repository.default_branch,
     )
     if event.name == "schedule":  # runs at the default branch, and its payload names no repository
         event = replace(event, default_branch=ref.removeprefix("refs/heads/"))
@@ -186,7 +187,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     )
 
 
-def _payload(path: str) -> tuple[_Payload, str]:
+def _read_payload(path: str) -> tuple[_Payload, str]:
     if not path:
         return _Payload(), "GITHUB_EVENT_PATH is not set"
     try:

@@ -173,9 +173,7 @@ def _converse_image(image: JsonObject) -> str:
 
 def unread_key(part: JsonObject, detailed: bool = False) -> str:
     """A key of a text or image part that gradegate does not read; empty for none. ``detailed``: it reads the detail of an image."""
-    keys: JsonObject = {"image_url": {"url": None}}
-    if detailed:
-        keys = {"image_url": {"url": None, "detail": None}}
+    keys: JsonObject = {"image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))}
     if text_of(part) is not None:
         keys = {"text": None}
     elif part.get("type") is None:

@@ -172,8 +172,8 @@ def _check_node(node: nodes.Node) -> None:
             if isinstance(child, nodes.Test | nodes.Not):
                 _refuse(node, "`is` or `not` beside a sign", "put brackets around it")
     if not isinstance(node, _SUPPORTED) and not _is_loop_target(node):
-        what = _NODE_NAMES.get(type(node), f"`{type(node).__name__.lower()}`")
-        _refuse(node, what, "put the value into a variable")
+        problem = _NODE_NAMES.get(type(node), f"`{type(node).__name__.lower()}`")
+        _refuse(node, problem, "put the value into a variable")
     if isinstance(node, nodes.Assign | nodes.AssignBlock):
         if not isinstance(node.target, nodes.Name):
             _refuse(node, "`set` of anything but one name", "write one `set` for each")
@@ -200,5 +200,5 @@ def _suggest_name(name: str, names: Iterable[str]) -> str:
     return f"did you mean `{close}`?" if close else "there are " + ", ".join(sorted(names))
 
 
-def _refuse(node: nodes.Node, what: str, cure: str) -> NoReturn:
-    raise TemplateSyntaxError(f"{what} is not supported in templates: {cure}", node.lineno)
+def _refuse(node: nodes.Node, problem: str, cure: str) -> NoReturn:
+    raise TemplateSyntaxError(f"{problem} is not supported in templates: {cure}", node.lineno)

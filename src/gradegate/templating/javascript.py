@@ -55,7 +55,7 @@ _COMPARISONS = frozenset({"<", ">", "==", "!=", "===", "!=="})
 class Refusal(NamedTuple):
     """Why a program cannot be used: what is wrong, in which line, and what to do instead."""
 
-    what: str
+    problem: str
     line: int
     cure: str
 
@@ -147,8 +147,8 @@ def _is_member(program: Tokens, number: int) -> bool:
     return _text_at(program, number - 1) in (".", "?.", "#", "\\")
 
 
-def _refusal_at(code: str, token: Token, what: str, cure: str) -> Refusal:
-    return Refusal(what, code.count("\n", 0, token.position) + 1, cure)
+def _refusal_at(code: str, token: Token, problem: str, cure: str) -> Refusal:
+    return Refusal(problem, code.count("\n", 0, token.position) + 1, cure)
 
 
 def _words(kind: str) -> JsonObject:
@@ -166,12 +166,12 @@ def find_unsupported(code: str) -> Refusal | None:
     uses = [*_module_loads(program), *_language_uses(program)]
     for name, number in _free_names(program).items():
         if name in lacking and _text_at(program, number + 2) != "Segmenter":
-            what, cure = lacking[name]
-            uses.append((number, f"`{name}` {what}, and there is none here", cure))
+            problem, cure = lacking[name]
+            uses.append((number, f"`{name}` {problem}, and there is none here", cure))
     if not uses:
         return None
-    number, what, cure = min(uses)
-    return _refusal_at(code, program[number], what, cure)
+    number, problem, cure = min(uses)
+    return _refusal_at(code, program[number], problem, cure)
 
 
 def find_unknown_name(code: str, known: Collection[str]) -> Refusal | None:
@@ -188,8 +188,8 @@ def find_unknown_name(code: str, known: Collection[str]) -> Refusal | None:
     cure = f"declare it, or, if it is part of Node: {ELSEWHERE}"
     if close := near_miss(name, sorted(candidates)):
         cure = f"did you mean `{close}`?"
-    what = f"`{name}` is not declared, and the engine does not have it"
-    return _refusal_at(code, program[unknown[name]], what, cure)
+    problem = f"`{name}` is not declared, and the engine does not have it"
+    return _refusal_at(code, program[unknown[name]], problem, cure)
 
 
 def _module_loads(program: Tokens) -> Iterator[tuple[int, str, str]]:
@@ -231,8 +231,8 @@ def _language_uses(program: Tokens) -> Iterator[tuple[int, str, str]]:
             closing -= 2
             arguments -= 1
         if arguments > max_arguments:
-            what = f"`{token.text}` needs language rules, which gradegate does not have"
-            yield number, what, cure
+            problem = f"`{token.text}` needs language rules, which gradegate does not have"
+            yield number, problem, cure
 
 
 def _free_names(program: Tokens) -> dict[str, int]:
@@ -301,30 +301,30 @@ def find_misreading(
         if _is_member(program, number):
             is_of_math = _text_at(program, number - 2) == "Math"
             if is_call and is_of_math and text not in math_names:
-                what = f"`Math.{text}` is not a function"
-                return _refusal_at(code, token, what, _cure_function(text, math_names))
+                problem = f"`Math.{text}` is not a function"
+                return _refusal_at(code, token, problem, _cure_function(text, math_names))
         elif text in formula_words:
             operator = "a power" if text == "^" else "an operator"
-            what = f"`{text}` is not {operator} in JavaScript"
-            return _refusal_at(code, token, what, f"write {formula_words[text]}")
+            problem = f"`{text}` is not {operator} in JavaScript"
+            return _refusal_at(code, token, problem, f"write {formula_words[text]}")
         elif text == "=" and _text_at(program, number - 1) not in ("<", ">"):
             return _refusal_at(code, token, "`=` does not compare in JavaScript", "write `==`")
         elif text in ("=>", "function"):
-            what = "an expression cannot contain a function"
-            return _refusal_at(code, token, what, f"write one function, `({SCORES}) => ...`")
+            problem = "an expression cannot contain a function"
+            return _refusal_at(code, token, problem, f"write one function, `({SCORES}) => ...`")
         elif text in _RESERVED_IN_FORMULAS:
-            what = f"`{text}` is a reserved word of JavaScript"
+            problem = f"`{text}` is a reserved word of JavaScript"
             cure = f'write `{SCORES}["{text}"]` for a metric of this name'
-            return _refusal_at(code, token, what, cure)
+            return _refusal_at(code, token, problem, cure)
         elif is_call and text not in global_names and text not in _KEYWORDS:
-            what = f"the function `{text}` is unknown"
-            return _refusal_at(code, token, what, _cure_function(text, math_names))
+            problem = f"the function `{text}` is unknown"
+            return _refusal_at(code, token, problem, _cure_function(text, math_names))
 
         # `a < b < c` compares a truth value in JavaScript.
         if text in _COMPARISONS:
             if token.depth in compared:
-                what = "comparisons in a row mean something else in JavaScript"
-                return _refusal_at(code, token, what, "write `a < b && b < c`")
+                problem = "comparisons in a row mean something else in JavaScript"
+                return _refusal_at(code, token, problem, "write `a < b && b < c`")
             compared.add(token.depth)
         elif text in ("&", "|", "?", ":", ","):
             compared.discard(token.depth)
@@ -417,13 +417,13 @@ def _looks_up_name(program: Tokens, number: int) -> bool:
 def is_arrow(code: str) -> bool:
     """Whether the whole is one arrow function: `output => ...`, `async (output, context) => ...`."""
     program = split_tokens(code)
-    parameter = 1 if _text_at(program, 0) == "async" else 0
-    if _text_at(program, parameter) == "(":
-        for number, token in enumerate(program):
-            if token.text == ")" and not token.depth:
-                return _text_at(program, number + 1) == "=>"
-        return False
-    return _text_at(program, parameter + 1) == "=>"
+    end = 1 if _text_at(program, 0) == "async" else 0  # of the parameters
+    if _text_at(program, end) == "(":
+        closings = (
+            number for number, token in enumerate(program) if token.text == ")" and not token.depth
+        )
+        end = next(closings, len(program))
+    return _text_at(program, end + 1) == "=>"
 
 
 def is_function(code: str) -> bool:

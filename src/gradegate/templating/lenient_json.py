@@ -62,10 +62,7 @@ def _closing_brace(text: str, start: int) -> int:
     """The end of the object that begins at ``start``, by its braces."""
     depth = 0
     for match in _BRACES.finditer(text, start):
-        if match[0] == "{":
-            depth += 1
-        elif match[0] == "}":
-            depth -= 1
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
         if depth == 0:
             return match.end()
     return len(text)
@@ -98,12 +95,14 @@ def standard_json(text: str) -> str:
             parts[last] = " "
         if token.lastindex:
             last = len(parts)
-        if double_quoted:
-            parts.append(_quote_inside(double_quoted[1:-1]))
-        elif single_quoted:
-            parts.append(
-                _quote_inside(_SINGLE_QUOTED_SIGN.sub(_respell_quote, single_quoted[1:-1]))
-            )
+        if quoted := double_quoted or single_quoted:
+            inside = quoted[1:-1]
+            if single_quoted:
+                inside = _SINGLE_QUOTED_SIGN.sub(
+                    lambda match: _QUOTE_SPELLINGS.get(match[0], match[0]), inside
+                )
+            inside = inside.replace("\n", "\\n").replace("\r", "\\r")
+            parts.append(f'"{inside}"')
         elif word and _BARE_KEY.fullmatch(word) and _COLON.match(text, position):
             parts.append(f'"{word}"')
         elif word:
@@ -111,15 +110,6 @@ def standard_json(text: str) -> str:
         else:
             parts.append(structure or " ")
     return "".join(parts)
-
-
-def _quote_inside(inside: str) -> str:
-    """A JSON text of what is inside its quotes, with escaped line ends."""
-    return '"' + inside.replace("\n", "\\n").replace("\r", "\\r") + '"'
-
-
-def _respell_quote(match: re.Match[str]) -> str:
-    return _QUOTE_SPELLINGS.get(match[0], match[0])
 
 
 def _bare_text(text: str, position: int) -> str:

@@ -263,13 +263,14 @@ class _Renderer:
         scope: dict[str, Any] = {}
         self._scopes.append(scope)
         for index, row in enumerate(rows):
+            rows_left = len(rows) - index
             scope["loop"] = {
                 "index": index + 1,
                 "index0": index,
-                "revindex": len(rows) - index,
-                "revindex0": len(rows) - index - 1,
+                "revindex": rows_left,
+                "revindex0": rows_left - 1,
                 "first": index == 0,
-                "last": index == len(rows) - 1,
+                "last": rows_left == 1,
                 "length": len(rows),
             }
             scope.update(zip(names, row, strict=True))
@@ -306,12 +307,10 @@ class _Renderer:
                 return OPERATORS[operand.op](evaluate(node.expr), evaluate(operand.expr))
             case nodes.Not():
                 return not is_true(evaluate(node.node))
-            case nodes.And():
+            case nodes.And() | nodes.Or():
                 left = evaluate(node.left)
-                return evaluate(node.right) if is_true(left) else left
-            case nodes.Or():
-                left = evaluate(node.left)
-                return left if is_true(left) else evaluate(node.right)
+                needs_right = is_true(left) == isinstance(node, nodes.And)
+                return evaluate(node.right) if needs_right else left
             case nodes.CondExpr():
                 branch = node.expr1 if is_true(evaluate(node.test)) else node.expr2
                 return "" if branch is None else evaluate(branch)
@@ -351,7 +350,7 @@ class _Renderer:
     def _with_parts(self, result: Any, name: str, arguments: Sequence[Any]) -> Any:
         if name == "join" and len(arguments) < 3 and self._into:
             separator = _parts_of(arguments[1]) if len(arguments) > 1 else ()
-            return _join_parts(_parts_of(arguments[0], tuple(separator)))
+            return _join_parts(_parts_of(arguments[0], separator))
         if name == "urlencode" and self._into == "url":
             return _join_parts([(result, True)])
         if isinstance(result, _PartedText) or name == "dump" or not _has_own_text(arguments[0]):

@@ -272,6 +272,10 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
     return to_number(left), to_number(right)
 
 
+def _comparison(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda left, right: compare(*_comparable(left, right))
+
+
 def _divide(left: Any, right: Any) -> float:
     dividend = to_number(left)
     divisor = to_number(right)
@@ -302,10 +306,10 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "!=": lambda left, right: not loosely_equal(left, right),
     "===": strictly_equal,
     "!==": lambda left, right: not strictly_equal(left, right),
-    "<": lambda left, right: operator.lt(*_comparable(left, right)),
-    "<=": lambda left, right: operator.le(*_comparable(left, right)),
-    ">": lambda left, right: operator.gt(*_comparable(left, right)),
-    ">=": lambda left, right: operator.ge(*_comparable(left, right)),
+    "<": _comparison(operator.lt),
+    "<=": _comparison(operator.le),
+    ">": _comparison(operator.gt),
+    ">=": _comparison(operator.ge),
     "in": is_in,
     "not in": lambda left, right: not is_in(left, right),
     "+": add_values,

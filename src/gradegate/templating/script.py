@@ -410,12 +410,12 @@ def _read_value(result: Any) -> Any:
         error = ScriptFault
     match kind:
         case "thrown":
-            line = result.get("line", 0)
+            message = text or "it throws nothing that can be shown"
             if name and name != "InternalError":
-                raise error(f"it throws {name}: {text}", line)
-            if not text:
-                raise error("it throws nothing that can be shown", line)
-            raise error(f"it {text}" if text.startswith("throws") else text, line)
+                message = f"it throws {name}: {text}"
+            elif text.startswith("throws"):
+                message = f"it {text}"
+            raise error(message, result.get("line", 0))
         case "pending":
             raise ScriptError("it returns a promise that never resolves")
         case "unreadable":

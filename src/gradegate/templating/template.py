@@ -32,14 +32,16 @@ __all__ = ["TemplateError", "show_value", "with_json_text"]  # of other modules
 _OPENING = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
 _QUICK_TYPES = {str, int}  # of values that print in no time
-_Fill = Callable[[JsonObject, str], str]  # raises TemplateError
+
+
 _NO_NAMES = TemplateNames()
 
 
 @dataclass(frozen=True, slots=True)
 class _Template:
     names: TemplateNames = _NO_NAMES
-    fill: _Fill | None = None  # None: the worker fills it in
+    # Takes variables and ``into``, raises TemplateError. None: the worker fills it in
+    fill: Callable[[JsonObject, str], str] | None = None
     # The texts and names (True) of a template that has nothing else
     parts: tuple[tuple[str, bool], ...] = ()
     # Why it cannot be read. This is kept because the answer may have taken seconds
@@ -140,7 +142,7 @@ def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
 
 def variables_used(source: str, trusted: bool = False) -> frozenset[str]:
     """The variables that a template uses. Raises TemplateError."""
-    return _template(source, trusted).names.used if is_template(source) else frozenset()
+    return _names_in(source, trusted).used
 
 
 def variables_needed(source: str, comments: bool = True) -> frozenset[str]:
@@ -148,7 +150,7 @@ def variables_needed(source: str, comments: bool = True) -> frozenset[str]:
 
     Without ``comments``, those that only stand in comments of HTML do not count.
     """
-    names = _template(source).names if is_template(source) else _NO_NAMES
+    names = _names_in(source)
     return names.needed if comments else names.needed - names.only_in_comments
 
 
@@ -157,11 +159,15 @@ def env_variables(value: Any) -> tuple[frozenset[str], frozenset[str]]:
     used = frozenset[str]()
     needed = frozenset[str]()
     for text in _texts_in(value):
-        if "env" in text and is_template(text):
-            names = _template(text).names
+        if "env" in text:
+            names = _names_in(text)
             used |= names.env_used
             needed |= names.env_needed
     return used, needed
+
+
+def _names_in(source: str, trusted: bool = False) -> TemplateNames:
+    return _template(source, trusted).names if is_template(source) else _NO_NAMES
 
 
 def _texts_in(value: Any) -> Iterator[str]:

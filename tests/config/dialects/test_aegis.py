@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config.aegis import REMOVED, SHORTNAMES, UNSUPPORTED
 from gradegate.config.dialect import DIALECTS
 from gradegate.core.provider_spec import ProviderSpec
@@ -149,7 +149,7 @@ def test_every_shortname_is_known_as_judged_or_as_not_supported():
 @each("name", SHORTNAMES)
 def test_what_a_shortname_maps_to_takes_its_arguments(name):
     entry = SHORTNAMES[name]
-    kind = GRADERS.find(entry.assertion)
+    kind = EVALUATORS.find(entry.assertion)
     fields = kind.__dataclass_fields__
     assert set(entry.args) | set(entry.always) <= set(fields)
     assert not entry.value or "value" in fields

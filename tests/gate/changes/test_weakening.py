@@ -28,7 +28,7 @@ def a_set(*members, **own):
 
 def less(base, head, threshold=None):
     """The findings between the assertions of two answers."""
-    return [f"{found.kind.value}: {found.subject} {found.what}" for found in compare_grades(base, head, threshold)]
+    return [f"{found.kind.value}: {found.subject} {found.text}" for found in compare_grades(base, head, threshold)]
 
 
 def found(base, head, problems=()):
@@ -230,11 +230,11 @@ def test_a_grader_is_compared_by_what_it_is_needed_for_and_where_it_is_named():
     old = grade(models=(("text", MODEL),), origin=Origin("c.yaml", 1))
     other = replace(MODEL, id="echo", origin=at)
     (found_,) = compare_grades([old], [replace(old, models=(("text", other),))], None)
-    assert (found_.what, found_.origin) == ("is graded differently: `echo` replaces `openai:chat:m`", at)
+    assert (found_.text, found_.origin) == ("is graded differently: `echo` replaces `openai:chat:m`", at)
     (found_,) = compare_grades([old], [replace(old, models=(("text", replace(other, origin=Origin("c.yaml"))),))], None)
     assert found_.origin == Origin("c.yaml", 1)
     (found_,) = compare_grades([old], [replace(old, models=(("embedding", MODEL),))], None)
-    assert (found_.what, found_.origin) == ("is graded differently: no text model is asked", Origin("c.yaml", 1))
+    assert (found_.text, found_.origin) == ("is graded differently: no text model is asked", Origin("c.yaml", 1))
 
 
 def test_how_failures_are_asked_again_is_milder_from_off_to_answers():

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.init.choices import ACTION
 from gradegate.cli.init.wizard import (
     USES,
@@ -347,7 +347,7 @@ class Migration(Struct):
     def _change_keys(self, edits: Edits) -> None:
         """Rename what promptfoo ignores."""
         for place, assertion in list(_assertions(edits.wanted)):
-            kind = GRADERS.find(str(assertion.get("type")).removeprefix("not-"))
+            kind = EVALUATORS.find(str(assertion.get("type")).removeprefix("not-"))
             value = assertion.get("value")
             is_number = type(value) in (int, float)
             if (

@@ -147,7 +147,7 @@ def _describe_step(
     ]
     blocking = sum(rule.blocking for rule in prepared.plan.rules)
     counts = any(
-        binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions
+        binding.assertion.counts for job in prepared.plan.jobs for binding in job.assertions
     )
     blocks = f"yes, by {format_count(blocking, 'rule')}: the check fails when one is missed"
     if not (counts and blocking):

@@ -72,7 +72,7 @@ class _Reader:
             what = "there are no tests, so nothing would be checked"
             reader.say(what, reader.origin_at("tests"), "add `tests:`")
         targetless = None
-        if not written and not (cases and all(case.recorded for case in cases)):
+        if not written and not (cases and all(case.is_recorded for case in cases)):
             cure = "add `providers: [openai:chat:MODEL]`"
             place = reader.origin_at(self._targets_key)
             targetless = Mistake("the config names no provider", place, cure)
@@ -107,8 +107,10 @@ class _Reader:
         """The environment under the config's own literals."""
         env, line = self.reader.source.env, self.reader.origin_at("env")
         with gather_mistakes(self.reader.mistakes):
-            return env.over(*specs.read_env_block(written, env, line, self.reader.mistakes))
-        return env.over(written)
+            return env.with_literals(
+                *specs.read_env_block(written, env, line, self.reader.mistakes)
+            )
+        return env.with_literals(written)
 
     def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
         found = []

@@ -14,6 +14,7 @@ from gradegate.gate.changes.weakening import (
     REMOVED,
     WEAKER,
     AnswerComparison,
+    Change,
     Difference,
     SideMatch,
     compare_models,
@@ -108,7 +109,8 @@ def _compare_config(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange
     """What the pull request does to one config."""
     file = Origin(new.file)
     yield from _compare_rules(old, new)
-    yield from _compare_policies(old, new)
+    for kind, text in _compare_policies(old.policies, new.policies):
+        yield GateChange(kind, text, file)
     if keys := differing_keys(old.env, new.env):
         yield GateChange(CHANGED, f"`env` sets {keys} differently", file)
     for key, digest in old.apart.items():
@@ -121,9 +123,9 @@ def _compare_config(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange
             yield GateChange(REMOVED, f"the target `{target.name}` is no longer used", file)
             continue
         new_target = new.targets[targets[number]]
-        for kind, what in compare_models(target, new_target):
+        for kind, text in compare_models(target, new_target):
             origin = _origin_or(file, new_target.origin)
-            yield GateChange(kind, f"the target changed: {what}", origin)
+            yield GateChange(kind, f"the target changed: {text}", origin)
 
     prompts = match_by_keys(old.prompts, new.prompts, (str, lambda _: None))
     for number, label in enumerate(old.prompts):
@@ -148,7 +150,7 @@ def _compare_tests(old: GateSnapshot, new: GateSnapshot, match: SideMatch) -> It
         subject = f"{difference.subject} of {tests}" if difference.subject else tests
         first_origin = next(iter(origins.values()))
         origin = _origin_or(Origin(new.file), difference.origin or first_origin)
-        yield GateChange(difference.kind, f"{subject}: {difference.what}", origin)
+        yield GateChange(difference.kind, f"{subject}: {difference.text}", origin)
 
 
 def _one_line(text: str) -> str:
@@ -163,27 +165,23 @@ def _origin_or(file: Origin, origin: Origin | None) -> Origin:
 # --- policies and budgets -------------------------------------------------------------------------------------
 
 
-def _compare_policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
-    file = Origin(new.file)
-    before = old.policies[0]
-    now = new.policies[0]
-    if min(map(_error_strictness, new.policies)) < min(map(_error_strictness, old.policies)):
-        yield GateChange(WEAKER, "errors count for less than before (`gate.errors`)", file)
+def _compare_policies(old: Sequence[Policy], new: Sequence[Policy]) -> Iterator[Change]:
+    before = old[0]
+    now = new[0]
+    if min(map(_error_strictness, new)) < min(map(_error_strictness, old)):
+        yield WEAKER, "errors count for less than before (`gate.errors`)"
     if is_milder_mode(before.reask, now.reask):
-        text = (
-            f"failures are re-asked in a milder way: `gate.reask` {before.reask} became {now.reask}"
-        )
-        yield GateChange(WEAKER, text, file)
+        change = f"`gate.reask` {before.reask} became {now.reask}"
+        yield WEAKER, f"failures are re-asked in a milder way: {change}"
     if now.noise > before.noise:
-        text = f"more flips of the grader are allowed: `gate.reask.noise` {before.noise:g} became {now.noise:g}"
-        yield GateChange(WEAKER, text, file)
+        change = f"`gate.reask.noise` {before.noise:g} became {now.noise:g}"
+        yield WEAKER, f"more flips of the grader are allowed: {change}"
     if before.labels and not now.labels:
-        text = "a grader that moves is no longer noticed: `gate.labels` is gone"
-        yield GateChange(WEAKER, text, file)
+        yield WEAKER, "a grader that moves is no longer noticed: `gate.labels` is gone"
     if before.labels and now.labels and before.labels != now.labels:
-        yield GateChange(CHANGED, "`gate.labels` or its file changed", file)
-    if blocks_weakening(old.policies) and not blocks_weakening(new.policies):
-        yield GateChange(WEAKER, "a weaker gate no longer blocks (`gate.weakening`)", file)
+        yield CHANGED, "`gate.labels` or its file changed"
+    if blocks_weakening(old) and not blocks_weakening(new):
+        yield WEAKER, "a weaker gate no longer blocks (`gate.weakening`)"
 
 
 def _error_strictness(policy: Policy) -> float:

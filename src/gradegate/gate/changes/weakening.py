@@ -14,7 +14,7 @@ from gradegate.results.gate_changes import ChangeKind
 from gradegate.structs import FrozenStruct
 
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
-Change = tuple[ChangeKind, str]  # what changed, in words
+Change = tuple[ChangeKind, str]  # the kind, and what changed in words
 REASK_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
 _MAX_CANDIDATES = 500  # answers to one question among which the nearest is looked for
 _CHANGED_TERMS = {
@@ -46,7 +46,7 @@ class Difference(FrozenStruct):
     """A difference of an assertion or a test, with its line in the head if it has one."""
 
     kind: ChangeKind
-    what: str
+    text: str
     subject: str = ""  # the assertion; empty if it is the test
     origin: Origin | None = None
 
@@ -66,14 +66,14 @@ def compare_grades(
         yield Difference(REMOVED, "gone", f"`{old.type}`")
     for old, new in pairs:
         subject = f"`{new.type}`"
-        for kind, what in _compare_terms(old, new):
-            yield Difference(kind, what, subject, new.origin)
-        before = Weight(old.weight, old.counts, _total_weight(base))
-        now = Weight(new.weight, new.counts, _total_weight(head))
-        for kind, what in _compare_weights(before, now, threshold):
-            yield Difference(kind, what, subject, new.origin)
-        yield from _compare_graders(old, new)
-        if old.members and not new.negated:
+        shares = None
+        if threshold is not None and old.counts and new.counts:
+            shares = Shares(_share(old, base), _share(new, head), exact_fraction(threshold))
+        for kind, text in (*_compare_terms(old, new), *_compare_weights(old, new, shares)):
+            yield Difference(kind, text, subject, new.origin)
+        for kind, text, origin in _compare_graders(old, new):
+            yield Difference(kind, f"is graded differently: {text}", subject, origin)
+        if old.members and not new.is_negated:
             yield from compare_grades(old.members, new.members, new.limit)
 
 
@@ -115,7 +115,7 @@ def threshold_strictness(grade: GradeTerms) -> tuple[float, bool]:
     # Without a threshold, the grader's yes or no decides: stricter than a threshold of 0, milder than any above.
     limit = 0.0 if grade.limit is None else grade.limit
     has_no_limit = grade.limit is None
-    if grade.most != grade.negated:
+    if grade.most != grade.is_negated:
         return -limit, not has_no_limit
     return limit, has_no_limit
 
@@ -127,15 +127,15 @@ def _compare_terms(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
         yield WEAKER, "no longer blocks"
     if old.reask != new.reask and is_milder_mode(old.mode, new.mode):
         yield WEAKER, f"its failures are re-asked in a milder way: {old.mode} became {new.mode}"
-    for name, what in _CHANGED_TERMS.items():
+    for name, text in _CHANGED_TERMS.items():
         if getattr(old, name) != getattr(new, name):
-            yield CHANGED, what.format(new=new.metric, old=old.metric)
+            yield CHANGED, text.format(new=new.metric, old=old.metric)
     if keys := differing_keys(dict(old.others), dict(new.others)):
         yield CHANGED, f"has a different {keys}"
 
 
 def _compare_thresholds(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
-    if old.members and not old.negated:
+    if old.members and not old.is_negated:
         yield from compare_means(old.limit, new.limit)
     elif old.members:
         is_stricter = old.limit is not None and new.limit is not None and new.limit < old.limit
@@ -153,8 +153,8 @@ def _compare_thresholds(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
 def compare_means(old: float | None, new: float | None) -> Iterator[Change]:
     """What another threshold on the mean of a test or a set means. Without one, each assertion must pass."""
     if old is None and new is not None:
-        what = f"now the mean decides, with threshold {new:g}"
-        yield WEAKER, f"{what}; before, every assertion had to pass"
+        text = f"now the mean decides, with threshold {new:g}"
+        yield WEAKER, f"{text}; before, every assertion had to pass"
     elif old is not None and new is None:
         yield WEAKER, f"its threshold {old:g} is gone"
     elif old is not None and new is not None and new < old:
@@ -170,38 +170,32 @@ def is_milder_mode(old: str, new: str) -> bool:
     return REASK_MODES.index(new) > REASK_MODES.index(old)
 
 
-class Weight(NamedTuple):
-    """The weight of an assertion, and the total weight of all that count."""
+class Shares(NamedTuple):
+    """The shares of an assertion in the weighted mean of base and head, and the threshold on that mean."""
 
-    weight: float
-    counts: bool
-    total: Fraction
-
-    @property
-    def share(self) -> Fraction:
-        """Its share of the weighted mean."""
-        return exact_fraction(self.weight) / self.total
+    old: Fraction
+    new: Fraction
+    threshold: Fraction
 
 
-def _total_weight(grades: Iterable[GradeTerms]) -> Fraction:
-    weights = (exact_fraction(grade.weight) for grade in grades if grade.counts)
-    return sum(weights, Fraction(0))
+def _share(grade: GradeTerms, grades: Iterable[GradeTerms]) -> Fraction:
+    weights = (exact_fraction(other.weight) for other in grades if other.counts)
+    return exact_fraction(grade.weight) / sum(weights, Fraction(0))
 
 
-def _compare_weights(old: Weight, new: Weight, threshold: float | None) -> Iterator[Change]:
+def _compare_weights(old: GradeTerms, new: GradeTerms, shares: Shares | None) -> Iterator[Change]:
     """What a lower weight means, or a lower share of the weights if their mean decides."""
     if not old.weight:
         return
+    is_lower = new.weight < old.weight
     if not new.weight:
         yield WEAKER, "no longer counts: its weight became 0"
-        return
-    is_lower = new.weight < old.weight
-    if threshold is not None and old.counts and new.counts and new.share < old.share:
+    elif shares and shares.new < shares.old:
         # Did its failure alone fail the mean until now?
-        no_longer_decides = 1 - old.share < exact_fraction(threshold) <= 1 - new.share
+        no_longer_decides = 1 - shares.old < shares.threshold <= 1 - shares.new
         kind = WEAKER if is_lower or no_longer_decides else CHANGED
-        shares = f"{float(old.share * 100):.3g} % became {float(new.share * 100):.3g} %"
-        yield kind, f"counts for less of the mean: {shares}"
+        change = f"{float(shares.old * 100):.3g} % became {float(shares.new * 100):.3g} %"
+        yield kind, f"counts for less of the mean: {change}"
     elif is_lower:
         yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
 
@@ -209,19 +203,17 @@ def _compare_weights(old: Weight, new: Weight, threshold: float | None) -> Itera
 # --- models ---------------------------------------------------------------------------------------------------
 
 
-def _compare_graders(old: GradeTerms, new: GradeTerms) -> Iterator[Difference]:
-    """Other models that grade, at the line that names them."""
-    subject = f"`{new.type}`"
+def _compare_graders(old: GradeTerms, new: GradeTerms) -> Iterator[tuple[ChangeKind, str, Origin]]:
+    """What changed in the models that grade, at the line that names them."""
     new_models = dict(new.models)
     for need, old_model in old.models:
         model = new_models.get(need)
         if model is None:
-            what = f"is graded differently: no {need} model is asked"
-            yield Difference(CHANGED, what, subject, new.origin)
+            yield CHANGED, f"no {need} model is asked", new.origin
             continue
         origin = model.origin if model.origin.line else new.origin
-        for kind, what in compare_models(old_model, model):
-            yield Difference(kind, f"is graded differently: {what}", subject, origin)
+        for kind, text in compare_models(old_model, model):
+            yield kind, text, origin
 
 
 def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Change]:
@@ -360,14 +352,14 @@ class AnswerComparison:
             return new, [Difference(WEAKER, "its answer is recorded now, and no model is asked")]
         if place.question in self._head_questions:
             target = self._match.head_targets[place.target].name
-            what = f"runs less often, or with fewer prompts, on `{target}`"
-            return None, [Difference(REMOVED, what)]
+            text = f"runs less often, or with fewer prompts, on `{target}`"
+            return None, [Difference(REMOVED, text)]
         if new := self._take_with_more_variables(old, place):
             more = Difference(CHANGED, "has more variables")
             return new, [more, *self._compare_answers(old, new)]
         if new := self._take_with_same_name(old, place):
-            what = "its question is gone, because its variables changed"
-            return new, [Difference(REMOVED, what)]
+            text = "its question is gone, because its variables changed"
+            return new, [Difference(REMOVED, text)]
         return None, [Difference(REMOVED, "gone")]
 
     def _compare_answers(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
@@ -385,8 +377,8 @@ class AnswerComparison:
             for kind in before - now:
                 # An assertion that is gone or only advises now is a finding of its own.
                 if counting[kind] > now[kind]:
-                    what = f"the rule `{rule.name}` no longer selects it"
-                    yield Difference(WEAKER, what, f"`{kind}`")
+                    text = f"the rule `{rule.name}` no longer selects it"
+                    yield Difference(WEAKER, text, f"`{kind}`")
 
     def _note_growth(self, old: AnswerTerms, new: AnswerTerms) -> None:
         self._growths.setdefault(Fraction(new.cases, old.cases), (old, new))
@@ -396,8 +388,8 @@ class AnswerComparison:
         for growth, (old, new) in self._growths.items():
             if growth > 1 and growth > min(self._growths):
                 cases = format_count(new.cases, "case")
-                what = f"counts as {cases} in rates, not {old.cases}; other tests are not repeated as often"
-                yield AnswerDifference(Difference(WEAKER, what), old.name, new.origin)
+                text = f"counts as {cases} in rates, not {old.cases}; other tests are not repeated as often"
+                yield AnswerDifference(Difference(WEAKER, text), old.name, new.origin)
 
     def _take_with_same_name(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
         places = self._by_name.get((old.description, place.target, place.prompt))
@@ -466,11 +458,11 @@ def _compare_tests(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
     if _is_quarantined_longer(old, new):
         earlier = f" until {old.quarantine}" if old.quarantine else " in none"
         yield Difference(WEAKER, f"in quarantine until {new.quarantine}, and before{earlier}")
-    for what, before, now in zip(APART, old.apart, new.apart, strict=True):
+    for text, before, now in zip(APART, old.apart, new.apart, strict=True):
         if before != now:
-            yield Difference(CHANGED, what)
-    for kind, what in compare_means(old.threshold, new.threshold):
-        yield Difference(kind, what)
+            yield Difference(CHANGED, text)
+    for kind, text in compare_means(old.threshold, new.threshold):
+        yield Difference(kind, text)
 
 
 def _milder_runs(old: AnswerTerms, new: AnswerTerms) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.assertions.grading.evaluator import BY_ANSWER, GRADERS, MAY_BE_EMPTY, Evaluator
-from gradegate.assertions.judge.form import number
-from gradegate.assertions.judge.prose import stripped
-from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
+from gradegate.assertions.grading.evaluator import BY_ANSWER, EVALUATORS, MAY_BE_EMPTY, Evaluator
+from gradegate.assertions.judge.form import parse_number
+from gradegate.assertions.judge.prose import strip_invisible
+from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse_rubric
 from gradegate.config import unknown_keys
 from gradegate.config.keys import STEERING, OptionKeys, key_names, where_key_belongs
 from gradegate.config.unknown_keys import is_own
@@ -86,7 +86,7 @@ def check_case_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -
 def _shared_options() -> frozenset[str]:
     """The options of all evaluators that a test's ``options`` may set."""
     shared = set[str]()
-    for _, kind in GRADERS:
+    for _, kind in EVALUATORS:
         shared.update(filter(is_shared, option_names(kind)))
     return frozenset(shared)
 
@@ -106,8 +106,8 @@ def bind_assertion(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bi
     return _bind_single(binder, spec, subject)
 
 
-def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
-    kind = GRADERS.find(spec.type.removeprefix("not-"))
+def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundAssertion:
+    kind = EVALUATORS.find(spec.type.removeprefix("not-"))
     if kind is None:
         raise unknown_type_error(spec)
     if spec.members:
@@ -147,12 +147,12 @@ def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> Boun
     if mistakes or evaluator is None or models is None:
         raise ConfigError(*dict.fromkeys(mistakes))
 
-    asserted = GradedAssertion.of(
+    asserted = GradedAssertion.from_assertion(
         spec,
         value=None if spec.value is None else show_code(options["value"]),
         metric=_fill_in_metric(spec, subject.variables),
     )
-    return Bound(
+    return BoundAssertion(
         asserted,
         evaluator,
         spec.threshold,
@@ -175,7 +175,7 @@ def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSe
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
-        kind = GRADERS.find(base)
+        kind = EVALUATORS.find(base)
         if base == ASSERT_SET or (kind is not None and kind.compares):
             what = f"`{member.type}` cannot be in an assert-set"
             raise ConfigError.at(what, member.origin, "move it out")
@@ -185,11 +185,11 @@ def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSe
         # The set says how a member is re-asked that does not say so itself.
         with_reask = replace(member, reask=member.reask or spec.reask)
         members.append(_bind_single(binder, with_reask, subject))
-    asserted = GradedAssertion.of(
+    asserted = GradedAssertion.from_assertion(
         spec,
         metric=_fill_in_metric(spec, subject.variables),
         # If no member counts, nothing in the set could block.
-        blocking=spec.blocking and any(member.asserted.counts for member in members),
+        blocking=spec.blocking and any(member.assertion.counts for member in members),
         is_set=True,
     )
     return BoundSet(asserted, tuple(members), spec.threshold, spec.other_fields)
@@ -223,9 +223,9 @@ def _make_evaluator(
         raise ConfigError(*mistakes) from e
 
     brought = dict.fromkeys(subject.brought, BY_ANSWER)
-    if problem := evaluator.needs({**brought, **subject.variables}):
+    if problem := evaluator.missing_variables({**brought, **subject.variables}):
         raise ConfigError.at(f"`{spec.type}`: {problem}", spec.origin, "add it to `vars`")
-    if problem := evaluator.needs_turns(subject.turns, subject.variables):
+    if problem := evaluator.missing_in_turns(subject.turns, subject.variables):
         cure = "without it there is nothing to judge by"
         raise ConfigError.at(f"`{spec.type}`: {problem}", spec.origin, cure)
     return evaluator
@@ -288,7 +288,7 @@ def _fill_in_value(
     if "value" not in names:
         cure = "remove it; a limit is `threshold`"
         if spec.threshold is None:
-            threshold = number(str(spec.value))
+            threshold = parse_number(str(spec.value))
             if threshold is not None:
                 cure = f"write `threshold: {threshold:g}` in its place"
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, cure)
@@ -315,7 +315,7 @@ def _fill_in_value(
 
 
 def _is_empty(part: Any) -> bool:
-    return not stripped(part) if isinstance(part, str) else part in ([], {})
+    return not strip_invisible(part) if isinstance(part, str) else part in ([], {})
 
 
 def _parse_rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) -> Rubric:
@@ -326,7 +326,7 @@ def _parse_rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) 
     if "text" not in kind.requires.models or (is_shared_prompt and kind.skips_prompt(prompt)):
         return NO_RUBRIC
     try:
-        return parse(prompt, kind.requires.questions)
+        return parse_rubric(prompt, kind.requires.questions)
     except ValueError as e:
         raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
 
@@ -367,7 +367,7 @@ def _parse_threshold(spec: Assertion, written: Any) -> float:
         problem = "is empty"
         cure = "write a number, or remove it"
     else:
-        threshold = None if isinstance(written, bool) else number(written)
+        threshold = None if isinstance(written, bool) else parse_number(written)
         if threshold is not None:
             return threshold
         problem = "is not a number"

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Again
+from gradegate.assertions.grading.bound import NEVER_REASK, ReaskPolicy
 from gradegate.assertions.grading.evaluator import Evaluator
 from gradegate.config.providers import with_environment
 from gradegate.core.assertion import Assertion
@@ -123,7 +123,7 @@ class ModelBinder(FrozenStruct):
             return content
 
         # Build again for each key that turns out to be missing, with a stand-in for it.
-        env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
+        env = replace(self.suite.env.with_literals(spec.env, spec.drawn), uses=uses)
         provider = None
         while provider is None:
             opened.clear()
@@ -292,7 +292,7 @@ class ModelBinder(FrozenStruct):
 
     def _bind_sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
         uses: set[VariableUse] = set()
-        env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
+        env = replace(self.suite.env.with_literals(grader.env, grader.drawn), uses=uses)
         build, _ = find_plugin(resolve_gateway(grader))
         template = getattr(build, "default_graders", {}).get(need, "")
         model = re.sub(r"\{(\w+)\}", lambda name: env.get(name[1]), template)
@@ -323,9 +323,9 @@ class ModelBinder(FrozenStruct):
         provider.chosen = describe_default(default, need, target_names)
         return provider
 
-    def reask_mode(self, kind: type[Evaluator], spec: Assertion) -> Again:
+    def reask_mode(self, kind: type[Evaluator], spec: Assertion) -> ReaskPolicy:
         """How a failure of an assertion is re-asked."""
         mode = spec.reask or self.suite.policy.reask
         if kind.compares or (mode == "grader" and "text" not in kind.requires.models):
-            return NEVER_AGAIN
-        return Again(mode, bool(spec.reask))
+            return NEVER_REASK
+        return ReaskPolicy(mode, bool(spec.reask))

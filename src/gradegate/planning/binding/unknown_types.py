@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.errors import ConfigError
 from gradegate.files.documents import table
@@ -51,7 +51,7 @@ def unknown_type_error(spec: Assertion) -> ConfigError:
 
 
 def _own_types() -> list[str]:
-    return [*GRADERS.names(), ASSERT_SET]
+    return [*EVALUATORS.names(), ASSERT_SET]
 
 
 @cache
@@ -85,7 +85,7 @@ def _negated_type(written: str) -> str:
 
 def _suggest_type(written: str, base: str) -> str:
     """A cure that names the type that is meant: by the whole text, such as ``not-empty``, or by ``base``."""
-    own_types = GRADERS.names()
+    own_types = EVALUATORS.names()
     foreign = {spell_as_type(name.name): name for name in foreign_types()}
     names = [*own_types, ASSERT_SET, *foreign]
     synonym = _synonyms().get(fold_word(written)) or _synonyms().get(fold_word(base)) or ""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from gradegate.assertions.grading.bound import Bound
+from gradegate.assertions.grading.bound import BoundAssertion
 from gradegate.config.test_files import cure_for_variable
 from gradegate.core.policy import Note
 from gradegate.core.suite import Case, Suite
@@ -31,22 +31,24 @@ def comparison_mistakes(jobs: Sequence[Job]) -> Iterator[Mistake]:
     """Comparing takes two outputs of a case, and comparing scores takes assertions with scores."""
     outputs = Counter(job.number for job in jobs)
     for job in jobs:
-        comparing = [bound for bound in job.bounds if bound.compares]
+        comparing = [bound for bound in job.bounds if bound.is_comparison]
         for bound in comparing:
-            asserted = bound.asserted
+            asserted = bound.assertion
             if outputs[job.number] < 2:
                 what = (
                     f"`{asserted.type}` compares the outputs of a test, and this test has only one"
                 )
                 yield Mistake(what, asserted.origin, "give the test a second provider or prompt")
-            elif bound.grader.compares == "scores" and len(comparing) == len(job.case.assertions):
+            elif bound.evaluator.compares == "scores" and len(comparing) == len(
+                job.case.assertions
+            ):
                 what = f"`{asserted.type}` compares scores, and no other assertion of the test gives any"
                 yield Mistake(what, asserted.origin, "add an assertion such as llm-rubric")
 
 
 def notes_without_effect(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
     """A note on a gate that nothing can block: the check stays green, whatever the answers are."""
-    asserted = [binding.asserted for job in jobs for binding in job.assertions]
+    asserted = [binding.assertion for job in jobs for binding in job.assertions]
     rules = suite.policy.rules
     if not asserted:
         return
@@ -66,12 +68,12 @@ def notes_on_assertions(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[
     """Notes on what can never fail or never pass, and on what is not checked."""
     for job in jobs:
         for binding in job.assertions:
-            if isinstance(binding, Bound):
+            if isinstance(binding, BoundAssertion):
                 yield from _threshold_notes(binding)
     for job in jobs:
         for bound in job.bounds:
-            if ignored := bound.grader.ignores(job.case.turns):
-                yield Note(f"`{bound.asserted.type}`: {ignored}", bound.asserted.origin)
+            if ignored := bound.evaluator.ignored_in_turns(job.case.turns):
+                yield Note(f"`{bound.assertion.type}`: {ignored}", bound.assertion.origin)
     for case in cases:
         if not case.assertions:
             text = "the test has no assertion, so its answer is not checked"
@@ -82,14 +84,14 @@ def notes_on_assertions(jobs: Sequence[Job], cases: Iterable[Case]) -> Iterator[
             yield Note(f"the test can never fail: its threshold is {case.threshold:g}", case.origin)
 
 
-def _threshold_notes(bound: Bound) -> Iterator[Note]:
-    name = f"`{bound.asserted.type}`"
-    origin = bound.asserted.origin
-    scoring = bound.grader.scoring
+def _threshold_notes(bound: BoundAssertion) -> Iterator[Note]:
+    name = f"`{bound.assertion.type}`"
+    origin = bound.assertion.origin
+    scoring = bound.evaluator.scoring
     threshold = bound.threshold
     if scoring.share and threshold is not None and threshold <= 0:
         yield Note(f"{name} can never fail: its threshold is {threshold:g}", origin)
-    if reason := bound.grader.never():
+    if reason := bound.evaluator.why_always_fails():
         yield Note(f"{name} fails every answer, as in promptfoo: {reason}", origin)
 
     # Scores of other assertions may be more than 1, so a percentage is no mistake.

@@ -116,12 +116,12 @@ def check_plan(
     for draft in drafts:
         binder = draft.binder
         suite = binder.suite
-        missing = suite.missing + binder.missing
+        missing = suite.missing_variables + binder.missing
         draft.mistakes += credentials.credential_mistakes(binder.bound.values(), egress)
         if not draft.is_too_large:
             _check_suite(draft, frozenset(mistake.missing for mistake in missing), settings)
 
-        findings.mistakes += suite.unread
+        findings.mistakes += suite.reading_mistakes
         findings.mistakes += draft.mistakes
         findings.missing += missing
         findings.notes += suite.notes
@@ -151,7 +151,7 @@ def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> N
     suite = draft.binder.suite
     jobs = draft.jobs
     mistakes = draft.mistakes
-    is_read = not suite.unread
+    is_read = not suite.reading_mistakes
     for case in draft.cases:
         mistakes += assertions.case_mistakes(case)
 

@@ -114,7 +114,7 @@ def _use_mistakes(
     would_send = f"`{provider.name}` would send {name}"
 
     # The secret of a signature is never sent itself.
-    signs_as = egress.signs_as(name)
+    signs_as = egress.signing_option(name)
     is_default_key = (
         not use.place
         and name in provider.vendor.keys
@@ -127,7 +127,7 @@ def _use_mistakes(
         return
 
     # A vendor's key is sent only as a credential, and only by that vendor's providers.
-    if egress.is_vendors(name):
+    if egress.is_vendor_key(name):
         if sent != FIELD:
             what = "`http:` is for applications and sends no vendor's key"
             cure = "give the gateway's key its own variable name, or use the vendor's provider"
@@ -159,7 +159,7 @@ def _use_mistakes(
             host = host_of(url)
             what = f"{would_send} to {host}, which is not a host of that key"
             cure = f"allow it: <--allowed-hosts {host}>"
-            if not egress.is_vendors(name):
+            if not egress.is_vendor_key(name):
                 cure += f", or, if it is not a secret, `allowed-env: {name}`"
             yield Mistake(what, provider.origin, cure)
     if not egress.fits_request(name, provider.method, provider.url):

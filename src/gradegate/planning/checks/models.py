@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from gradegate.assertions.grading.bound import Binding, Bound
+from gradegate.assertions.grading.bound import Binding, BoundAssertion
 from gradegate.core.conversation import Image
 from gradegate.core.numbers import format_dollars
 from gradegate.core.policy import Limits
@@ -47,7 +47,7 @@ def price_mistakes(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
         return
     models: dict[Provider, None] = {}
     for job in jobs:
-        if not job.case.recorded:  # otherwise its target is not asked
+        if not job.case.is_recorded:  # otherwise its target is not asked
             models[job.target] = None
         models |= dict.fromkeys(grading_models(job))
     for model in models:
@@ -63,7 +63,10 @@ def price_mistakes(limits: Limits, jobs: Iterable[Job]) -> Iterator[Mistake]:
 def tool_mistakes(bindings: Iterable[Binding], targets: Iterable[Provider]) -> Iterator[Mistake]:
     """Assertions about tool calls without tools to check them against, and tools with an invalid schema."""
     checking = [
-        bound for binding in bindings for bound in binding.bounds if hasattr(bound.grader, "tools")
+        bound
+        for binding in bindings
+        for bound in binding.members
+        if hasattr(bound.evaluator, "tools")
     ]
     if not checking:
         return
@@ -71,17 +74,17 @@ def tool_mistakes(bindings: Iterable[Binding], targets: Iterable[Provider]) -> I
         for bound in checking:
             tools = target.tools
             origin = target.origin
-            assertion_tools = bound.grader.tools  # type: ignore[attr-defined]  # see above
+            assertion_tools = bound.evaluator.tools  # type: ignore[attr-defined]  # see above
             if assertion_tools is not None:
                 tools = function_schemas({"tools": assertion_tools})
-                origin = bound.asserted.origin
+                origin = bound.assertion.origin
             if not tools:
                 if assertion_tools is None and target.tool_mistakes:
                     yield from target.tool_mistakes
                     continue
-                what = f"`{bound.asserted.type}` checks calls against the `tools` of `{target.name}`, which has none"
+                what = f"`{bound.assertion.type}` checks calls against the `tools` of `{target.name}`, which has none"
                 cure = "give them in the `config` of the target, or in that of the assertion as `tools`"
-                yield Mistake(what, bound.asserted.origin, cure)
+                yield Mistake(what, bound.assertion.origin, cure)
                 continue
             for name, schema in tools.items():
                 try:
@@ -93,7 +96,7 @@ def tool_mistakes(bindings: Iterable[Binding], targets: Iterable[Provider]) -> I
 
 def target_image_mistakes(case: Case, targets: Iterable[Provider]) -> Iterator[Mistake]:
     """Targets that do not accept images, for a conversation with images."""
-    if case.recorded or not any(turn.images for turn in case.turns):
+    if case.is_recorded or not any(turn.images for turn in case.turns):
         return
     for target in targets:
         if not target.takes_images:
@@ -104,15 +107,15 @@ def target_image_mistakes(case: Case, targets: Iterable[Provider]) -> Iterator[M
 def grader_image_mistakes(case: Case, bindings: Iterable[Binding]) -> Iterator[Mistake]:
     """Graders that do not accept the images or the message keys that an assertion sends them."""
     for binding in bindings:
-        for bound in binding.bounds:
+        for bound in binding.members:
             if model := bound.models.get("text"):
                 yield from _grader_mistakes(case, bound, model)
 
 
-def _grader_mistakes(case: Case, bound: Bound, model: Provider) -> Iterator[Mistake]:
-    name = f"`{bound.asserted.type}`"
-    origin = bound.asserted.origin
-    sends_images = bound.rubric.images or (bound.grader.requires.images and has_images(case))
+def _grader_mistakes(case: Case, bound: BoundAssertion, model: Provider) -> Iterator[Mistake]:
+    name = f"`{bound.assertion.type}`"
+    origin = bound.assertion.origin
+    sends_images = bound.rubric.images or (bound.evaluator.requires.images and has_images(case))
     if sends_images and not model.takes_images:
         what = f"{name} shows images to `{model.name}`, which does not accept images"
         yield Mistake(what, origin, "use a grader that accepts images")

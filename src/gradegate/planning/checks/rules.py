@@ -44,8 +44,8 @@ def rule_mistakes(
         if not rule.every_case and not bindings:
             yield _nothing_selected(rule, suite, jobs, options)
         elif rule.min_score is not None and rule.min_score > 1:
-            bounds = [bound for binding in bindings for bound in binding.bounds]
-            if all(bound.grader.scoring.share for bound in bounds):
+            bounds = [bound for binding in bindings for bound in binding.members]
+            if all(bound.evaluator.scoring.share for bound in bounds):
                 what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
                 cure = f"write {parse_percent(rule.min_score) or 1:g}"
                 yield Mistake(what, rule.origin, cure)
@@ -106,7 +106,7 @@ def _explain_select(rule: Rule, jobs: Sequence[Job]) -> str:
     grades: list[tuple[GradedAssertion, dict[str, Any]]] = []
     for job in jobs:
         for binding in job.assertions:
-            asserted = binding.asserted
+            asserted = binding.assertion
             properties = {
                 "assertion": asserted.type,
                 "metric": asserted.metric,
@@ -187,7 +187,7 @@ def notes_on_unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
     selected = set()
     for job in jobs:
         for binding in job.assertions:
-            asserted = binding.asserted
+            asserted = binding.assertion
             if asserted.counts:
                 blocking[id(asserted)] = asserted
                 if any(selects(rule, job, asserted) for rule in rules):

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import field
 
-from gradegate.assertions.grading.evaluator import GRADERS
-from gradegate.assertions.judge.rubric import built_in
+from gradegate.assertions.grading.evaluator import EVALUATORS
+from gradegate.assertions.judge.rubric import built_in_variables
 from gradegate.config.context import is_vendors_key
 from gradegate.core.assertion import Assertion
 from gradegate.core.conversation import CONVERSATION
@@ -87,7 +87,7 @@ class VariableCheck(Struct):
                         self.text_notes[Note(text, case.origin)] = None
 
         templates: list[_Template] = []
-        if not case.recorded:
+        if not case.is_recorded:
             templates += self._prompt_templates(case, prompts)
             templates += map(_request_template, targets)
         templates += _case_templates(case)
@@ -213,7 +213,7 @@ def _case_templates(case: Case) -> Iterator[_Template]:
         prompts.append((name, assertion.origin, assertion.rubric_prompt))
         texts = tuple(filter(is_template, _find_texts(assertion.value)))
         if texts:
-            kind = GRADERS.find(assertion.type.removeprefix("not-"))
+            kind = EVALUATORS.find(assertion.type.removeprefix("not-"))
             # A text that is compared with the answer has no comments.
             comments = kind is None or "text" not in kind.requires.models
             yield _Template(f"the value of {name}", assertion.origin, texts, comments=comments)
@@ -222,7 +222,7 @@ def _case_templates(case: Case) -> Iterator[_Template]:
             texts = tuple(_find_texts(prompt, nested=True))
             # A prompt may serve several assertion types, so it may use the variables of each.
             yield _Template(
-                f"the `rubricPrompt` of {name}", origin, texts, built_in(), comments=False
+                f"the `rubricPrompt` of {name}", origin, texts, built_in_variables(), comments=False
             )
 
 

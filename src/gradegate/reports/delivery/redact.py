@@ -18,7 +18,7 @@ from gradegate.structs import field_names, replace
 
 T = TypeVar("T")
 # Values with text from models, providers, the config or the environment.
-_OF_RUN = (
+_STRUCTS = (
     RunResult,
     Row,
     Grade,
@@ -31,8 +31,13 @@ _OF_RUN = (
     DerivedMetric,
     Note,
     Turn,
+    Policy,
+    Rule,
+    Mistake,
+    Origin,
+    GateChange,
+    GateChanges,
 )
-_STRUCTS = (*_OF_RUN, Policy, Rule, Mistake, Origin, GateChange, GateChanges)
 _SEEN_BY_GRADERS = frozenset({"prompt", "output", "turns", "metadata"})  # of a row
 
 

@@ -98,9 +98,7 @@ class Links(FrozenStruct):
     page: str = ""  # where the HTML report can be fetched, if one is written
     key: str = ""  # of the gate: the input `comment-key`, or its job
     results: str = ""  # the name of the file with all results, if one is written
-    has_file: Callable[[str], bool] = (
-        bool  # whether a file can be annotated; by default any with a name
-    )
+    has_file: Callable[[str], bool] = bool  # whether a file is there; by default any with a name
 
     @property
     def head(self) -> str:
@@ -125,12 +123,7 @@ class Links(FrozenStruct):
         """The links that results.json has, so that a page made from it later can lead there."""
         if not self.repository:
             return {}
-        links = {
-            "server": self.server,
-            "repository": self.repository,
-            "commit": self.commit,
-            "run": self.run,
-        }
+        links = {name: getattr(self, name) for name in (*_LINK_PATTERNS, "run")}
         return {name: text for name, text in links.items() if text}
 
     def line(self, file: str, line: int) -> str:

@@ -81,20 +81,14 @@ def _metric_name(grade: Grade) -> str:
 
 
 def _score_metric(name: str, grades: Sequence[Grade]) -> MetricScores:
-    outcomes = []
-    scores = []
-    thresholds = set()
-    for grade in grades:
-        outcomes.append(grade.outcome)
-        if _is_plottable(grade.score):
-            scores.append(grade.score)
-        if _is_plottable(grade.threshold) and not grade.most:
-            thresholds.add(grade.threshold)
+    outcomes = [grade.outcome for grade in grades]
+    scores = [grade.score for grade in grades if _is_plottable(grade.score)]
+    limits = {grade.threshold for grade in grades if not grade.most}
     return MetricScores(
         name,
         Counts(*map(outcomes.count, Outcome)),
         float(exact_mean(scores)) if scores else None,
-        tuple(sorted(thresholds)),
+        tuple(sorted(filter(_is_plottable, limits))),
         grades[0].scale,
     )
 

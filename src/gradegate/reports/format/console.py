@@ -124,11 +124,8 @@ def _template_values(decision: Decision, view: View, written: Sequence[str]) -> 
         "decision": decision,
         "run": run,
         "view": view,
-        # Colours
-        "good": partial(_paint, Tone.GOOD),
-        "bad": partial(_paint, Tone.BAD),
-        "unsure": partial(_paint, Tone.UNSURE),
-        "faint": partial(_paint, Tone.FAINT),
+        # Colours: good, bad, unsure and faint
+        **{tone.name.lower(): partial(_paint, tone) for tone in Tone},
         # Cases
         "groups": groups,
         "has_list": sum(map(len, groups.values())) > 1,
@@ -149,12 +146,10 @@ def _list_names(rows: Sequence[Row], most: int, limit: int) -> str:
     Cases of several models, prompts or repeats may have one name.
     """
     counts = Counter(one_line(wording.visible_name(row), limit) for row in rows)
-    texts = []
-    for name, count in list(counts.items())[:most]:
-        texts.append(name if count == 1 else f"{name} ({count:,} cases)")
-        del counts[name]
-    names = ", ".join(texts)
-    return f"{names} and {counts.total():,} more" if counts else names
+    texts = [f"{name} ({count:,} cases)" if count > 1 else name for name, count in counts.items()]
+    names = ", ".join(texts[:most])
+    more = sum(list(counts.values())[most:])
+    return f"{names} and {more:,} more" if more else names
 
 
 def _gravity(result: RuleResult) -> int:

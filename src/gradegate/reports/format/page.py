@@ -145,17 +145,13 @@ def render_bare_page(outcome: str, reason: str, text: str, links: Links) -> Mark
 
 
 def _page_macros(decision: Decision, links: Links, form: PageForm, scope: Scope) -> Render:
-    run = decision.run
-    worse, other = decision.changes.parts
-    fixed = [row for _, row in rows_to_list(run.rows) if is_fixed(row)] if run.baseline else []
+    rows = rows_to_list(decision.run.rows) if decision.run.baseline else []
+    fixed = [row for _, row in rows if is_fixed(row)]
     return MARKDOWN.macros(
         "comment.md",
         decision=decision,
-        run=run,
         links=links,
         scope=scope,
-        worse=worse,
-        other=other,
         fixed=visible_names(fixed),
         fit=form.fit,
         fit_notes=form.fit_notes,

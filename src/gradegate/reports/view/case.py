@@ -226,7 +226,6 @@ def grade_kind(grade: Grade, decisive: Sequence[Grade]) -> str:
 # --- words that differ --------------------------------------------------------------------------------------------------
 
 _MOST_WORDS = 300  # of each text; longer texts are not compared
-_MOST_LETTERS = 20 * _MOST_WORDS
 _MOST_PAIRS = 3000  # of equal words; the time of the comparison grows with them
 _LEAST_COMMON = (
     0.4  # share of the words that both texts have; below, nearly every word would be marked
@@ -250,7 +249,7 @@ class Difference(FrozenStruct):
 
 def compare_words(expected: str, got: str) -> Difference | None:
     """Find the words that differ. None for equal texts, long texts, and texts with little in common."""
-    if expected == got or max(len(expected), len(got)) > _MOST_LETTERS:
+    if expected == got or max(len(expected), len(got)) > 20 * _MOST_WORDS:
         return None
     expected_words = _WORD_WITH_GAP.findall(expected)
     got_words = _WORD_WITH_GAP.findall(got)
@@ -473,7 +472,7 @@ def view_case(finding: Finding, mark_words: bool = True) -> CaseView:
     def view_assertion(grade: Grade) -> AssertionView:
         expected = expected_text(grade.assertion)
         difference = None
-        if expected and mark_words and grade.has_failed and not grade.assertion.negated:
+        if expected and mark_words and grade.has_failed and not grade.assertion.is_negated:
             difference = compare_words(expected, relevant_exchange(row, [grade]).answer)
         kind = grade_kind(grade, decisive)
         return AssertionView(grade, kind, expected, difference, grade_claims(row, grade))

@@ -274,13 +274,13 @@ def fingerprint(decision: Decision) -> str:
     for effect, findings in sort_findings(decision).items():
         for finding in findings:
             for row in (finding.row, *finding.similar):
-                case = [row.suite, row.description, str(row.case), str(row.repeat)]
+                case = [effect.value, row.suite, row.description, str(row.case), str(row.repeat)]
                 case += [row.provider, row.prompt_label]
-                failures = []
-                for grade in Finding(row).grades:
-                    assertion = grade.assertion
-                    failures.append(f"{assertion.type} {grade.metric} {grade.outcome.value}")
-                cases.append([effect.value, *case, *sorted(failures)])
+                case += sorted(
+                    f"{grade.assertion.type} {grade.metric} {grade.outcome.value}"
+                    for grade in Finding(row).grades
+                )
+                cases.append(case)
     weaker = [str(change.origin) + change.text for change in decision.changes.found]
     content = json.dumps([decision.outcome.value, sorted(cases), weaker])
     return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -27,9 +27,7 @@ from gradegate.results.grades import ERROR, FAIL, PASS
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, Power, RuleResult, RunResult
 from gradegate.security.redaction import Redact
-from gradegate.structs import FrozenStruct
 
-HOUR, DAY = 3600, 86_400
 _MOST_NOISE = 0.01  # a rule that blocks more unchanged pull requests than this gets a warning
 _LEAST_POWER = 0.5  # and so does a rule that notices fewer drops of five points than this
 
@@ -52,11 +50,10 @@ def _cache_sentence(cache: CacheReport) -> str:
     """``3 of 12 answers from the cache, the oldest 2 days old, 0.01 USD saved``."""
     text = f"{cache.hits:,} of {format_count(cache.looked_up, 'answer')} from the cache"
     if cache.hits:
-        age = "less than an hour"
-        if cache.oldest >= DAY:
-            age = format_count(int(cache.oldest // DAY), "day")
-        elif cache.oldest >= HOUR:
-            age = format_count(int(cache.oldest // HOUR), "hour")
+        hours = int(cache.oldest // 3600)
+        age = format_count(hours, "hour") if hours else "less than an hour"
+        if hours >= 24:
+            age = format_count(hours // 24, "day")
         text += f", the oldest {age} old"
     if cache.saved_usd:
         text += f", {format_dollars(cache.saved_usd)} saved"
@@ -118,20 +115,13 @@ def provenance(made: Made) -> Iterator[tuple[str, str]]:
 # --- the decision and the rules -----------------------------------------------------------------------------------------
 
 
-class RuleRemark(FrozenStruct):
-    """A remark on a rule. ``rule`` is empty if the text names the rule itself."""
-
-    rule: str
-    text: str
-
-
 def decision_reason(decision: Decision, has_rules: bool) -> str:
     """Why the gate decided so, without what the table of rules or the warning about the gate already says."""
     reason = decision.reason
     missed = any(result.rule.blocking and result.has_failed for result in decision.rules)
     if has_rules and (missed or decision.outcome is GateOutcome.PASS):
         return ""
-    if not decision.changes.weakened:
+    if not decision.changes.has_weakening:
         return reason
     for text in (f"{GUARD}: {guard_reason(decision.changes)}", describe_changes(decision.changes)):
         reason = reason.replace(text, "")
@@ -152,7 +142,7 @@ def sort_rules(rules: Iterable[RuleResult]) -> list[RuleResult]:
 def rules_to_show(decision: Decision) -> list[RuleResult]:
     """The rules that say more than the rest of the page, sorted."""
     rules = decision.rules
-    if decision.changes.weakened:
+    if decision.changes.has_weakening:
         # A warning at the top says all that the rule about the gate would.
         rules = tuple(result for result in rules if result.rule != Rule(GUARD))
     # Without a gate block the one rule is that every case passes. The counts of a passing run say that.
@@ -161,14 +151,14 @@ def rules_to_show(decision: Decision) -> list[RuleResult]:
     return sort_rules(rules)
 
 
-def rule_remarks(rules: Iterable[RuleResult], several_files: bool) -> Iterator[RuleRemark]:
-    """For each rule, why it is not met, and what it cannot notice."""
+def rule_remarks(rules: Iterable[RuleResult], several_files: bool) -> Iterator[tuple[str, str]]:
+    """For each rule its title and why it is not met, and what it cannot notice. That text has no title."""
     for result in rules:
         if not result.has_passed and result.rule != Rule(GUARD):
             title = f"{rule_title(result.rule, several_files)} – {rule_outcome(result)}"
-            yield RuleRemark(title, result.reason)
+            yield title, result.reason
         if result.slack is not None:
-            yield RuleRemark("", power_line(result.rule, result, several_files))
+            yield "", power_line(result.rule, result, several_files)
 
 
 # --- derived metrics ----------------------------------------------------------------------------------------------------
@@ -240,7 +230,7 @@ def power_line(rule: Rule, power: Power, several_files: bool) -> str:
     for broken, share in (
         (1, power.one_broken),
         (3, power.three_broken),
-        (power.drop, power.five_points),
+        (power.five_percent, power.five_points),
     ):
         chances[min(broken, cases - failing_before)] = share or 0.0
     notices = [
@@ -269,5 +259,5 @@ def _power_cures(power: Power) -> list[str]:
             f"noise alone blocks {format_chance(unchanged)} of runs: set {runs}a pass rate or `reask`"
         )
     if (power.five_points or 0.0) < _LEAST_POWER:
-        cures.append(f"{power.drop:,} of {power.cases or 0:,} can break unnoticed")
+        cures.append(f"{power.five_percent:,} of {power.cases or 0:,} can break unnoticed")
     return cures

@@ -197,7 +197,7 @@ def gate_changes_sentence(changes: GateChanges) -> str:
     text = describe_changes(changes)
     text = text[0].upper() + text[1:]
     more = len(changes.parts[1].found)
-    if changes.weakened and more:
+    if changes.has_weakening and more:
         text += f", and changes it in {more:,} more"
     if changes.approved:
         text += f" (approved by {one_line(changes.approved)})"
@@ -323,8 +323,8 @@ def ask_counts(grade: Grade) -> str:
     counts = f"{grade.failing_votes} of {format_count(len(grade.votes), 'ask')}"
     if not grade.has_failed:
         counts += " failed"
-    if grade.history and grade.history.before:
-        counts += f", {grade.history.before}"
+    if grade.history and grade.history.earlier_votes:
+        counts += f", {grade.history.earlier_votes}"
     return f"{OUTCOME_WORDS[grade.outcome]}, {counts}"
 
 
