@@ -6,7 +6,7 @@ from pathlib import Path
 import price_table
 import yaml
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
 from gradegate.core.options import SWITCH, Option, resolve_option_names
 from gradegate.core.settings import OPTIONS
@@ -235,7 +235,7 @@ def assertions() -> str:
     lists: dict[str, list[str]] = {"Deterministic": [], "Model-graded": []}
     for page in sorted((DOCS / "assertions").glob("*.md")):
         if names := names_of(page):
-            graders = [grader for grader in map(GRADERS.find, names) if grader]
+            graders = [grader for grader in map(EVALUATORS.find, names) if grader]
             sentence = " ".join(page.read_text().split("\n\n")[1].split())
             list_of = lists[
                 "Model-graded"

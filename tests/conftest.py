@@ -50,7 +50,7 @@ def a_new_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """What another test evaluated is not on the account of this one, its tokens are no secrets here, and no call is retried."""
     reset_accounts()
     monkeypatch.setattr(planner, "RETRIES", 0)
-    none = hiding.Traces.of(())
+    none = hiding.SecretTraces.from_secrets(())
     for name, value in {"_tokens": set(), "_traces": none, "_whole": none}.items():
         monkeypatch.setattr(hiding, name, value)
 

@@ -17,7 +17,7 @@ from gradegate.cli import main as cli
 from gradegate.config.context import build_context
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
-from gradegate.runner.prepare import Prepared, prepare
+from gradegate.runner.prepare import Preparation, prepare
 from support.doc_blocks import PAGES, ROOT, Block, as_config, as_workflow, blocks, commands
 from support.each import each, table
 from support.fake_llm import FakeLlm
@@ -58,7 +58,7 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         path.write_bytes(text.encode("latin-1" if name.endswith(".png") else "utf-8"))
 
 
-def planned(folder: Path, config: Mapping[str, Any]) -> Prepared:
+def planned(folder: Path, config: Mapping[str, Any]) -> Preparation:
     """The plan of a config whose keys are all there; raises ConfigError with what else is wrong."""
     write(folder, {**FILES, "promptfooconfig.yaml": yaml.safe_dump(dict(config), sort_keys=False)})
     environ: dict[str, str] = {}

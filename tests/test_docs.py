@@ -9,7 +9,7 @@ import pytest
 import transcript
 import yaml
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.files.documents import table
 from gradegate.planning.binding.default_graders import DEFAULT_KINDS
 from support.each import each
@@ -97,7 +97,7 @@ def test_the_page_of_graders_names_every_default():
 # --- assertion pages ------------------------------------------------------------------------------------------
 FOLDER = ROOT / "docs" / "assertions"
 ASSERTIONS = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
-TYPES = {*GRADERS.names(), "assert-set"}
+TYPES = {*EVALUATORS.names(), "assert-set"}
 
 
 def generated():
@@ -143,7 +143,7 @@ def test_defaults_are_those_of_the_code(page):
     text = page.read_text()
     stated = re.search(r"^\| `threshold` \| ([\d.]+) |default `threshold` is ([\d.]+\d)", text, re.MULTILINE)
     for name in generated().names_of(page):
-        kind = GRADERS.find(name)
+        kind = EVALUATORS.find(name)
         if stated and kind is not None:
             assert kind.scoring.default == float(stated[1] or stated[2]), name
 

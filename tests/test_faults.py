@@ -316,7 +316,7 @@ def test_a_signal_more_than_a_second_later_ends_the_process_at_once(monkeypatch)
     monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(signals, "os", SimpleNamespace(_exit=ended.append))
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    signals.listen()
+    signals.start_listening()
     try:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

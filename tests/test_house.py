@@ -57,7 +57,7 @@ def test_only_borders_catch_everything():
 # Where each kind of escaped text is made, and which files that programs read are written; elsewhere it is made of literals alone.
 MAKERS = {
     "Markdown": {"markdown.py"},
-    "join": {"markdown.py"},
+    "join_markdown": {"markdown.py"},
     "Escaped": {"escape.py", "report.py", "markdown.py", "plain.py", "templates.py"},
     "Log": {"escape.py", "annotations.py"},
     "Xml": {"junit.py"},
@@ -104,11 +104,11 @@ def test_templates_print_nothing_past_the_escape_of_their_format():
 
 
 def test_a_maker_is_noticed_however_it_is_used():
-    head = "from gradegate.reports.format.markdown import Markdown, join\n"
+    head = "from gradegate.reports.format.markdown import Markdown, join_markdown\n"
     for line in (
         "Markdown(reason)",
         "Markdown(f'**{reason}**')",
-        "join(reason, ['a'])",
+        "join_markdown(reason, ['a'])",
         "[*map(Markdown, reasons)]",
         "made = Markdown",
         "class Other(Markdown): pass",
@@ -116,7 +116,7 @@ def test_a_maker_is_noticed_however_it_is_used():
         assert strange_makers(Path("page.py"), head + line), line
     for line in ("from gradegate.reports.format.escape import Escaped as E", "from gradegate.reports.format import markdown"):
         assert strange_makers(Path("page.py"), line), line
-    for line in ("Markdown('**a**')", "join(' · ', [reason])", "def f(text: Markdown) -> list[Markdown]: ..."):
+    for line in ("Markdown('**a**')", "join_markdown(' · ', [reason])", "def f(text: Markdown) -> list[Markdown]: ..."):
         assert strange_makers(Path("page.py"), head + line) == [], line
 
 

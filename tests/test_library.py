@@ -11,7 +11,7 @@ import pytest
 import gradegate
 from gradegate import Policy, decide, load_results
 from gradegate.errors import ConfigError
-from gradegate.results.results_file import reread_file
+from gradegate.results.results_file import load_decision
 
 PAGE = Path(__file__).parents[1] / "docs" / "library.md"
 CONFIG = {
@@ -36,7 +36,7 @@ def test_the_example_of_the_page_runs(results, monkeypatch, capsys):
 
 
 def test_it_decides_as_the_command_did(results):
-    decision, _ = reread_file(results)
+    decision, _ = load_decision(results)
     policy = Policy(tuple(result.rule for result in decision.rules))
     again = decide(load_results(str(results)), [policy])
     assert (again.outcome, again.reason, again.cases) == (decision.outcome, decision.reason, decision.cases)

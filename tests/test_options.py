@@ -12,7 +12,7 @@ from gradegate.core.options import resolve_option_names
 from gradegate.core.policy import Limits
 from gradegate.core.settings import OPTIONS, RUN_OPTIONS
 from gradegate.files import documents
-from gradegate.github.inputs import answers_to_promptfoo, from_inputs
+from gradegate.github.inputs import promptfoo_answers, settings_from_inputs
 from support.each import table
 
 # An option, what somebody writes, and what both doors make of it.
@@ -46,7 +46,7 @@ def test_both_doors_read_the_same():
         args = cli._parser().parse_args(["run", *words])
         read = [flags.context_of(args, Path("/w")).settings]
         if not option.no_input:
-            read.append(from_inputs({f"INPUT_{name.upper()}": text}, Path("/w")).run)
+            read.append(settings_from_inputs({f"INPUT_{name.upper()}": text}, Path("/w")).run)
         wrong += [(name, it) for it in (getattr(settings, option.field) for settings in read) if it != value]
     assert wrong == []
     both = {option.name for option in RUN_OPTIONS if option.commands and not option.no_input}
@@ -100,8 +100,8 @@ def test_a_door_without_an_option_says_why():
     assert lacking == []
     for option in OPTIONS:
         if option.no_input:
-            (mistake,) = from_inputs({f"INPUT_{option.name.upper()}": "x"}, Path()).mistakes
-            assert str(mistake) == f"there is no input `{option.name}` -> {answers_to_promptfoo().get(option.name, option.no_input)}"
+            (mistake,) = settings_from_inputs({f"INPUT_{option.name.upper()}": "x"}, Path()).mistakes
+            assert str(mistake) == f"there is no input `{option.name}` -> {promptfoo_answers().get(option.name, option.no_input)}"
 
 
 def test_a_command_has_the_options_of_the_table_and_no_other():

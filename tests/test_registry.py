@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.commands.schema import schema
 from gradegate.config.dialect import DIALECTS
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.registry import Registry, near
+from gradegate.registry import Registry, near_miss
 from gradegate.reports.delivery.report import REPORTS
 from support.each import each, table
 from support.fake_llm import FakeLlm
@@ -18,7 +18,7 @@ from support.plugins import load_folder
 
 
 @pytest.mark.slow
-@each("registry", [GRADERS, PROVIDERS, DIALECTS, REPORTS], ids=lambda registry: registry.kind)
+@each("registry", [EVALUATORS, PROVIDERS, DIALECTS, REPORTS], ids=lambda registry: registry.kind)
 def test_every_plug_in_is_found_by_name_alone(registry):
     """In a process without the plug-ins of other tests: the text of some module holds each name in double quotes."""
     program = (
@@ -26,7 +26,7 @@ def test_every_plug_in_is_found_by_name_alone(registry):
         "from gradegate.config import dialect\n"
         "from gradegate.assertions.grading import evaluator\n"
         "from gradegate.reports.delivery import report\n"
-        "registries = (evaluator.GRADERS, provider.PROVIDERS, dialect.DIALECTS, report.REPORTS)\n"
+        "registries = (evaluator.EVALUATORS, provider.PROVIDERS, dialect.DIALECTS, report.REPORTS)\n"
         f"registry = {{r.kind: r for r in registries}}[{registry.kind!r}]\n"
         "texts = list(registry._texts().values())\n"
         "print([name for name in registry.names() if not any(f'\"{name}\"' in text for text in texts)])"
@@ -37,10 +37,10 @@ def test_every_plug_in_is_found_by_name_alone(registry):
 
 def test_a_look_up_imports_what_it_needs_and_no_more():
     program = (
-        "import sys; from gradegate.assertions.grading.evaluator import GRADERS\n"
-        "assert GRADERS.find('llm-rubric') is not None and GRADERS.find('nonsense') is None\n"
+        "import sys; from gradegate.assertions.grading.evaluator import EVALUATORS\n"
+        "assert EVALUATORS.find('llm-rubric') is not None and EVALUATORS.find('nonsense') is None\n"
         "print('gradegate.assertions.llm_rubric' in sys.modules, 'gradegate.assertions.g_eval' in sys.modules)\n"
-        "GRADERS.names()\n"
+        "EVALUATORS.names()\n"
         "print('gradegate.assertions.g_eval' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -74,8 +74,8 @@ def test_a_name_is_given_once():
 
 
 def test_a_near_miss_is_suggested():
-    assert GRADERS.suggest("lm-rubric") == 'did you mean "llm-rubric"?'
-    assert GRADERS.suggest("zzzz") == ""
+    assert EVALUATORS.suggest("lm-rubric") == 'did you mean "llm-rubric"?'
+    assert EVALUATORS.suggest("zzzz") == ""
 
 
 def test_what_a_slip_of_the_pen_is():
@@ -83,7 +83,7 @@ def test_what_a_slip_of_the_pen_is():
     rows = {"ctiy": "city", "factualness": "factuality", "evluation": "evaluation", "ecko": "echo", "DefaultTest": "default_test"}
     rows |= {"pii": "", "grading": "", "https": ""}
     names = ("city", "pi", "factuality", "factfulness", "tracing", "echo", "evaluation", "it", "default_test", "tests")
-    assert {word: near(word, names) for word in rows} == rows
+    assert {word: near_miss(word, names) for word in rows} == rows
 
 
 # --- plugins --------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ GRADER = table(__file__, "GRADER")
 
 @pytest.fixture
 def dropped(tmp_path, monkeypatch):
-    monkeypatch.setattr(GRADERS, "_plugins", dict(GRADERS))
+    monkeypatch.setattr(EVALUATORS, "_plugins", dict(EVALUATORS))
     folder = tmp_path / "more graders"
     folder.mkdir()
     (folder / "is_short.py").write_text(GRADER)

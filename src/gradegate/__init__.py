@@ -1,12 +1,11 @@
-"""gradegate: gates pull requests on LLM evals. As a library, it decides about results (docs/library.md)."""
+"""gradegate blocks pull requests that make LLM evals worse. As a library, it decides about results (docs/library.md)."""
 
 from importlib import import_module
 
 __version__ = "0.1.0"
-REPOSITORY = (
-    "OWNER/gradegate"  # every other file repeats it: `make owner OWNER=NAME` writes all of them
-)
-# What the library has, and where. `__init__.pyi` says the same to type checkers.
+# Other files repeat the name: `make owner OWNER=NAME` writes all of them.
+REPOSITORY = "OWNER/gradegate"
+# The names of the library and their modules. `__init__.pyi` has them for type checkers.
 _MODULES = {
     "Policy": "core.policy",
     "Rule": "core.policy",
@@ -17,7 +16,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what somebody uses, and only then: workers and ``--version`` need none of it."""
+    """Import a name when it is used: workers and ``--version`` need none."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

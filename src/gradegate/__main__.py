@@ -1,4 +1,4 @@
-"""``python -m gradegate``, and the console script. Until the commands are imported, a signal ends the process at once."""
+"""``python -m gradegate`` and the console script. Until the commands are imported, a signal ends the process at once."""
 
 import os
 import signal
@@ -10,13 +10,13 @@ def script() -> NoReturn:
     """Run the command of this process and exit."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            # Before anything of the package is imported: what an import raises is a traceback.
+            # An import that a signal interrupts would print a traceback.
             signal.signal(number, lambda number, _: os._exit(128 + number))
-    if sys.argv[1:] == ["--version"]:  # asked at every start by some tools: without the commands
+    if sys.argv[1:] == ["--version"]:  # some tools ask at every start, so without the commands
         from gradegate import __version__
-        from gradegate.reports.format.streams import guard
+        from gradegate.reports.format.streams import guard_streams
 
-        guard()
+        guard_streams()
         print(f"gradegate {__version__}")
         sys.exit()
     from gradegate.cli import main as cli

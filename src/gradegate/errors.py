@@ -4,8 +4,9 @@ GradegateError
 +-- ConfigError      the user's mistakes, all of them together; exit code 2
 |   +-- NoPartsError     no shard left anything at all
 +-- ProviderError    a model could not be asked or did not answer; becomes a Grade(ERROR)
-+-- NoVerdict        a grader answered, but its reply holds no verdict; becomes a Grade(ERROR)
++-- NoVerdict        a grader answered, but its reply has no verdict; becomes a Grade(ERROR)
 +-- Unreadable       one reply could not be read; the judge re-asks, then raises NoVerdict
+    +-- OffSchema        a reply is not of the schema that its endpoint enforces
 """
 
 from __future__ import annotations
@@ -34,24 +35,21 @@ class Mistake(FrozenStruct):
     what: str
     origin: Origin | None = None
     cure: str = ""
-    missing: str = (
-        ""  # the variable of the environment whose value would cure it: a key that is not there
-    )
-    excerpt: str = (
-        ""  # the line of the file with a mark below the place, for those who read on a terminal
-    )
+    missing: str = ""  # the variable of the environment with the key that is missing
+    excerpt: str = ""  # the line of the file with a mark below the place, for a terminal
 
     def __str__(self) -> str:
         place = f"{self.origin}: " if self.origin else ""
-        return f"{place}{self.what}" + (f" -> {self.cure}" if self.cure else "")
+        cure = f" -> {self.cure}" if self.cure else ""
+        return f"{place}{self.what}{cure}"
 
 
 class GradegateError(Exception):
-    """Whatever gradegate raises on purpose."""
+    """The base of everything that gradegate raises on purpose."""
 
 
 class ConfigError(GradegateError):
-    """The user's mistakes; ``mistakes`` lists every one of them."""
+    """The user's mistakes. ``mistakes`` has all of them."""
 
     def __init__(self, *mistakes: Mistake) -> None:
         super().__init__("\n".join(map(str, mistakes)))
@@ -59,23 +57,23 @@ class ConfigError(GradegateError):
 
     @property
     def missing(self) -> frozenset[str]:
-        """The variables that would cure all of it; empty where anything else is wrong, too."""
+        """The variables that would cure all mistakes. Empty if anything else is wrong, too."""
         names = frozenset(mistake.missing for mistake in self.mistakes)
         return frozenset() if "" in names else names
 
     @classmethod
     def at(cls, what: str, origin: Origin | None = None, cure: str = "", missing: str = "") -> Self:
-        """One mistake."""
+        """An error with one mistake."""
         return cls(Mistake(what, origin, cure, missing))
 
     @classmethod
     def join(cls, errors: Iterable[ConfigError]) -> ConfigError:
-        """The mistakes of several errors in one, each of them once."""
+        """One error with the mistakes of several, each once."""
         return cls(*dict.fromkeys(mistake for error in errors for mistake in error.mistakes))
 
 
 class Complaints:
-    """For whoever gathers ``mistakes``: notes one."""
+    """A base for classes that gather ``mistakes``."""
 
     __slots__ = ()
     mistakes: list[Mistake]
@@ -87,7 +85,7 @@ class Complaints:
 
 @contextmanager
 def gather_mistakes(mistakes: list[Mistake]) -> Iterator[None]:
-    """Add the mistakes of a ConfigError to a list, and go on behind the block."""
+    """Add the mistakes of a ConfigError to a list, and go on after the block."""
     try:
         yield
     except ConfigError as e:
@@ -105,15 +103,12 @@ class Trouble(enum.Enum):
     REFUSED = "refused"  # the model or a content filter declined
     TRUNCATED = "truncated"  # the answer stopped at the token limit
     MALFORMED = "malformed"  # the answer is not what the API promises, or refuses this very request
-    WITHHELD = (
-        "withheld"  # the request was not sent, because it holds a credential where none may stand
-    )
+    WITHHELD = "withheld"  # not sent, because the request has a credential in a wrong place
     STOPPED = "stopped"  # the run was interrupted, or its budget is spent
 
 
-NO_ANSWER = frozenset(
-    {Trouble.UNREACHABLE, Trouble.INCOMPLETE, Trouble.STATUS, Trouble.DEADLINE}
-)  # nothing came that could hold a failure
+# Nothing came that a failure could be found in.
+NO_ANSWER = frozenset({Trouble.UNREACHABLE, Trouble.INCOMPLETE, Trouble.STATUS, Trouble.DEADLINE})
 
 
 class NoPartsError(ConfigError):
@@ -121,9 +116,9 @@ class NoPartsError(ConfigError):
 
 
 class ProviderError(GradegateError):
-    """A model gave no answer; the message is the provider's own words where there are any.
+    """A model gave no answer. The message is in the provider's own words if it gave any.
 
-    ``asked`` is the model, with its host, that answered with an error status; empty where that is not the reason.
+    ``asked`` is the model, with its host, that answered with an error status. Empty if that is not the reason.
     """
 
     def __init__(
@@ -134,13 +129,15 @@ class ProviderError(GradegateError):
         asked: str = "",
     ) -> None:
         super().__init__(message)
-        self.trouble, self.status, self.asked = trouble, status, asked
+        self.trouble = trouble
+        self.status = status
+        self.asked = asked
 
 
 class Unreadable(GradegateError):
-    """A reply cannot be read; the message names what was missing, in words that the grader can act on.
+    """A reply cannot be read. The message says what is missing, in words that the grader can act on.
 
-    ``allowed`` are the values that it could have given. The grader is not told them again: it could repeat one as its verdict.
+    ``allowed`` are the values that a verdict can have. The grader does not see them again, because it could repeat one as its verdict.
     """
 
     def __init__(self, message: str, allowed: Iterable[object] = ()) -> None:
@@ -154,11 +151,11 @@ class Unreadable(GradegateError):
 
 
 class OffSchema(Unreadable):
-    """A constrained reply is not of the schema that its endpoint enforces."""
+    """A reply is not of the schema that its endpoint enforces."""
 
 
 class NoVerdict(GradegateError):
-    """No verdict, even after asking again; ``replies`` are the grader's texts."""
+    """No verdict, even after a re-ask. ``replies`` are the texts of the grader."""
 
     def __init__(self, message: str, replies: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -166,4 +163,4 @@ class NoVerdict(GradegateError):
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: stop as at Ctrl-C, and exit with 143."""
+    """SIGTERM: the process stops as at Ctrl-C, and exits with 143."""

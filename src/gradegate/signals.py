@@ -1,6 +1,6 @@
-"""Signals that end a command: the first stops the asking in an orderly way, and a second one ends the process at once.
+"""Signals that end a command: the first one stops the requests in an orderly way, a second one ends the process at once.
 
-Once everything is asked, the first one no longer stops anything: a cancelled job has seconds left, and reports take less.
+Once all requests are done, the first one stops nothing: a cancelled job has seconds left, and reports take less.
 """
 
 import os
@@ -16,36 +16,37 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Command(Struct):
-    """What a signal does depends on the command that runs in this process."""
+    """The command that runs in this process."""
 
-    received: int = 0  # the signal that ended it
-    is_asked: bool = False  # everything that it asks of models
+    signal: int = 0  # the signal that ended it
+    has_finished: bool = False  # all requests to models
 
 
 _command = _Command()
 
 
-def listen() -> None:
-    """Begin a command, of which a signal raises KeyboardInterrupt. One that the process was started to ignore stays ignored."""
-    _command.received, _command.is_asked = 0, False
+def start_listening() -> None:
+    """Begin a command. A signal then raises KeyboardInterrupt, unless the process was started to ignore it."""
+    _command.signal = 0
+    _command.has_finished = False
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, handle)
+            signal.signal(number, handle_signal)
 
 
-def received() -> int:
-    """The signal that ended the command; 0 for none."""
-    return _command.received
+def ending_signal() -> int:
+    """The signal that ended the command, 0 for none."""
+    return _command.signal
 
 
-def finish() -> None:
-    """Let the command end by itself from now on, as everything is asked."""
-    _command.is_asked = True
+def finish_requests() -> None:
+    """From now on a signal lets the command end by itself, because all requests are done."""
+    _command.has_finished = True
 
 
-def handle(number: int, frame: Any) -> None:
-    """Stop the asking, if any is left."""
-    _command.received = number
+def handle_signal(number: int, frame: Any) -> None:
+    """Stop the requests, if any are left."""
+    _command.signal = number
     began = time.monotonic()
 
     def end_process(number: int, frame: Any) -> None:
@@ -54,5 +55,5 @@ def handle(number: int, frame: Any) -> None:
 
     for ending in _ENDING:
         signal.signal(ending, end_process)
-    if not _command.is_asked:
+    if not _command.has_finished:
         raise Terminated if number == signal.SIGTERM else KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Structs, which frozen values are made of: they are defined and made ten times as fast as dataclasses."""
+"""Structs, of which frozen values are made. Python defines and makes them ten times as fast as dataclasses."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -11,16 +11,16 @@ __all__ = [
     "Count",
     "FrozenStruct",
     "JsonObject",
-    "Likened",
     "NamedTexts",
+    "PartlyEqual",
     "Sha256",
     "Struct",
-    "inherited",
-    "names",
+    "field_names",
+    "inherit_fields",
     "replace",
 ]
 
-JsonObject = Mapping[str, Any]  # data by text: of JSON, of a config, of what a vendor sends
+JsonObject = Mapping[str, Any]  # a JSON object, also one of a config or of a vendor
 NamedTexts = Mapping[str, str]  # texts by name: an environment, outputs, digests of files
 Count = Annotated[int, Meta(ge=0)]
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
@@ -30,51 +30,57 @@ S = TypeVar("S", bound=Struct)
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class FrozenStruct(Struct, frozen=True):
-    """A struct that nobody changes, as are those that are derived from it."""
+    """A struct that nobody can change, and a base for such structs."""
 
 
-class Likened(FrozenStruct, eq=False):
-    """A struct that is equal to another one whatever their fields ``beside`` hold."""
+class PartlyEqual(FrozenStruct, eq=False):
+    """A struct that is compared without its fields in ``not_compared``."""
 
-    beside: ClassVar[Sequence[str]] = ()
+    not_compared: ClassVar[Sequence[str]] = ()
 
-    def _seen(self) -> tuple[Any, ...]:
+    def _compared_values(self) -> tuple[Any, ...]:
         return tuple(
-            getattr(self, name) for name in self.__struct_fields__ if name not in self.beside
+            getattr(self, name) for name in self.__struct_fields__ if name not in self.not_compared
         )
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Likened)
-            and type(self) is type(other)
-            and self._seen() == other._seen()
-        )
+        if not isinstance(other, PartlyEqual) or type(self) is not type(other):
+            return False
+        return self._compared_values() == other._compared_values()
 
-    def __ne__(self, other: object) -> bool:  # which structs have of their own
+    def __ne__(self, other: object) -> bool:  # structs define it themselves
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self._seen())
+        return hash(self._compared_values())
 
 
 def replace(value: T, /, **changes: Any) -> T:
-    """A struct or a dataclass with other fields."""
-    return (structs.replace if isinstance(value, Struct) else dataclasses.replace)(value, **changes)  # type: ignore[type-var]
+    """A copy of a struct or a dataclass with some fields changed."""
+    if isinstance(value, Struct):
+        return structs.replace(value, **changes)
+    return dataclasses.replace(value, **changes)  # type: ignore[type-var]
 
 
-def inherited(own: S, base: S, joined: Sequence[str] = ()) -> S:
-    """A struct over another one, whose is what it leaves at its default; the mappings ``joined`` hold the keys of both."""
-    if own is base:
-        return own
+def inherit_fields(value: S, base: S, joined: Sequence[str] = ()) -> S:
+    """Fill the fields of a struct that have their default from ``base``. Mappings in ``joined`` get the keys of both."""
+    if value is base:
+        return value
+    defaults = type(value)()
     changes = dict[str, Any]()
-    values = map(structs.astuple, (own, base, type(own)()))
-    for name, mine, other, default in zip(own.__struct_fields__, *values, strict=True):
-        if other is not default and other != default and (name in joined or mine == default):
-            changes[name] = {**other, **mine} if name in joined else other
-    return structs.replace(own, **changes) if changes else own
+    for name in value.__struct_fields__:
+        field, inherited, default = (getattr(struct, name) for struct in (value, base, defaults))
+        if inherited is default or inherited == default:
+            continue
+        if name in joined:
+            changes[name] = {**inherited, **field}
+        elif field == default:
+            changes[name] = inherited
+    return structs.replace(value, **changes) if changes else value
 
 
-def names(value: Any) -> tuple[str, ...]:
-    """The fields of a struct or a dataclass, or of a class of them, in order; none of anything else."""
-    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
-    return tuple(getattr(value, "__struct_fields__", ())) or tuple(field.name for field in fields)
+def field_names(value: Any) -> tuple[str, ...]:
+    """The fields of a struct or a dataclass, or of such a class, in order. None of anything else."""
+    if dataclasses.is_dataclass(value):
+        return tuple(field.name for field in dataclasses.fields(value))
+    return getattr(value, "__struct_fields__", ())

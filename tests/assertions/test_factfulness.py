@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.assertions.factfulness import WORDS, Factfulness, Standing, VotedClaim, read_claims, score, standing
-from gradegate.assertions.grading.bound import Bound
-from gradegate.assertions.grading.conclusion import conclude
+from gradegate.assertions.grading.bound import BoundAssertion
+from gradegate.assertions.grading.conclusion import grade_from_verdict
 from gradegate.assertions.judge.verdict_forms import Judgement, verdicts_by_id
 from gradegate.core.numbers import exact_fraction, format_scaled
 from gradegate.core.usage import NO_USAGE
@@ -162,8 +162,8 @@ def test_hundredths_are_not_rounded_up(ask):
 def test_every_share_of_a_hundred_passes_at_itself_and_not_above(true):
     verdict = Verdict(float(score([T] * true + [F] * (100 - true), Fraction(1, 4))))
     for limit, outcome in ((true / 100, Outcome.PASS), (true / 100 + 1e-6, Outcome.FAIL)):
-        bound = Bound(GradedAssertion("factfulness"), Factfulness(value="x"), limit)
-        assert conclude(bound, verdict, NO_USAGE).outcome is outcome
+        bound = BoundAssertion(GradedAssertion("factfulness"), Factfulness(value="x"), limit)
+        assert grade_from_verdict(bound, verdict, NO_USAGE).outcome is outcome
 
 
 def test_grounded_shows_the_source_to_every_run(ask, llm: FakeLlm):

@@ -107,7 +107,7 @@ def test_a_line_is_cut_between_words():
 
 
 def test_a_page_that_leaves_cases_out_says_so_where_it_is_searched(begun, monkeypatch):
-    monkeypatch.setattr("gradegate.reports.html._MOST", 2)
+    monkeypatch.setattr("gradegate.reports.html.MOST_CASES", 2)
     tests = ", ".join(f"{{vars: {{q: {n}}}, assert: [{{type: equals, value: '{n}'}}]}}" for n in range(5))
     (begun.folder / "c.yaml").write_text(CONFIG.replace(TEST, tests))
     code, out, err = begun.do("run", "c.yaml", "-o", "r.html", "-o", "r.json")

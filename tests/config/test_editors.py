@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from support.each import each, table
 from support.language_server import Editor, editor
 
@@ -39,7 +39,7 @@ def test_examples_have_no_mark(server, path):
 
 def test_every_type_is_offered_with_its_sentence(server):
     offered = server.completions(HEAD + ASSERT + "      - type: |\n")
-    assert set(offered) == {*GRADERS.names(), "assert-set"}
+    assert set(offered) == {*EVALUATORS.names(), "assert-set"}
     assert offered["contains"] == "The answer holds a text."
     assert all(offered.values())
 

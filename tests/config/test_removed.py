@@ -2,10 +2,10 @@
 
 import re
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import keys
 from gradegate.files.documents import table
-from gradegate.providers.api.options import nearest
+from gradegate.providers.api.options import suggest_id
 from gradegate.providers.api.provider import split_id
 from support.each import each
 
@@ -22,14 +22,14 @@ PLACES = {
 
 
 def test_no_removed_word_is_read():
-    assert [name for name in TYPES if GRADERS.find(name)] == []
+    assert [name for name in TYPES if EVALUATORS.find(name)] == []
     assert [name for name in REMOVED["providers"] if split_id(f"{name}:m")] == []
     assert [(place, key) for place, words in REMOVED["keys"].items() for key in words if key in keys.key_names(PLACES[place])] == []
 
 
 def test_a_removed_provider_has_a_successor():
     for name, cure in REMOVED["providers"].items():
-        assert nearest(f"{name}:m") == cure
+        assert suggest_id(f"{name}:m") == cure
         assert split_id(re.search(r"[a-z]+:MODEL", cure)[0].replace("MODEL", "m"))
 
 

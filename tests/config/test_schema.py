@@ -15,7 +15,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import keys
 from gradegate.config import schema as made
 from gradegate.config.context import build_context
@@ -176,12 +176,12 @@ def test_every_key_has_a_sentence_and_every_sentence_a_key():
     assert {name for name in SCHEMA["$defs"] if name.endswith("Keys")} <= set(SENTENCES)
 
 
-@each("name", GRADERS.names())
+@each("name", EVALUATORS.names())
 def test_every_type_says_what_it_asserts_and_what_its_value_means(name):
     asserted = SCHEMA["$defs"]["AssertionKeys"]
     (about,) = [it for it in asserted["properties"]["type"]["anyOf"] if it.get("const") == name]
     assert about["description"].endswith(".")
-    kind = GRADERS.find(name)
+    kind = EVALUATORS.find(name)
     value = made._of_kind(kind, "")[0]["properties"]["value"]
     if any(item.name == "value" for item in dataclasses.fields(kind)):
         assert value["description"].endswith("."), name

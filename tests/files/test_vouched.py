@@ -11,7 +11,7 @@ import pytest
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace
-from gradegate.security.environment import FREE, Environment
+from gradegate.security.environment import JUDGED_EVENTS, Environment
 from support.each import each
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "protocol.file.allow=always"]
@@ -63,7 +63,7 @@ def test_events_that_anybody_can_start_are_bound_to_the_commit(event: str) -> No
     assert Environment({"GITHUB_EVENT_NAME": event}).vouched_only
 
 
-@each("event", sorted(FREE))
+@each("event", sorted(JUDGED_EVENTS))
 def test_events_that_are_judged_by_their_own_commit_are_free(event: str) -> None:
     assert not Environment({"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": event}).vouched_only
     assert Environment({"GITHUB_ACTIONS": "true"}).vouched_only

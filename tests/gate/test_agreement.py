@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gradegate.errors import Origin
-from gradegate.gate.calibration import Agreement, Calibration, Judged, Share
-from gradegate.gate.statistics import Crossed, Flips
+from gradegate.gate.calibration import Agreement, Calibration, JudgedOutput, Share
+from gradegate.gate.statistics import CrossTable, Flips
 from gradegate.results.run_result import RunResult
 from gradegate.structs import replace
 from support.decided import OUTCOMES, grade, row
@@ -23,7 +23,7 @@ def near(value):
 
 @pytest.mark.parametrize("vector", VECTORS["calibration"], ids=lambda vector: str([vector[cell] for cell in CELLS]))
 def test_the_figures_of_a_table(vector):
-    found = Agreement(Crossed(*(vector[cell] for cell in CELLS)), 0, Flips(0, 0))
+    found = Agreement(CrossTable(*(vector[cell] for cell in CELLS)), 0, Flips(0, 0))
     assert found.agreement.count == vector["labels"]
     for name in ("agreement", "tpr", "tnr"):
         share = getattr(found, name)
@@ -33,20 +33,20 @@ def test_the_figures_of_a_table(vector):
 
 
 def test_kinds_of_fewer_than_thirty_labels_are_marked():
-    assert Agreement(Crossed(29, 0, 1, 29), 0, Flips(0, 0)).too_few == ("pass",)
-    assert Agreement(Crossed(30, 0, 1, 28), 0, Flips(0, 0)).too_few == ("fail",)
-    assert Agreement(Crossed(20, 10, 20, 10), 0, Flips(0, 0)).too_few == ()
+    assert Agreement(CrossTable(29, 0, 1, 29), 0, Flips(0, 0)).too_few == ("pass",)
+    assert Agreement(CrossTable(30, 0, 1, 28), 0, Flips(0, 0)).too_few == ("fail",)
+    assert Agreement(CrossTable(20, 10, 20, 10), 0, Flips(0, 0)).too_few == ()
 
 
 def test_a_pass_rate_is_corrected_where_both_kinds_were_labelled():
-    assert Agreement(Crossed(95, 5, 5, 95), 0, Flips(0, 0)).corrected(0.9) == near(0.944444)
-    assert Agreement(Crossed(95, 5, 0, 0), 0, Flips(0, 0)).corrected(0.9) is None
+    assert Agreement(CrossTable(95, 5, 5, 95), 0, Flips(0, 0)).correct_pass_rate(0.9) == near(0.944444)
+    assert Agreement(CrossTable(95, 5, 0, 0), 0, Flips(0, 0)).correct_pass_rate(0.9) is None
 
 
 def judged(words, passes=True, asks_model=True, **more):
     """A labelled output with what a grader said of it, ask by ask."""
     rows = tuple(row(grade(OUTCOMES[sign], reason=f"ask {number}", **more)) for number, sign in enumerate(words))
-    return Judged(passes, Origin("labels.jsonl"), rows, asks_model)
+    return JudgedOutput(passes, Origin("labels.jsonl"), rows, asks_model)
 
 
 def calibration(*outputs, asks=3):
@@ -95,13 +95,13 @@ def test_noise_is_rounded_up_and_kept_within_what_the_gate_takes(votes, minority
     ],
 )
 def test_the_first_ask_is_held_against_the_label(word, passes, differs):
-    assert judged(word, passes).differs is differs
+    assert judged(word, passes).contradicts_label is differs
 
 
 def test_the_cells_of_a_table_are_counted_by_label_and_first_ask():
     outputs = [judged("P"), judged("PF"), judged("FP"), judged("E"), judged("P", False), *[judged("F", False)] * 4]
     found = calibration(*outputs).overall
-    assert (found.table, found.errors) == (Crossed(pp=2, pf=1, fp=1, ff=4), 1)
+    assert (found.table, found.errors) == (CrossTable(pp=2, pf=1, fp=1, ff=4), 1)
     assert (found.agreement, found.tpr, found.tnr) == (Share(6, 8), Share(2, 3), Share(4, 5))
     assert Share(0, 0).value is None
 
@@ -109,7 +109,7 @@ def test_the_cells_of_a_table_are_counted_by_label_and_first_ask():
 def test_each_type_and_metric_has_its_own_figures():
     outputs = [judged("P", metric="b"), judged("F", metric="a"), judged("F", metric="b"), judged("P", type="llm-rubric", metric="b")]
     found = [(it.assertion, it.metric, it.table) for it in calibration(*outputs).assertions]
-    assert found == [("contains", "b", Crossed(pp=1, pf=1)), ("contains", "a", Crossed(pf=1)), ("llm-rubric", "b", Crossed(pp=1))]
+    assert found == [("contains", "b", CrossTable(pp=1, pf=1)), ("contains", "a", CrossTable(pf=1)), ("llm-rubric", "b", CrossTable(pp=1))]
 
 
 @each(
@@ -128,4 +128,4 @@ def test_a_grader_never_moves_where_three_outputs_with_several_asks_show_it(word
     if not reasons:
         same = [tuple(row(replace(it.grades[0], reason="same")) for it in output.rows) for output in outputs]
         outputs = [replace(output, rows=rows) for output, rows in zip(outputs, same, strict=True)]
-    assert calibration(*outputs).unmoved is expected
+    assert calibration(*outputs).is_unmoved is expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradegate.core.policy import Policy, Rule, Select
-from gradegate.gate.decision import blamed, decide
+from gradegate.gate.decision import blocking_rows, decide
 from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges
 from gradegate.results.grades import Counterpart, Grade, Outcome
 from gradegate.results.rows import Row
@@ -70,4 +70,4 @@ def test_a_gate_that_is_weakened_blames_no_case() -> None:
     policy = Policy((rule("facts", select=FACTS, min_pass_rate=0.1),))
     decision = decide(RunResult(tuple(ROWS)), (policy,), changes)
     assert (decision.outcome, decision.blocking) == (GateOutcome.BLOCKED, frozenset())
-    assert blamed(ROWS, decision.rules) == frozenset()
+    assert blocking_rows(ROWS, decision.rules) == frozenset()

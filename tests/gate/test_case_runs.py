@@ -3,14 +3,14 @@
 from gradegate.core.policy import CaseRuns, Rule, Runs, Select
 from gradegate.gate.case_runs import (
     OpenRow,
-    as_cases,
-    held_runs,
+    conclude_runs,
+    describe_runs_required,
+    fold_cases,
+    fold_runs,
     next_runs,
-    of_rule,
     open_grades,
-    outcome_of,
-    verdict,
-    whole,
+    outcome_in_rule,
+    runs_required,
     with_verdicts,
 )
 from gradegate.results.grades import Counterpart
@@ -57,7 +57,7 @@ def runs(words, needs=TWO_OF_THREE, **more):
     ],
 )
 def test_a_case_is_decided_by_its_first_runs(of, passes, outcomes, expected):
-    assert verdict(Runs(of, passes), [OUTCOMES[it] for it in outcomes]) is expected
+    assert conclude_runs(Runs(of, passes), [OUTCOMES[it] for it in outcomes]) is expected
 
 
 @each(
@@ -72,7 +72,7 @@ def test_a_case_is_decided_by_its_first_runs(of, passes, outcomes, expected):
     ],
 )
 def test_a_test_wins_over_a_rule_and_a_rule_over_repeat(rule, own, expected):
-    found = of_rule(rule, CaseRuns(Runs(5, 3), plain=2, own=own))
+    found = runs_required(rule, CaseRuns(Runs(5, 3), plain=2, own=own))
     assert (found.of, found.passes) == expected
 
 
@@ -123,7 +123,7 @@ def test_as_many_runs_are_made_at_once_as_are_needed_whatever_the_others_say(rul
 )
 def test_a_run_is_to_a_rule_what_the_rule_selects(rule, word, more, expected):
     (answer,) = runs(word, **more)
-    assert outcome_of(rule, answer) is expected
+    assert outcome_in_rule(rule, answer) is expected
 
 
 @each(
@@ -143,21 +143,21 @@ def test_a_rule_counts_the_runs_of_a_case_as_one(keys, words, outcome, passed, f
 
 def test_a_case_is_shown_by_the_first_run_that_decided_it():
     answers = [replace(it, output=f"answer {it.run}") for it in runs("F P F")]
-    assert (whole(None, answers).output, whole(None, answers).passed, whole(None, answers).needed) == ("answer 1", 1, 2)
+    assert (fold_runs(None, answers).output, fold_runs(None, answers).passed, fold_runs(None, answers).needed) == ("answer 1", 1, 2)
     answers = [replace(it, output=f"answer {it.run}") for it in runs("F P P")]
-    assert (whole(None, answers).output, whole(None, answers).outcome) == ("answer 2", P)
-    unclear = whole(None, [replace(it, output=f"answer {it.run}") for it in runs("P E E")])
+    assert (fold_runs(None, answers).output, fold_runs(None, answers).outcome) == ("answer 2", P)
+    unclear = fold_runs(None, [replace(it, output=f"answer {it.run}") for it in runs("P E E")])
     assert (unclear.output, unclear.outcome) == ("answer 2", E)
-    open_ = whole(None, [replace(it, output=f"answer {it.run}") for it in runs("P F")])  # no run is an error
+    open_ = fold_runs(None, [replace(it, output=f"answer {it.run}") for it in runs("P F")])  # no run is an error
     assert (open_.output, open_.outcome, open_.runs, open_.of) == ("answer 1", E, 2, 3)
 
 
 def test_a_case_names_its_first_error_and_otherwise_only_what_its_runs_came_to():
-    (grade,) = whole(None, [replace(it, grades=(replace(it.grades[0], reason=f"why {it.run}"),)) for it in runs("P E E")]).grades
+    (grade,) = fold_runs(None, [replace(it, grades=(replace(it.grades[0], reason=f"why {it.run}"),)) for it in runs("P E E")]).grades
     assert grade.reason == "error: 1 of 3 runs passed, 2 needed; the first error: why 2"
-    (grade,) = whole(None, [replace(it, grades=(replace(it.grades[0], reason=f"why {it.run}"),)) for it in runs("P F")]).grades
+    (grade,) = fold_runs(None, [replace(it, grades=(replace(it.grades[0], reason=f"why {it.run}"),)) for it in runs("P F")]).grades
     assert grade.reason == "error: 2 of 3 runs recorded, 1 passed"
-    (grade,) = whole(None, [replace(it, grades=(replace(it.grades[0], reason=f"why {it.run}"),)) for it in runs("F F")]).grades
+    (grade,) = fold_runs(None, [replace(it, grades=(replace(it.grades[0], reason=f"why {it.run}"),)) for it in runs("F F")]).grades
     assert grade.reason == "failed: 0 of 2 runs passed, 2 needed"
 
 
@@ -166,20 +166,20 @@ def test_a_case_names_its_first_error_and_otherwise_only_what_its_runs_came_to()
     [("Eh Eh", True, False), ("Eh E", False, False), ("Eh Eh F", False, False), ("Ehu Eh", True, True), ("E Eu", False, True)],
 )
 def test_a_case_was_not_heard_only_if_no_run_was_and_none_failed(words, unheard, undone):
-    (grade,) = whole(None, runs(words)).grades
+    (grade,) = fold_runs(None, runs(words)).grades
     assert (grade.outcome, grade.unheard, grade.undone) == (E, unheard, undone)
 
 
 @each(("marks", "expected"), [((True, True), True), ((True, None), True), ((None, True), True), ((None, None), False)])
 def test_a_failed_case_is_confirmed_by_any_failing_run(marks, expected):
     answers = [replace(it, grades=(replace(it.grades[0], confirmed=mark),)) for it, mark in zip(runs("F F"), marks, strict=True)]
-    assert whole(None, answers).grades[0].confirmed is expected
+    assert fold_runs(None, answers).grades[0].confirmed is expected
 
 
 def test_a_case_that_passes_or_errs_is_confirmed_by_nothing():
     for words in ("P P", "E E"):
         answers = [replace(it, grades=(replace(it.grades[0], confirmed=True),)) for it in runs(words)]
-        assert whole(None, answers).grades[0].confirmed is None, words
+        assert fold_runs(None, answers).grades[0].confirmed is None, words
 
 
 def with_base(words, outcome=None, status="", base=None):
@@ -202,7 +202,7 @@ def with_base(words, outcome=None, status="", base=None):
 )
 def test_the_base_of_a_case_is_that_of_what_is_looked_at(rule, words, case, grades, expected):
     rule = rule and replace(rule, runs=Runs(3, 2))
-    (grade,) = whole(rule, with_base(words, case, "ok", grades)).grades
+    (grade,) = fold_runs(rule, with_base(words, case, "ok", grades)).grades
     assert (grade.base and grade.base.outcome) is (None if expected is E else expected)
 
 
@@ -225,18 +225,18 @@ def test_the_base_of_a_case_is_that_of_what_is_looked_at(rule, words, case, grad
 )
 def test_a_case_with_runs_has_a_status_beside_the_base(words, base, statuses, expected):
     answers = [replace(it, grades=(replace(it.grades[0], status=statuses, base=Counterpart(P, P)),)) for it in with_base(words, base)]
-    assert whole(None, answers).grades[0].status == expected
+    assert fold_runs(None, answers).grades[0].status == expected
 
 
 def test_the_worst_failing_run_gives_the_status():
     first, second = with_base("F F", P, "unsteady", P)
     worse = replace(second, grades=(replace(second.grades[0], status="new-failure"),))
     for answers in ([first, worse], [worse, first]):
-        assert whole(None, answers).grades[0].status == "new-failure"
+        assert fold_runs(None, answers).grades[0].status == "new-failure"
 
 
 def test_without_a_base_a_case_has_no_status():
-    assert whole(None, runs("F F")).grades[0].status == ""
+    assert fold_runs(None, runs("F F")).grades[0].status == ""
 
 
 def quarantined(*words):
@@ -262,14 +262,14 @@ def quarantined(*words):
 )
 def test_a_blocking_rule_does_not_look_at_a_case_that_only_fails_in_quarantine(words, rule, expected):
     rule = rule and replace(rule, runs=Runs(3, 2))
-    found = whole(rule, quarantined(*words))
+    found = fold_runs(rule, quarantined(*words))
     assert (found and found.outcome) is expected
 
 
 def test_rows_without_runs_stay_as_they_are_and_a_rule_leaves_out_what_it_does_not_look_at():
     alone, case = row(), runs("F@b F@b")
-    assert [it.outcome for it in as_cases(None, [alone, *case])] == [P, F]
-    assert [*as_cases(METRIC, [alone, *case])] == [alone]
+    assert [it.outcome for it in fold_cases(None, [alone, *case])] == [P, F]
+    assert [*fold_cases(METRIC, [alone, *case])] == [alone]
 
 
 @each(
@@ -284,7 +284,9 @@ def test_rows_without_runs_stay_as_they_are_and_a_rule_leaves_out_what_it_does_n
 )
 def test_what_passing_takes_is_said_where_all_cases_take_the_same(needs, expected):
     rule = replace(EVERY, runs=Runs(3, 2))
-    assert held_runs(rule, [replace(it, needs=need) for it, need in zip(made(f"P*{len(needs)}"), needs, strict=True)]) == expected
+    assert (
+        describe_runs_required(rule, [replace(it, needs=need) for it, need in zip(made(f"P*{len(needs)}"), needs, strict=True)]) == expected
+    )
 
 
 def test_every_row_of_a_case_says_what_its_runs_came_to():
@@ -315,13 +317,13 @@ def test_what_is_asked_again_in_a_case_that_might_still_pass(rule, words, open_,
 
 
 def test_a_case_is_shown_by_what_counts_in_it_and_without_that_by_what_it_has():
-    (grade,) = whole(None, runs("F-F F-F")).grades
+    (grade,) = fold_runs(None, runs("F-F F-F")).grades
     assert grade.assertion.blocking
-    (grade,) = whole(None, runs("F- F-")).grades
+    (grade,) = fold_runs(None, runs("F- F-")).grades
     assert (grade.outcome, grade.assertion.blocking) == (F, False)
 
 
 def test_a_row_without_runs_stays_in_quarantine():
     alone = row(quarantined("Q")[0].grades[0])
-    assert outcome_of(RATE, alone) is None
-    assert outcome_of(RATE, quarantined("Q")[0]) is F
+    assert outcome_in_rule(RATE, alone) is None
+    assert outcome_in_rule(RATE, quarantined("Q")[0]) is F

@@ -9,25 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.gate.reasks.ballot import noisier
+from gradegate.gate.reasks.ballot import is_noisier
 from gradegate.gate.statistics import (
     Chances,
-    Crossed,
+    CrossTable,
     Lead,
-    corrected,
+    binomial_tail,
+    case_chances,
+    chance_of_lead,
+    chance_of_more_than,
+    chance_of_wrong_failure,
+    cohen_kappa,
+    corrected_pass_rate,
+    count_flips,
     expected_reasks,
-    flips,
-    kappa,
-    lead,
-    lead_reached,
-    more_than,
-    of_case,
-    of_grade,
-    room,
-    tail,
+    failures_allowed,
+    grade_chances,
+    required_lead,
     upper_bound,
-    wilson,
-    wrong_fail,
+    wilson_interval,
 )
 from support.each import each
 
@@ -46,17 +46,17 @@ def vectors(name):
 
 @vectors("lead")
 def test_lead(vector):
-    found = lead(vector["grades"], vector["noise"])
+    found = required_lead(vector["grades"], vector["noise"])
     chance = vector["chance_of_wrong_fail"]
     assert found.votes == vector["lead"]
-    assert float(wrong_fail(found.votes, vector["noise"])) == pytest.approx(chance, rel=1e-5)
-    assert found.held == (vector["grades"] * wrong_fail(found.votes, vector["noise"]) <= Fraction(1, 100))
+    assert float(chance_of_wrong_failure(found.votes, vector["noise"])) == pytest.approx(chance, rel=1e-5)
+    assert found.is_bounded == (vector["grades"] * chance_of_wrong_failure(found.votes, vector["noise"]) <= Fraction(1, 100))
 
 
 def test_a_lead_is_reached_at_equality_and_one_grade_more_takes_another_vote():
     # With noise 0.02 a lead of 3 fails 1 of 120,100 good answers: 1,201 grades make exactly 1 %.
-    assert (lead(1201, 0.02), lead(1202, 0.02)) == ((3, True), (4, True))
-    assert lead(100, 0.25) == Lead(8, held=False)
+    assert (required_lead(1201, 0.02), required_lead(1202, 0.02)) == ((3, True), (4, True))
+    assert required_lead(100, 0.25) == Lead(8, is_bounded=False)
 
 
 def exact_tail(least, count, chance):
@@ -68,7 +68,7 @@ def exact_tail(least, count, chance):
 def test_the_tail_is_the_exact_sum(count, chance, data):
     least = data.draw(st.integers(-1, count + 2))
     exact = float(exact_tail(max(least, 0), count, chance))
-    assert tail(least, count, chance) == pytest.approx(exact, rel=1e-9, abs=1e-15)
+    assert binomial_tail(least, count, chance) == pytest.approx(exact, rel=1e-9, abs=1e-15)
 
 
 @pytest.mark.slow
@@ -76,24 +76,24 @@ def test_the_tail_is_the_exact_sum(count, chance, data):
 def test_the_tail_holds_nine_digits_of_large_numbers(least, count, chance):
     top, bottom = chance.numerator, chance.denominator
     terms = (math.comb(count, k) * top**k * (bottom - top) ** (count - k) for k in range(least, least + 800))
-    assert tail(least, count, float(chance)) == pytest.approx(float(Fraction(sum(terms), bottom**count)), rel=1e-9)
+    assert binomial_tail(least, count, float(chance)) == pytest.approx(float(Fraction(sum(terms), bottom**count)), rel=1e-9)
 
 
 @vectors("interval")
 def test_wilson(vector):
-    assert wilson(vector["passed"], vector["graded"]) == near((vector["low"], vector["high"]))
+    assert wilson_interval(vector["passed"], vector["graded"]) == near((vector["low"], vector["high"]))
 
 
 def test_wilson_of_nothing_is_nothing_and_its_ends_are_exact():
-    assert wilson(0, 0) is None
-    assert wilson(0, 10).low == 0
-    assert wilson(10, 10).high == 1
+    assert wilson_interval(0, 0) is None
+    assert wilson_interval(0, 10).low == 0
+    assert wilson_interval(10, 10).high == 1
 
 
 @given(st.integers(1, 500), st.data())
 def test_wilson_holds_the_share(count, data):
     hits = data.draw(st.integers(0, count))
-    low, high = wilson(hits, count)
+    low, high = wilson_interval(hits, count)
     assert 0 <= low <= hits / count <= high <= 1
 
 
@@ -105,12 +105,12 @@ def test_upper_bound(vector):
 @given(st.integers(1, 300), st.data())
 def test_at_the_upper_bound_so_few_hits_are_five_per_cent_likely(count, data):
     hits = data.draw(st.integers(0, count - 1))
-    assert 1 - tail(hits + 1, count, upper_bound(hits, count)) == pytest.approx(0.05, abs=1e-9)
+    assert 1 - binomial_tail(hits + 1, count, upper_bound(hits, count)) == pytest.approx(0.05, abs=1e-9)
 
 
 @vectors("drop")
 def test_the_p_of_a_drop(vector):
-    p = tail(vector["worse"], vector["worse"] + vector["better"], 0.5)
+    p = binomial_tail(vector["worse"], vector["worse"] + vector["better"], 0.5)
     assert p == near(vector["p"])
     drop = Fraction(vector["worse"] - vector["better"], vector["cases"])
     worse = p <= 0.01 and drop > Fraction(str(vector["max_drop"]))
@@ -119,15 +119,15 @@ def test_the_p_of_a_drop(vector):
 
 @vectors("self_check")
 def test_the_p_of_overturned_grades(vector):
-    p = tail(vector["overturned"], vector["grades"], vector["noise"])
+    p = binomial_tail(vector["overturned"], vector["grades"], vector["noise"])
     assert p == near(vector["p"])
-    assert noisier(vector["overturned"], vector["grades"], vector["noise"]) == vector["note"]
+    assert is_noisier(vector["overturned"], vector["grades"], vector["noise"]) == vector["note"]
 
 
 @vectors("calibration")
 def test_kappa(vector):
     cells = ("both_pass", "person_pass_grader_fail", "person_fail_grader_pass", "both_fail")
-    found = kappa(Crossed(*(vector[cell] for cell in cells)))
+    found = cohen_kappa(CrossTable(*(vector[cell] for cell in cells)))
     if vector["kappa"] is None:
         assert found is None
     else:
@@ -136,12 +136,12 @@ def test_kappa(vector):
 
 
 def test_kappa_of_nothing_is_nothing():
-    assert kappa(Crossed()) is None
+    assert cohen_kappa(CrossTable()) is None
 
 
 @given(st.lists(st.integers(0, 40), min_size=4, max_size=4))
 def test_kappa_is_never_above_one_and_its_interval_is_around_it(cells):
-    found = kappa(Crossed(*cells))
+    found = cohen_kappa(CrossTable(*cells))
     if found is not None:
         assert -1 <= found.value <= 1
         assert found.interval.low <= found.value <= found.interval.high
@@ -149,13 +149,13 @@ def test_kappa_is_never_above_one_and_its_interval_is_around_it(cells):
 
 @vectors("corrected")
 def test_corrected(vector):
-    found = corrected(vector["pass_rate"], vector["tpr"], vector["tnr"])
+    found = corrected_pass_rate(vector["pass_rate"], vector["tpr"], vector["tnr"])
     assert found == (None if vector["corrected"] is None else near(vector["corrected"]))
 
 
 @vectors("flips")
 def test_flips(vector):
-    found = flips(map(tuple, vector["items"]))
+    found = count_flips(map(tuple, vector["items"]))
     assert found == (vector["minority"], vector["asks"])
     assert upper_bound(*found) == near(vector["noise"])
 
@@ -181,7 +181,7 @@ def test_reasks():
     ],
 )
 def test_the_tail_at_its_ends(least, count, chance, expected):
-    assert tail(least, count, chance) == pytest.approx(expected, rel=1e-12)
+    assert binomial_tail(least, count, chance) == pytest.approx(expected, rel=1e-12)
 
 
 def test_an_upper_bound_of_all_hits_and_of_nothing_is_one():
@@ -200,32 +200,32 @@ def test_an_upper_bound_of_all_hits_and_of_nothing_is_one():
     ],
 )
 def test_a_corrected_rate_stays_a_share(rate, tpr, tnr, expected):
-    assert corrected(rate, tpr, tnr) == (None if expected is None else pytest.approx(expected))
+    assert corrected_pass_rate(rate, tpr, tnr) == (None if expected is None else pytest.approx(expected))
 
 
 @each(("votes", "expected"), [([(2, 1)], (1, 3)), ([(1, 1)], (0, 0)), ([(1, 2)], (0, 0)), ([(1, 0), (3, 1)], (1, 5))])
 def test_ties_are_in_no_number_of_flips(votes, expected):
-    assert flips(votes) == expected
+    assert count_flips(votes) == expected
 
 
 @each(("share", "votes", "expected"), [(1.0, 3, 1.0), (0.0, 3, 0.0), (0.5, 2, 0.65625)])
 def test_the_chance_to_lead_before_falling_behind(share, votes, expected):
     """At evens, a side that won the first ask leads by two after two asks with 1/2, after four with 1/8, after six with 1/32."""
-    assert lead_reached(share, votes) == pytest.approx(expected)
+    assert chance_of_lead(share, votes) == pytest.approx(expected)
 
 
 def test_the_chances_of_a_grade_and_of_a_case_of_several():
-    assert of_grade(0.1, 0) == (0.1, 0.9)
-    assert of_grade(0.5, 2) == (pytest.approx(0.328125), pytest.approx(0.328125))
-    assert of_grade(0.5, 2, beside_base=True) == (pytest.approx(0.2153320, abs=1e-6),) * 2
-    assert of_case([Chances(0.1, 0.9), Chances(0.2, 0.7)]) == (pytest.approx(0.28), 0.7)
-    assert of_case([Chances(0.5, 0.6), Chances(0.5, 0.7)]) == (0.75, 0.75)  # a broken one fails no less often than a good one
-    assert of_case([]) == (0.0, 0.0)
+    assert grade_chances(0.1, 0) == (0.1, 0.9)
+    assert grade_chances(0.5, 2) == (pytest.approx(0.328125), pytest.approx(0.328125))
+    assert grade_chances(0.5, 2, beside_base=True) == (pytest.approx(0.2153320, abs=1e-6),) * 2
+    assert case_chances([Chances(0.1, 0.9), Chances(0.2, 0.7)]) == (pytest.approx(0.28), 0.7)
+    assert case_chances([Chances(0.5, 0.6), Chances(0.5, 0.7)]) == (0.75, 0.75)  # a broken one fails no less often than a good one
+    assert case_chances([]) == (0.0, 0.0)
 
 
 @each(("cases", "rate", "expected"), [(100, 0.95, 5), (100, 0.951, 4), (10, 0.7, 3), (10, 1.0, 0), (10, 0.0, 10), (3, 0.5, 1)])
 def test_how_many_cases_may_fail(cases, rate, expected):
-    assert room(cases, rate) == expected
+    assert failures_allowed(cases, rate) == expected
 
 
 @each(
@@ -244,4 +244,4 @@ def test_how_many_cases_may_fail(cases, rate, expected):
     ],
 )
 def test_the_chance_of_more_failures_than_are_allowed(most, groups, expected):
-    assert more_than(most, groups) == pytest.approx(expected)
+    assert chance_of_more_than(most, groups) == pytest.approx(expected)

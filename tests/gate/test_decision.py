@@ -2,7 +2,7 @@
 
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs, Select
 from gradegate.core.usage import Usage
-from gradegate.gate.decision import blamed, decide, withheld
+from gradegate.gate.decision import blocking_rows, decide, decision_without_run
 from gradegate.results.gate_changes import GUARD, ChangeKind, GateChange, GateChanges
 from gradegate.results.grades import Counterpart
 from gradegate.results.run_result import GateOutcome, RuleResult, RunResult
@@ -189,13 +189,13 @@ def beside(outcome, status, base=P, **more):
     ],
 )
 def test_a_missed_rule_blames_the_rows_that_it_is_missed_for(rows, rule, places):
-    assert blamed(rows, [rule]) == places
+    assert blocking_rows(rows, [rule]) == places
 
 
 def test_several_missed_rules_blame_all_of_theirs():
     rows = made("F@a F@b P@c")
     rules = [missed(select=Select(metric=name), min_pass_rate=1.0) for name in "ab"]
-    assert blamed(rows, rules) == {0, 1}
+    assert blocking_rows(rows, rules) == {0, 1}
 
 
 # --- a run that did not take place, and what a pull request does to its gate ------------------------------------
@@ -215,7 +215,7 @@ FOUND = (GateChange(ChangeKind.WEAKER, "less"),)
 )
 def test_a_run_that_did_not_take_place_is_blocked_only_for_what_was_not_approved(changes, outcome, reason, guard, notes):
     skipped = replace(decided("P"), outcome=GateOutcome.NOT_RUN, reason="no key", rules=(), run=RunResult(()))
-    found = withheld(skipped, changes)
+    found = decision_without_run(skipped, changes)
     assert (found.outcome.value, found.reason, [rule.outcome for rule in found.rules]) == (outcome, reason, guard)
     assert (found.changes, len(found.run.notes)) == (changes, notes)
 
@@ -223,7 +223,7 @@ def test_a_run_that_did_not_take_place_is_blocked_only_for_what_was_not_approved
 def test_why_a_run_did_not_take_place_is_said_before_other_notes():
     run = RunResult((), notes=(Note("other"),))
     skipped = replace(decided("P"), outcome=GateOutcome.NOT_RUN, reason="no key", rules=(), run=run)
-    assert [note.text for note in withheld(skipped, GateChanges(FOUND, True)).run.notes] == ["Not run: no key", "other"]
+    assert [note.text for note in decision_without_run(skipped, GateChanges(FOUND, True)).run.notes] == ["Not run: no key", "other"]
 
 
 @each(("rows", "expected"), [("P- F-", []), ("P", ["every case passes"]), ("", ["every case passes"]), (".", ["every case passes"])])

@@ -22,7 +22,7 @@ OUTCOMES = {"met": Outcome.PASS, "missed": Outcome.FAIL, "error": Outcome.ERROR}
 def test_a_grader_that_agrees_with_too_few_has_moved() -> None:
     for it in VECTORS["sentinel"]:
         asks = [LabelAsk("m", False, number >= it["agree"]) for number in range(it["verdicts"])]
-        found = grader_drift.report([*asks, LabelAsk("m", True, None)], it["agreement"])
+        found = grader_drift.summarize_labels([*asks, LabelAsk("m", True, None)], it["agreement"])
         assert found is not None
         assert (found.verdicts, found.agree, found.p, found.moved) == (
             it["verdicts"],
@@ -35,14 +35,14 @@ def test_a_grader_that_agrees_with_too_few_has_moved() -> None:
 
 def test_what_a_rule_comes_to_where_a_grader_has_moved() -> None:
     for it in VECTORS["sentinel_rule"]:
-        found = grader_drift.standing(OUTCOMES[it["rule"]], it["moved"], it["fail_labels_passed"])
+        found = grader_drift.outcome_under_drift(OUTCOMES[it["rule"]], it["moved"], it["fail_labels_passed"])
         assert found is OUTCOMES[it["outcome"]], it
-    assert grader_drift.standing(Outcome.PASS, True, 1) is Outcome.ERROR
-    assert grader_drift.standing(Outcome.PASS, False, 1) is Outcome.PASS
+    assert grader_drift.outcome_under_drift(Outcome.PASS, True, 1) is Outcome.ERROR
+    assert grader_drift.outcome_under_drift(Outcome.PASS, False, 1) is Outcome.PASS
 
 
 def test_graders_are_tested_apart_and_from_five_verdicts_on() -> None:
-    found = grader_drift.report([LabelAsk("a", True, False)] * 4 + [LabelAsk("b", True, True)] * 5, 0.95)
+    found = grader_drift.summarize_labels([LabelAsk("a", True, False)] * 4 + [LabelAsk("b", True, True)] * 5, 0.95)
     assert found is not None
     assert [(it.model, it.p, it.moved) for it in found.graders] == [("a", None, False), ("b", 1.0, False)]
 
@@ -54,24 +54,24 @@ def asks(model: str, agree: int, differ: int, label: bool = True) -> list[LabelA
 
 def test_nobody_agrees_always_and_nobody_less_than_a_coin() -> None:
     for measured, held in ((0.2, 0.5), (0.5, 0.5), (0.9, 0.9), (0.99, 0.99), (1.0, 0.99)):
-        found = grader_drift.report(asks("m", 5, 0), measured)
+        found = grader_drift.summarize_labels(asks("m", 5, 0), measured)
         assert found is not None
         assert found.agreement == held, measured
 
 
 def test_the_least_likely_of_several_graders_is_the_figure_of_all() -> None:
-    found = grader_drift.report([*asks("few", 0, 4), *asks("moved", 0, 5), *asks("same", 5, 0, label=False)], 0.9)
+    found = grader_drift.summarize_labels([*asks("few", 0, 4), *asks("moved", 0, 5), *asks("same", 5, 0, label=False)], 0.9)
     assert found is not None
     assert [(it.model, it.moved, it.lenient) for it in found.graders] == [("few", False, 0), ("moved", True, 0), ("same", False, 0)]
     assert (found.verdicts, found.agree, found.p, found.moved) == (14, 5, pytest.approx(1e-5), True)
-    none = grader_drift.report(asks("few", 0, 4), 0.9)
+    none = grader_drift.summarize_labels(asks("few", 0, 4), 0.9)
     assert none is not None
     assert (none.p, none.moved) == (None, False)
-    assert grader_drift.report([], 0.9) is None
+    assert grader_drift.summarize_labels([], 0.9) is None
 
 
 def test_only_failures_that_pass_are_lenient_and_an_ask_without_a_verdict_counts_for_nothing() -> None:
-    found = grader_drift.report([*asks("m", 1, 2), *asks("m", 1, 3, label=False), LabelAsk("m", False, None, undone=True)], 0.9)
+    found = grader_drift.summarize_labels([*asks("m", 1, 2), *asks("m", 1, 3, label=False), LabelAsk("m", False, None, undone=True)], 0.9)
     assert found is not None
     assert (found.graders[0].lenient, found.verdicts, found.undone) == (3, 7, True)
 
@@ -88,7 +88,7 @@ def test_what_a_report_says_of_labels() -> None:
         (LabelsReport(4, graders=(few,)), ["the labelled outputs got 4 verdicts, but a check takes at least 5 of one grader"]),
         (LabelsReport(0), ["the labelled outputs got 0 verdicts, but a check takes at least 5 of one grader"]),
     ):
-        lines = grader_drift.remarks(found)
+        lines = grader_drift.drift_remarks(found)
         assert [line[: len(begin)] for line, begin in zip(lines, begins, strict=True)] == begins
 
 

@@ -5,8 +5,8 @@ import pytest
 from gradegate.core.policy import Policy, Rule, Select
 from gradegate.core.usage import Took
 from gradegate.gate.decision import decide
-from gradegate.gate.regressions import increases
-from gradegate.gate.statistics import student
+from gradegate.gate.regressions import measure_increases
+from gradegate.gate.statistics import student_t
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome
 from gradegate.results.rows import Row
@@ -40,7 +40,7 @@ def test_a_limit_is_missed_beyond_noise_alone():
 def test_the_spread_is_that_of_student():
     # as scipy has it, at 0.995
     for freedom, expected in ((4, 4.60409), (5, 4.03214), (9, 3.24984), (29, 2.75639), (99, 2.62641), (1000, 2.58076)):
-        assert student(freedom) == pytest.approx(expected * 1.0075, rel=0.0075), freedom
+        assert student_t(freedom) == pytest.approx(expected * 1.0075, rel=0.0075), freedom
 
 
 def test_a_rule_of_pace_alone_looks_at_no_verdict():
@@ -66,6 +66,6 @@ def test_only_answers_that_the_rule_looks_at_are_measured():
     inner = [replace(row, grades=(replace(PASSED, inner=True),)) for row in rows]
     for select, measured in ((Select(), True), (Select(assertion="contains"), True), (Select(assertion="equals"), False)):
         rule = Rule("pace", select, suite="s", max_cost_increase=0.1)
-        assert [side is not None for side in increases(rows, rule)] == [measured] * 2, select
-        assert increases(inner, rule) == (None, None), select
-    assert increases(inner)[0].compared == 5  # of the whole run
+        assert [side is not None for side in measure_increases(rows, rule)] == [measured] * 2, select
+        assert measure_increases(inner, rule) == (None, None), select
+    assert measure_increases(inner)[0].compared == 5  # of the whole run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.gate.statistics import Chances, more_than, of_grade, of_runs, power, room
+from gradegate.gate.statistics import Chances, chance_of_more_than, failures_allowed, grade_chances, rule_power, runs_chances
 from gradegate.results.run_result import Power
 
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
@@ -24,30 +24,30 @@ def _expected(it: dict[str, float]) -> object:
 
 def test_slack() -> None:
     for it in VECTORS["slack"]:
-        found = power(Counter({Chances(0, 1): it["cases"]}), room(it["cases"], it["min_pass_rate"]), it["failing"])
+        found = rule_power(Counter({Chances(0, 1): it["cases"]}), failures_allowed(it["cases"], it["min_pass_rate"]), it["failing"])
         assert found.slack == it["cases_left"], it
 
 
 def test_power_of_a_rule() -> None:
     for it in VECTORS["power"]:
         new, cases = "max_new_failures" in it, it["cases"]
-        chances = of_grade(it["noise"], it["lead"] or 0, new)
-        most = it["max_new_failures"] if new else room(cases, it["min_pass_rate"])
-        found = power(Counter({chances: cases}), most, it["failing"], new)
+        chances = grade_chances(it["noise"], it["lead"] or 0, new)
+        most = it["max_new_failures"] if new else failures_allowed(cases, it["min_pass_rate"])
+        found = rule_power(Counter({chances: cases}), most, it["failing"], new)
         assert _figures(found) == _expected(it), it
-        assert Power(cases=cases).drop == it["five_points_cases"]
+        assert Power(cases=cases).five_percent == it["five_points_cases"]
 
 
 def test_power_with_runs() -> None:
     for it in VECTORS["power_runs"]:
-        chances = of_runs(it["failing_share"], it["of"], it["pass"])
-        assert _figures(power(Counter({chances: it["cases"]}), it["room"])) == _expected(it), it
+        chances = runs_chances(it["failing_share"], it["of"], it["pass"])
+        assert _figures(rule_power(Counter({chances: it["cases"]}), it["room"])) == _expected(it), it
 
 
 def test_cases_of_several_kinds() -> None:
     """Cases with chances of their own, counted one by one: what the tables come to."""
     groups = [(2, 0.5), (1, 0.25), (3, 0.0), (1, 1.0)]
     # 1 fails for certain: more than 2 takes 2 more of three, 0.25 * 0.75 + 0.5 * 0.25 + 0.25 * 0.25.
-    assert more_than(2, groups) == pytest.approx(0.375)
-    assert more_than(0, groups) == pytest.approx(1.0)
-    assert more_than(7, groups) == 0.0
+    assert chance_of_more_than(2, groups) == pytest.approx(0.375)
+    assert chance_of_more_than(0, groups) == pytest.approx(1.0)
+    assert chance_of_more_than(7, groups) == 0.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gradegate.core.policy import Policy, Rule, Select
 from gradegate.gate.decision import decide
-from gradegate.gate.regressions import Sign
+from gradegate.gate.regressions import SignTest
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome, Vote
 from gradegate.results.rows import Row
@@ -64,12 +64,12 @@ def test_drops_are_decided_as_the_specification_does(vector):
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_the_chance_of_a_drop_is_exact(worse, better):
     trials = worse + better
-    assert Sign(worse, better, 100).p == Fraction(sum(comb(trials, k) for k in range(worse, trials + 1)), 2**trials)
+    assert SignTest(worse, better, 100).p == Fraction(sum(comb(trials, k) for k in range(worse, trials + 1)), 2**trials)
 
 
 @pytest.mark.slow
 def test_a_hundred_thousand_changed_cases_take_no_noticeable_time():
-    assert Sign(50_500, 49_500, 100_000).p < 0.01
+    assert SignTest(50_500, 49_500, 100_000).p < 0.01
 
 
 @each(

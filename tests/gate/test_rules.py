@@ -1,7 +1,7 @@
 """What one rule says at its limits, and how its reason says it, on grades made by hand."""
 
 from gradegate.core.policy import CaseRuns, Rule, Runs, Select
-from gradegate.gate.rules import AskedAgain, by_counts, left_undone, overturned, spared
+from gradegate.gate.rules import ReaskSummary, note_on_not_reasked, note_on_overturned, note_on_unfinished, outcome_by_counts
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import Vote
 from gradegate.results.history import PastVotes
@@ -27,7 +27,7 @@ from support.each import each
     ],
 )
 def test_what_a_rule_says_by_counts_alone(keys, passed, failed, expected):
-    assert by_counts(Rule("r", suite="s", **keys), Counts(passed, failed, 7)) is expected
+    assert outcome_by_counts(Rule("r", suite="s", **keys), Counts(passed, failed, 7)) is expected
 
 
 @each(
@@ -132,18 +132,18 @@ SHORT = replace(LONG, history=PastVotes(14, 46))
     ],
 )
 def test_what_re_asks_found_is_said(grades, failed, of_cases, said):
-    again = AskedAgain((it.outcome, [it]) for it in grades)
-    assert (again.of_cases(failed, 9), again.of_failures(failed)) == (of_cases, said)
+    reasks = ReaskSummary((it.outcome, [it]) for it in grades)
+    assert (reasks.summarize_cases(failed, 9), reasks.note_on_failures(failed)) == (of_cases, said)
 
 
 def test_how_many_were_overturned_or_left_undone():
-    assert [overturned(0), overturned(1), overturned(2)] == [
+    assert [note_on_overturned(0), note_on_overturned(1), note_on_overturned(2)] == [
         "",
         " (1 failure was overturned by re-asks)",
         " (2 failures were overturned by re-asks)",
     ]
-    assert overturned(1, 1) == " (1 more failure was overturned)"
-    assert [left_undone(1), left_undone(2)] == [
+    assert note_on_overturned(1, 1) == " (1 more failure was overturned)"
+    assert [note_on_unfinished(1), note_on_unfinished(2)] == [
         "1 more was not finished and might meet the rule",
         "2 more were not finished and might meet the rule",
     ]
@@ -162,20 +162,20 @@ def test_how_many_were_overturned_or_left_undone():
 )
 def test_failures_that_were_not_re_asked_are_counted(status, reask, missed, expected):
     rows = [row(grade(F, status=status, unconfirmed=True)), *made("P F")]
-    assert spared(RunResult(tuple(rows), reask=reask), missed) == expected
+    assert note_on_not_reasked(RunResult(tuple(rows), reask=reask), missed) == expected
 
 
 def test_several_failures_that_were_not_re_asked_are_counted():
     run = RunResult((row(grade(F, unconfirmed=True)),) * 2)
-    assert spared(run, missed=True) == "; 2 cases failed once and were not re-asked, because the rule is missed without them"
-    assert spared(RunResult((row(grade(F)),)), missed=True) == ""
+    assert note_on_not_reasked(run, missed=True) == "; 2 cases failed once and were not re-asked, because the rule is missed without them"
+    assert note_on_not_reasked(RunResult((row(grade(F)),)), missed=True) == ""
 
 
 def test_a_case_that_also_fails_for_certain_was_not_spared():
     rows = (row(grade(F, unconfirmed=True), grade(F)), row(grade(F), grade(P, unconfirmed=True)))
-    assert spared(RunResult(rows), missed=False) == ""
+    assert note_on_not_reasked(RunResult(rows), missed=False) == ""
     by_mean = replace(row(grade(F, unconfirmed=True), grade(F)), threshold=0.5)
-    assert spared(RunResult((by_mean,)), missed=False) == "; 1 failure not re-asked"
+    assert note_on_not_reasked(RunResult((by_mean,)), missed=False) == "; 1 failure not re-asked"
 
 
 def test_every_case_of_a_config_without_a_gate_block_is_counted_by_its_outcome():

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from gradegate.core.policy import NO_LIMITS
-from gradegate.github.inputs import from_inputs
+from gradegate.github.inputs import settings_from_inputs
 from support.each import each
 from support.outputs import OUTPUTS
 
@@ -49,14 +49,14 @@ def defaults() -> dict[str, str]:
 
 def test_the_inputs_are_those_that_the_code_reads() -> None:
     environ = Recorder(defaults())
-    from_inputs(environ, ROOT)
+    settings_from_inputs(environ, ROOT)
     # A spelling with underscores is a second chance for shells, never a name of its own.
     hyphened = {spelled(name).replace("-", "_") for name in ACTION["inputs"]} - {spelled(n) for n in ACTION["inputs"]}
     assert {name for name in environ.asked if name.startswith("INPUT_")} - hyphened == set(defaults())
 
 
 def test_the_defaults_mean_what_the_code_means() -> None:
-    given, bare = from_inputs(defaults(), ROOT), from_inputs({}, ROOT)
+    given, bare = settings_from_inputs(defaults(), ROOT), settings_from_inputs({}, ROOT)
     assert given.token == "ghs_x"
     assert (given.comment, given.when) == (bare.comment, bare.when)
     assert (given.comment_key, given.run.configs, given.run.graders) == ("", (), {})

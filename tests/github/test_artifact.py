@@ -377,7 +377,7 @@ def test_what_is_not_believed_is_said_and_the_run_goes_on_without(change: Any, w
 @each("key, job, file", [("", "gate", "other.yml"), ("", "other", "evals.yml"), ("k", "gate", "evals.yml"), ("gate", "", "evals.yml")])
 def test_two_gates_do_not_meet(key: str, job: str, file: str) -> None:
     def named(key: str, job: str, file: str) -> str:
-        return artifact.name_of_job({"GITHUB_JOB": job, "GITHUB_WORKFLOW_REF": f"o/r/.github/workflows/{file}@refs/x"}, key)
+        return artifact.job_name({"GITHUB_JOB": job, "GITHUB_WORKFLOW_REF": f"o/r/.github/workflows/{file}@refs/x"}, key)
 
     assert named(key, job, file) != named("", "gate", "evals.yml")
     assert len(named("ü/x" * 200, job, file)) < 150

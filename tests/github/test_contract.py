@@ -14,14 +14,14 @@ import pytest
 
 import gradegate
 from gradegate.github import client
-from gradegate.github.approval import approval
-from gradegate.github.artifact import ArtifactNames, _Source
-from gradegate.github.changed_files import changed_files
+from gradegate.github.approval import find_approval
+from gradegate.github.artifact import ArtifactNames, ArtifactSource
+from gradegate.github.changed_files import list_changed_files
 from gradegate.github.client import GitHub, connect
-from gradegate.github.comment import Posted, Stamp, upsert_comment
+from gradegate.github.comment import CommentThread, Posted, Stamp
 from gradegate.github.pull_request import with_pull_request
 from gradegate.http.client import Client
-from gradegate.security.event import Event, Person, Stage
+from gradegate.security.event import Event, Person, PrecedingRun
 from gradegate.structs import replace
 from support import contract
 from support.each import each
@@ -30,7 +30,7 @@ from support.fake_github import FakeGitHub, Token, serve
 HEAD = "a" * 40
 REPOSITORY = "octo-org/octo-repo"
 EVENT = Event("pull_request", REPOSITORY, 7, HEAD, "b" * 40, REPOSITORY, REPOSITORY)
-LATER_STAGE = Event("workflow_run", REPOSITORY, stage=Stage("pull_request", HEAD, "topic/#1 &x", "stranger"))
+LATER_STAGE = Event("workflow_run", REPOSITORY, stage=PrecedingRun("pull_request", HEAD, "topic/#1 &x", "stranger"))
 LABEL = "gate-approved"
 PACKAGE = Path(gradegate.__file__).parent
 SERVERS = pytest.mark.parametrize("enterprise", [False, True], ids=["github.com", "enterprise"])
@@ -44,12 +44,12 @@ def github(fake: FakeGitHub, token: str = "ghs_actions") -> GitHub:
 
 
 def comment(fake: FakeGitHub, text: str = "report", token: str = "ghs_actions") -> None:
-    assert isinstance(upsert_comment(github(fake, token), EVENT, text, Stamp("")), Posted)
+    assert isinstance(CommentThread(github(fake, token), EVENT, Stamp("")).update(text), Posted)
 
 
 def look_for_the_label(fake: FakeGitHub) -> None:
     pushed = replace(EVENT, author=Person("author", 1), updated=datetime(2026, 3, 1, 12, tzinfo=UTC))
-    assert approval(github(fake), pushed, LABEL, (HEAD,), HEAD).by
+    assert find_approval(github(fake), pushed, LABEL, (HEAD,), HEAD).by
 
 
 def look_for_the_pull_request(fake: FakeGitHub) -> None:
@@ -57,16 +57,16 @@ def look_for_the_pull_request(fake: FakeGitHub) -> None:
 
 
 def look_for_the_files(fake: FakeGitHub) -> None:
-    assert changed_files(github(fake), EVENT, "main").paths == {"a.md", "b.md", "c.md"}
+    assert list_changed_files(github(fake), EVENT, "main").paths == {"a.md", "b.md", "c.md"}
 
 
 def look_for_the_artifact(fake: FakeGitHub) -> None:
     workflow = re.compile(r"(?P<path>\.github/workflows/(?P<file>.+))").fullmatch(".github/workflows/evals.yml")
     assert workflow
-    found = _Source(
+    found = ArtifactSource(
         github(fake), f"{fake.url}/repos/{fake.repository}", workflow, "main", ArtifactNames("gradegate-evals", "gradegate-", ""), "8"
     )
-    assert found.newest() == (b"packed", f"run 7 of main (commit {HEAD[:7]})")
+    assert found.fetch_newest() == (b"packed", f"run 7 of main (commit {HEAD[:7]})")
 
 
 def furnish(fake: FakeGitHub) -> None:
@@ -146,10 +146,10 @@ def texts(function: ast.FunctionDef) -> set[str]:
 
 
 def places() -> set[Place]:
-    """Each place of the source that decides on an address of GitHub's, by calling `GitHub.send` or what passes on to it."""
+    """Each place of the source that decides on an address of GitHub's, by calling `GitHub.send`, `GitHub.download` or what passes on to them."""
     found: set[Place] = set()
     for path in sorted((PACKAGE / "github").glob("*.py")):
-        passing, before = {"send": 1, "read_json": 0, "pages": 0}, 0
+        passing, before = {"send": 1, "download": 0, "read_json": 0, "list_items": 0}, 0
         while len(passing) != before:
             before = len(passing)
             own = set(sites(path, passing))
@@ -160,16 +160,19 @@ def places() -> set[Place]:
 @SERVERS
 def test_every_place_of_the_code_that_asks_github_has_been_held_to_the_contract(monkeypatch: pytest.MonkeyPatch, enterprise: bool) -> None:
     reached: set[tuple[str, int]] = set()
-    send = GitHub.send
 
-    def noted(self: GitHub, *arguments: Any, **more: Any) -> Any:
-        frame = sys._getframe(1)
-        while frame:
-            reached.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
-            frame = frame.f_back  # type: ignore[assignment]
-        return send(self, *arguments, **more)
+    def noting(send: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(self: GitHub, *arguments: Any, **more: Any) -> Any:
+            frame = sys._getframe(1)
+            while frame:
+                reached.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
+                frame = frame.f_back  # type: ignore[assignment]
+            return send(self, *arguments, **more)
 
-    monkeypatch.setattr(GitHub, "send", noted)
+        return noted
+
+    monkeypatch.setattr(GitHub, "send", noting(GitHub.send))
+    monkeypatch.setattr(GitHub, "download", noting(GitHub.download))
     run(everything, enterprise)
     found = places()
     assert len(found) >= 10
@@ -250,7 +253,7 @@ def test_a_defect_of_the_client_shows(defect: Defect, words: str) -> None:
 def test_an_enterprise_server_is_not_asked_elsewhere(path: str) -> None:
     def astray(fake: FakeGitHub) -> None:
         fake.url = fake.url.replace("/api/v3", path)
-        upsert_comment(github(fake), EVENT, "x", Stamp(""))
+        CommentThread(github(fake), EVENT, Stamp("")).update("x")
 
     with pytest.raises(AssertionError, match=r"ghes-3\.17: .*no operation of GitHub's"):
         run(astray, enterprise=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.security.environment import FREE
+from gradegate.security.environment import JUDGED_EVENTS
 from support.each import each, table
 from support.events import BASE, HEAD, pull_request
 from support.fake_github import FakeGitHub, Token
@@ -131,7 +131,7 @@ def act(job: Job, event: str, *command: str) -> tuple[int, dict[str, str]]:
 
 
 def test_the_table_names_every_free_event_and_closes_with_what_nobody_knows() -> None:
-    assert {event for event, what in NAMED if what == CHECKOUT} == FREE
+    assert {event for event, what in NAMED if what == CHECKOUT} == JUDGED_EVENTS
     assert {what for _, what in FILES} == {CHECKOUT, COMMIT}
     assert len(NAMED) == len(dict(NAMED)) > 25
     assert CLOSED

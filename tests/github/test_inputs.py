@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradegate.cli import main as cli
 from gradegate.errors import ConfigError
-from gradegate.github.inputs import ENV, INPUTS, from_inputs, handed
+from gradegate.github.inputs import ENV, INPUTS, environment_of_step, settings_from_inputs
 from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.runner import read_outputs
@@ -19,7 +19,7 @@ from support.runner import read_outputs
 def said(**inputs: str) -> list[str]:
     """The mistakes of inputs, spelled with underscores here and with hyphens for the runner."""
     environ = {f"INPUT_{name.replace('_', '-').upper()}": value for name, value in inputs.items()}
-    return [str(mistake) for mistake in from_inputs(environ, Path()).mistakes]
+    return [str(mistake) for mistake in settings_from_inputs(environ, Path()).mistakes]
 
 
 @pytest.mark.parametrize(("name", "cure"), table(__file__, "an_input_that_does_not_exist_is_a_mistake_even_when_it_is_empty"))
@@ -30,7 +30,7 @@ def test_an_input_that_does_not_exist_is_a_mistake_even_when_it_is_empty(name: s
 
 @given(st.from_regex(r"\A[a-z][a-z0-9-]{0,20}\Z"))
 def test_any_name_is_known_or_a_mistake(name: str) -> None:
-    settings = from_inputs({f"INPUT_{name.upper()}": "true"}, Path())
+    settings = settings_from_inputs({f"INPUT_{name.upper()}": "true"}, Path())
     assert len(settings.mistakes) <= 1
     if not settings.mistakes:
         assert name in (Path(__file__).parents[2] / "docs" / "action.md").read_text()
@@ -39,22 +39,22 @@ def test_any_name_is_known_or_a_mistake(name: str) -> None:
 @each(("variables", "read", "mistakes"), table(__file__, "what_inputs_mean"))
 def test_what_inputs_mean(variables: dict[str, str], read: dict[str, Any], mistakes: list[str]) -> None:
     """Variables are spelled without `INPUT_`, except for those of others."""
-    found = from_inputs({name if "INPUT" in name else f"INPUT_{name}": text for name, text in variables.items()}, Path())
+    found = settings_from_inputs({name if "INPUT" in name else f"INPUT_{name}": text for name, text in variables.items()}, Path())
     assert [str(mistake) for mistake in found.mistakes] == mistakes
     assert {name: [*value] if isinstance(value := getattr(found.run, name), tuple) else value for name in read} == read
 
 
 @pytest.mark.parametrize("given", [{"INPUT_WEAKENING": "block"}, {"INPUT_APPROVE-LABEL": "ok"}])
 def test_a_comparison_with_no_base_is_a_mistake_at_a_pull_request(given: dict[str, str]) -> None:
-    (mistake,) = from_inputs({**given, "GITHUB_EVENT_NAME": "pull_request", "INPUT_BASE-CHECKOUT": " "}, Path()).mistakes
+    (mistake,) = settings_from_inputs({**given, "GITHUB_EVENT_NAME": "pull_request", "INPUT_BASE-CHECKOUT": " "}, Path()).mistakes
     assert "needs `base-checkout`, which is empty" in mistake.what
-    assert from_inputs({**given, "GITHUB_EVENT_NAME": "merge_group"}, Path()).mistakes == ()
+    assert settings_from_inputs({**given, "GITHUB_EVENT_NAME": "merge_group"}, Path()).mistakes == ()
 
 
 def test_a_label_for_approval_implies_that_a_weaker_gate_blocks() -> None:
-    assert from_inputs({"INPUT_BASE-CHECKOUT": ".base", "INPUT_WEAKENING": "report"}, Path()).run.weakening == "report"
+    assert settings_from_inputs({"INPUT_BASE-CHECKOUT": ".base", "INPUT_WEAKENING": "report"}, Path()).run.weakening == "report"
     labelled = {"INPUT_BASE-CHECKOUT": ".base", "INPUT_WEAKENING": "report", "INPUT_APPROVE-LABEL": "ok"}
-    assert from_inputs(labelled, Path()).run.weakening == "block"
+    assert settings_from_inputs(labelled, Path()).run.weakening == "block"
 
 
 @pytest.mark.parametrize("name", ["config", "github_token", "allow_exec", "output"])
@@ -131,7 +131,7 @@ def test_arguments_end_in_no_page_of_help_and_green(
 
 def test_inputs_are_spelled_as_the_runner_spells_them() -> None:
     inputs = {"comment-key": "3", "an odd one": "x", "Config": "a\nb"}
-    assert handed({"GRADEGATE_INPUTS": json.dumps(inputs), "CI": "true"}) == {
+    assert environment_of_step({"GRADEGATE_INPUTS": json.dumps(inputs), "CI": "true"}) == {
         "CI": "true",
         "INPUT_COMMENT-KEY": "3",
         "INPUT_AN_ODD_ONE": "x",
@@ -142,19 +142,19 @@ def test_inputs_are_spelled_as_the_runner_spells_them() -> None:
 def test_variables_of_the_step_steer_neither_the_process_nor_the_runner() -> None:
     closed = "PATH HOME LD_PRELOAD PYTHONPATH PYTHON_X GITHUB_SHA RUNNER_TEMP ACTIONS_X INPUT_REPEAT CI GRADEGATE_NETWORK GRADEGATE_ENV"
     given = dict.fromkeys(closed.split(), "theirs") | {"OPENAI_API_KEY": "k", "PROMPTFOO_PYTHON": "p", "path": "x"}
-    found = handed({"GITHUB_SHA": "ours", "GRADEGATE_ENV": json.dumps(given)})
+    found = environment_of_step({"GITHUB_SHA": "ours", "GRADEGATE_ENV": json.dumps(given)})
     assert found == {"GITHUB_SHA": "ours", "OPENAI_API_KEY": "k", "PROMPTFOO_PYTHON": "p", "path": "x"}
 
 
 def test_without_the_script_everything_is_as_it_was() -> None:
-    assert handed({"INPUT_REPEAT": "2", "A": "b"}) == {"INPUT_REPEAT": "2", "A": "b"}
+    assert environment_of_step({"INPUT_REPEAT": "2", "A": "b"}) == {"INPUT_REPEAT": "2", "A": "b"}
 
 
 @each("text", ["{", "[]", '{"a": 1}', "[" * 100_000, '"x"'])
 @each("name", ["GRADEGATE_INPUTS", "GRADEGATE_ENV"])
 def test_anything_else_is_a_mistake(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=f"{name} is not a JSON object"):
-        handed({name: text})
+        environment_of_step({name: text})
 
 
 def test_a_mistake_in_what_is_handed_over_leaves_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +169,6 @@ def test_a_mistake_in_what_is_handed_over_leaves_outputs(tmp_path: Path, monkeyp
 def test_what_can_be_no_variable_is_a_mistake_that_names_it(variable: str, pair: tuple[str, str]) -> None:
     name, text = pair
     with pytest.raises(ConfigError, match="cannot be a variable of the environment") as raised:
-        handed({variable: json.dumps({"FINE": "x", name: text})})
+        environment_of_step({variable: json.dumps({"FINE": "x", name: text})})
     assert ("`env`" if variable == ENV else "`with`") in str(raised.value)
     assert "FINE" not in str(raised.value)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.errors import ConfigError, Mistake, Terminated
-from gradegate.github.step_files import Ending
+from gradegate.github.step_files import LastOutputs
 from support.each import each, table, tables
 from support.events import pull_request
 from support.fake_github import FakeGitHub, Token, serve
@@ -70,7 +70,7 @@ def test_an_end_before_anything_was_published_is_accounted_for(tmp_path: Path, e
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         "OPENAI_API_KEY": "sk-canary-0123456789",
     }
-    with pytest.raises(type(error)), Ending(environ):
+    with pytest.raises(type(error)), LastOutputs(environ):
         raise error
     assert read_outputs((tmp_path / "output").read_text()) == {"decision": outcome}
     summary = (tmp_path / "summary").read_text()
@@ -79,7 +79,7 @@ def test_an_end_before_anything_was_published_is_accounted_for(tmp_path: Path, e
 
 
 def test_what_was_published_is_not_published_again(tmp_path: Path) -> None:
-    ending = Ending({"GITHUB_OUTPUT": str(tmp_path / "output")}, settled=True)
+    ending = LastOutputs({"GITHUB_OUTPUT": str(tmp_path / "output")}, is_published=True)
     with pytest.raises(ConfigError), ending:
         raise ConfigError(Mistake("said already"))
     assert not (tmp_path / "output").exists()

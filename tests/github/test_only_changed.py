@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradegate.files.git import ways
-from gradegate.github.changed_files import _pattern
+from gradegate.github.changed_files import compile_path_pattern
 from support.each import each, table
 from support.events import pull_request
 from support.fake_github import Token
@@ -50,7 +50,7 @@ def test_paths_name_further_files(job: Job, paths: str, changed: str, ran: bool)
 
 @each(("written", "path", "matches"), table(__file__, "patterns_are_those_of_a_workflow"))
 def test_patterns_are_those_of_a_workflow(written: str, path: str, matches: bool) -> None:
-    assert bool(_pattern(written).fullmatch(path)) is matches
+    assert bool(compile_path_pattern(written).fullmatch(path)) is matches
 
 
 @each("path", ["/src", "./src", "../src", "!src", "a/../b", "src\\x", "{a,b}", "*.jsx?"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradegate.security.event import Event, Person, Stage, read_event
+from gradegate.security.event import Event, Person, PrecedingRun, read_event
 from support import contract
 from support.each import each
 from support.events import MERGE, examples
@@ -61,7 +61,7 @@ def test_a_second_stage(tmp_path: Path) -> None:
     for payload in examples()["workflow_run"]:
         event, run = read(tmp_path, "workflow_run", payload), payload["workflow_run"]
         owner = run["head_repository"]["owner"]["login"]
-        assert event.stage == Stage(run["event"], run["head_sha"], run["head_branch"], owner)
+        assert event.stage == PrecedingRun(run["event"], run["head_sha"], run["head_branch"], owner)
         assert (event.number, event.head_sha) == (None, MERGE)  # it runs at a commit of the base
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from gradegate.files.documents import table
-from gradegate.github.inputs import answers_to_promptfoo, from_inputs
+from gradegate.github.inputs import promptfoo_answers, settings_from_inputs
 from support.each import each
 
-SAME, ANSWERS = table("github", "promptfoo_action.yaml")["same"], answers_to_promptfoo()
+SAME, ANSWERS = table("github", "promptfoo_action.yaml")["same"], promptfoo_answers()
 
 PAGE = (Path(__file__).parents[2] / "docs" / "from-promptfoo.md").read_text()
 # `inputs` of promptfoo/promptfoo-action, action.yml at 77edad7.
@@ -21,7 +21,7 @@ force-run
 
 @each("name", INPUTS)
 def test_each_input_of_promptfoos_action_is_the_same_or_a_mistake_that_names_the_way(name):
-    found = from_inputs({f"INPUT_{name.upper()}": "3"}, Path()).mistakes
+    found = settings_from_inputs({f"INPUT_{name.upper()}": "3"}, Path()).mistakes
     if name in SAME:
         assert not any(f"there is no input `{name}`" in str(mistake) for mistake in found)
     else:
@@ -37,9 +37,9 @@ def test_an_answer_names_inputs_that_there_are(name):
     answered = ANSWERS[name]
     if answered.startswith("give `"):
         given = answered.split("`")[1].split(":")[0]
-        assert not [it for it in from_inputs({f"INPUT_{given.upper()}": ""}, Path()).mistakes if "no input" in str(it)]
+        assert not [it for it in settings_from_inputs({f"INPUT_{given.upper()}": ""}, Path()).mistakes if "no input" in str(it)]
 
 
 def test_the_spelling_of_shells_has_the_answer_too():
-    (mistake,) = from_inputs({"INPUT_FAIL_ON_THRESHOLD": "80"}, Path()).mistakes
+    (mistake,) = settings_from_inputs({"INPUT_FAIL_ON_THRESHOLD": "80"}, Path()).mistakes
     assert "min-pass-rate" in str(mistake)

@@ -13,9 +13,9 @@ from gradegate.core.settings import ActionSettings, Settings
 from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.github.client import connect
-from gradegate.github.publish import Step, publish, publish_mistakes
+from gradegate.github.publish import Step, publish_decision, publish_mistakes
 from gradegate.reports.delivery.report import Annotations, Comment, Summary
-from gradegate.reports.format.escape import command
+from gradegate.reports.format.escape import workflow_command
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
 from gradegate.security.event import Event
 from gradegate.structs import replace
@@ -29,7 +29,7 @@ EVENT = Event("pull_request", "octo-org/octo-repo", 7, "a" * 40, "b" * 40, "octo
 DOCUMENTS = (
     Comment(("comment ", "text")),
     Summary(("summary text",)),
-    Annotations((command("error", "wrong answer", file="evals.yaml", line=3) + "\n",)),
+    Annotations((workflow_command("error", "wrong answer", file="evals.yaml", line=3) + "\n",)),
 )
 
 
@@ -87,7 +87,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(stage: Stage) -> None:
-    returned = publish(stage.step(), decision(GateOutcome.BLOCKED), DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html", "r.agent.md"])
+    returned = publish_decision(stage.step(), decision(GateOutcome.BLOCKED), DOCUMENTS, ["r.json", "r.xml", "r.md", "r.html", "r.agent.md"])
     url = stage.fake.comments[0]["html_url"]
     assert stage.fake.comments[0]["body"].endswith("\ncomment text")
     assert stage.summary == "summary text\n"
@@ -110,8 +110,8 @@ def test_a_decision_reaches_the_comment_the_summary_the_lines_and_the_outputs(st
 
 
 def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: Stage) -> None:
-    text = "".join(command("warning", f"case {i}") + "\n" for i in range(10))
-    publish(stage.step(token=""), decision(), [Annotations((text,)), DOCUMENTS[0]], [])
+    text = "".join(workflow_command("warning", f"case {i}") + "\n" for i in range(10))
+    publish_decision(stage.step(token=""), decision(), [Annotations((text,)), DOCUMENTS[0]], [])
     assert [c.data for c in shown(stage.log)] == [f"case {i}" for i in range(10)]
     assert len(stage.warnings) == 11
 
@@ -128,12 +128,12 @@ def test_annotations_come_before_our_own_warnings_because_ten_are_shown(stage: S
     ],
 )
 def test_the_rate_reads_one_only_when_everything_passed(stage: Stage, counts: Counts, rate: str) -> None:
-    assert publish(stage.step(), decision(cases=counts), (), [])["pass-rate"] == rate
+    assert publish_decision(stage.step(), decision(cases=counts), (), [])["pass-rate"] == rate
 
 
 def test_a_cost_that_is_not_known_is_not_zero(stage: Stage) -> None:
     run = RunResult((), Usage(calls=1, unpriced=1, cost=0.5))
-    assert publish(stage.step(), decision(run=run), (), [])["cost-usd"] == ""
+    assert publish_decision(stage.step(), decision(run=run), (), [])["cost-usd"] == ""
 
 
 @pytest.mark.parametrize("result", GateOutcome)
@@ -143,8 +143,8 @@ def test_the_mode_decides_about_the_comment_and_never_leaves_an_old_one_standing
     stage: Stage, result: GateOutcome, mode: str, existing: bool
 ) -> None:
     if existing:
-        publish(stage.step(), decision(), [Comment(("old",))], [])
-    outputs = publish(stage.step(comment=mode), decision(result), DOCUMENTS, [])
+        publish_decision(stage.step(), decision(), [Comment(("old",))], [])
+    outputs = publish_decision(stage.step(comment=mode), decision(result), DOCUMENTS, [])
     texts = [c["body"].partition("\n")[2] for c in stage.fake.comments]
     failing = result not in (GateOutcome.PASS, GateOutcome.ADVISORY)
     news = result is not GateOutcome.PASS or not existing  # the old one was of a run that passed
@@ -158,7 +158,7 @@ def test_a_run_that_ends_late_leaves_the_comment_of_a_newer_one(stage: Stage) ->
     for number in ("10", "9"):
         stage.environ |= {"GITHUB_RUN_ID": number, "GITHUB_RUN_ATTEMPT": "1"}
         document = Comment((f"report of run {number}",))
-        outputs = publish(stage.step(comment_key="k"), decision(GateOutcome.BLOCKED), [document], [])
+        outputs = publish_decision(stage.step(comment_key="k"), decision(GateOutcome.BLOCKED), [document], [])
     (comment,) = stage.fake.comments
     head = f"<!-- gradegate:k run=10 attempt=1 commit={'a' * 40} findings="
     assert comment["body"].startswith(head)
@@ -181,12 +181,12 @@ def test_what_could_not_run_is_news_once(stage: Stage) -> None:
 
 def test_two_jobs_keep_two_comments(stage: Stage) -> None:
     for key in ("a", "b", "a"):
-        publish(stage.step(comment_key=key), decision(), DOCUMENTS, [])
+        publish_decision(stage.step(comment_key=key), decision(), DOCUMENTS, [])
     assert len(stage.fake.comments) == 2
 
 
 def test_a_comment_that_is_switched_off_is_not_written(stage: Stage) -> None:
-    publish(stage.step(comment="off"), decision(), DOCUMENTS, [])
+    publish_decision(stage.step(comment="off"), decision(), DOCUMENTS, [])
     assert stage.fake.seen == []
     assert stage.outputs["decision"] == "pass"
 
@@ -204,7 +204,7 @@ def test_a_comment_that_is_switched_off_is_not_written(stage: Stage) -> None:
 def test_why_there_is_no_comment_is_said_and_the_rest_is_written(
     stage: Stage, event: Event, settings: dict[str, str], words: str, warned: bool
 ) -> None:
-    outputs = publish(stage.step(event, **settings), decision(GateOutcome.BLOCKED), DOCUMENTS, [])
+    outputs = publish_decision(stage.step(event, **settings), decision(GateOutcome.BLOCKED), DOCUMENTS, [])
     plain = [line for line in stage.said if not line.startswith("::")]
     assert any(words in line for line in plain)
     assert any(words in line for line in stage.warnings) is warned
@@ -215,7 +215,7 @@ def test_why_there_is_no_comment_is_said_and_the_rest_is_written(
 
 def test_a_fork_gets_its_summary_and_its_verdict_without_a_comment(stage: Stage) -> None:
     stage.fake.tokens["ghs_actions"] = Token("github-actions[bot]", writes=False)
-    outputs = publish(stage.step(replace(EVENT, head_repository="mona/x")), decision(), DOCUMENTS, [])
+    outputs = publish_decision(stage.step(replace(EVENT, head_repository="mona/x")), decision(), DOCUMENTS, [])
     assert outputs["decision"] == "pass"
     assert any("comes from a fork" in warning for warning in stage.warnings)
     assert stage.summary == "summary text\n"
@@ -224,33 +224,33 @@ def test_a_fork_gets_its_summary_and_its_verdict_without_a_comment(stage: Stage)
 def test_files_that_cannot_be_written_are_said_and_nothing_else_suffers(stage: Stage) -> None:
     stage.environ["GITHUB_OUTPUT"] = str(stage.root / "no" / "output")
     stage.environ["GITHUB_STEP_SUMMARY"] = str(stage.root)
-    assert publish(stage.step(), decision(), DOCUMENTS, []) == {}
+    assert publish_decision(stage.step(), decision(), DOCUMENTS, []) == {}
     assert [warning.partition(":")[0] for warning in stage.warnings] == ["The job summary was not written", "The outputs were not written"]
     assert len(stage.fake.comments) == 1
 
 
 def test_words_of_a_server_are_no_commands(stage: Stage) -> None:
     stage.fake.trouble("GET", 418, "\n::set-env name=A::b\n##[set-env name=A]b")
-    publish(stage.step(), decision(), DOCUMENTS, [])
+    publish_decision(stage.step(), decision(), DOCUMENTS, [])
     assert {c.name for c in commands(stage.log)} == {"error", "warning"}
 
 
 @each(("cwd", "path", "output"), table(__file__, "report_paths_are_relative_to_the_workspace"))
 def test_report_paths_are_relative_to_the_workspace(stage: Stage, cwd: str, path: str, output: str) -> None:
     written = [path.format(root=stage.root), "second.json"]
-    outputs = publish(stage.step(cwd=cwd), decision(), (), written)
+    outputs = publish_decision(stage.step(cwd=cwd), decision(), (), written)
     assert outputs["reports"].splitlines() == [output, f"{cwd}/second.json".lstrip("/")]
 
 
 def test_a_path_that_a_shell_could_run_is_no_output(stage: Stage) -> None:
-    outputs = publish(stage.step(), decision(), (), ["$(id).xml", "r.json"])
+    outputs = publish_decision(stage.step(), decision(), (), ["$(id).xml", "r.json"])
     assert "reports" not in outputs
     assert outputs == stage.outputs
     assert any("reports" in warning for warning in stage.warnings)
 
 
 def test_mistakes_reach_their_lines_the_comment_and_the_outputs(stage: Stage) -> None:
-    publish(stage.step(), decision(), DOCUMENTS[:1], [])
+    publish_decision(stage.step(), decision(), DOCUMENTS[:1], [])
     (stage.root / "output").unlink()
     for name in ("evals.yaml", "b.yaml"):
         (stage.root / "workspace" / name).parent.mkdir(exist_ok=True)

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradegate import __version__
-from gradegate.github.approval import approval
+from gradegate.github.approval import find_approval
 from gradegate.github.client import GitHub, connect
-from gradegate.github.comment import SETTLE, Left, Posted, Refused, Stamp, read_stamp, stamp, upsert_comment
+from gradegate.github.comment import SETTLE, CommentThread, Left, Posted, Refused, Stamp, parse_stamp
 from gradegate.security.event import Event, Person
 from gradegate.structs import replace
 from support.each import each, table
@@ -37,7 +37,7 @@ def mark(key: str) -> str:
 
 
 def upsert(github: GitHub, event: Event, body: str, key: str = "", create: bool = True) -> object:
-    return upsert_comment(github, event, body, Stamp(key), create=create)
+    return CommentThread(github, event, Stamp(key), create=create).update(body)
 
 
 def github(fake: FakeGitHub, token: str = "ghs_actions", **more: Any) -> GitHub:
@@ -341,7 +341,7 @@ def body(own: Stamp) -> str:
 
 
 def post(fake: FakeGitHub, own: Stamp, only_changed: bool = False) -> object:
-    return upsert_comment(github(fake), EVENT, body(own), own, only_changed=only_changed)
+    return CommentThread(github(fake), EVENT, own, only_changed=only_changed).update(body(own))
 
 
 def there(fake: FakeGitHub) -> list[str]:
@@ -412,10 +412,10 @@ def test_a_run_that_looked_before_a_newer_one_wrote_is_written_over(fake: FakeGi
         older = pool.submit(post, fake, run(4))
         while not [seen for seen in fake.seen if seen.method == "GET" and seen.path.endswith("/comments/1")]:
             late.wait(0.01)
-        newer = upsert_comment(replace(github(fake), pause=pause), EVENT, body(run(5)), run(5), is_shared=True)
+        newer = CommentThread(replace(github(fake), pause=pause), EVENT, run(5), is_shared=True).update(body(run(5)))
     assert isinstance(newer, Posted)
     assert isinstance(older.result(), Posted)  # it did write over the newer one
-    wrote = [read_stamp(seen.body["body"], "") for seen in fake.asked("PATCH")]
+    wrote = [parse_stamp(seen.body["body"], "") for seen in fake.asked("PATCH")]
     assert [own.run for own in wrote if own] == [5, 4, 5]
     assert there(fake) == [f"{run(5).line}\n{body(run(5))}"]
 
@@ -424,7 +424,7 @@ def test_a_key_that_no_other_job_has_is_written_without_a_wait(fake: FakeGitHub)
     waits: list[float] = []
     for number, is_shared, expected in [(3, False, []), (4, False, []), (5, True, [SETTLE])]:
         own = github(fake, pause=waits.append)
-        assert isinstance(upsert_comment(own, EVENT, body(run(number)), run(number), is_shared=is_shared), Posted)
+        assert isinstance(CommentThread(own, EVENT, run(number), is_shared=is_shared).update(body(run(number))), Posted)
         assert waits == expected
     assert there(fake) == [f"{run(5).line}\n{body(run(5))}"]
 
@@ -494,7 +494,7 @@ def at_once(fake: FakeGitHub, stamps: Sequence[Stamp], order: Sequence[int]) -> 
 
         own.client.send = in_turn  # type: ignore[method-assign,assignment]
         try:
-            upsert_comment(own, EVENT, body(stamps[number]), stamps[number], is_shared=True)
+            CommentThread(own, EVENT, stamps[number], is_shared=True).update(body(stamps[number]))
         finally:
             turns.end(number)
 
@@ -552,19 +552,19 @@ def test_however_runs_end_the_newest_is_what_stays(fake: FakeGitHub, ends: list[
 @given(st.text(), st.integers(0, 2**60), st.integers(0, 9), st.sampled_from(["", "a" * 40]), st.sampled_from(["", "0f"]))
 def test_a_stamp_is_read_as_it_was_written(key: str, number: int, attempt: int, commit: str, findings: str) -> None:
     own = Stamp(key, number, attempt, commit, findings)
-    assert read_stamp(f"{own.line}\r\ntext", key) == own
-    assert read_stamp(own.line, f"{key}x") is None
+    assert parse_stamp(f"{own.line}\r\ntext", key) == own
+    assert parse_stamp(own.line, f"{key}x") is None
     assert "--" not in own.line[4:-3]
 
 
 @each("line", ["", "<!-- gradegate: run=x -->", "<!-- gradegate:-->", "x <!-- gradegate: -->", "<!-- gradegate: -"])
 def test_another_line_is_no_stamp(line: str) -> None:
-    assert read_stamp(line, "") is None
+    assert parse_stamp(line, "") is None
 
 
 def test_what_the_runner_does_not_say_is_not_in_the_stamp() -> None:
-    assert stamp("k", {"GITHUB_RUN_ID": "12", "GITHUB_RUN_ATTEMPT": "2"}, "a" * 40, "0f") == Stamp("k", 12, 2, "a" * 40, "0f")
-    assert stamp("", {"GITHUB_RUN_ID": "-->", "GITHUB_RUN_ATTEMPT": "9" * 30}, "--> @all", "") == Stamp()
+    assert Stamp.from_environ("k", {"GITHUB_RUN_ID": "12", "GITHUB_RUN_ATTEMPT": "2"}, "a" * 40, "0f") == Stamp("k", 12, 2, "a" * 40, "0f")
+    assert Stamp.from_environ("", {"GITHUB_RUN_ID": "-->", "GITHUB_RUN_ATTEMPT": "9" * 30}, "--> @all", "") == Stamp()
 
 
 # --- approval -------------------------------------------------------------------------------------------------
@@ -593,7 +593,7 @@ def test_what_does_not_approve_says_why(fake: FakeGitHub, name: str) -> None:
     fake.timeline[-1] = laid(fake.timeline[-1], row.get("changed", {}))
     fake.unlike = tuple(row.get("unlike", ()))
     event = replace(APPROVAL_EVENT, **{key: Person() if key == "author" else value for key, value in row.get("event", {}).items()})
-    found = approval(github(fake, row.get("token", "ghs_actions")), event, row.get("label", LABEL), HEADS, row.get("head", HEAD))
+    found = find_approval(github(fake, row.get("token", "ghs_actions")), event, row.get("label", LABEL), HEADS, row.get("head", HEAD))
     assert (found.by, row.get("why", "") in found.why) == (row.get("by", ""), True), found
     assert "asked" not in row or fake.seen == []
 
@@ -603,20 +603,20 @@ def test_order_in_the_timeline_does_not_matter_and_every_page_is_read(fake: Fake
     for _ in range(250):
         fake.committed("b" * 40, BEFORE)
     fake.happened("labeled", AFTER, label=LABEL)
-    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+    assert find_approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
     fake.links = False
-    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+    assert find_approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
     fake.timeline.reverse()
-    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+    assert find_approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
     fake.happened("unlabeled", LATER, label=LABEL)
-    assert not approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+    assert not find_approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 500])
 def test_a_timeline_that_cannot_be_read_approves_nothing(fake: FakeGitHub, status: int) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.trouble("GET", status, "no such luck", times=99)
-    found = approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD)
+    found = find_approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD)
     assert (found.by, "no such luck" in found.why, str(status) in found.why) == ("", True, True)
 
 
@@ -624,4 +624,4 @@ def test_a_timeline_that_cannot_be_read_approves_nothing(fake: FakeGitHub, statu
 def test_a_passing_trouble_is_waited_for(fake: FakeGitHub, status: int) -> None:
     fake.happened("labeled", AFTER, label=LABEL)
     fake.trouble("GET", status, headers={"Retry-After": "1"} if status == 429 else {})
-    assert approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by
+    assert find_approval(github(fake), APPROVAL_EVENT, LABEL, HEADS, HEAD).by

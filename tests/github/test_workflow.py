@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.github.step_files import SUMMARY_LIMIT, append_summary, outputs_text, safe_outputs, write_outputs
+from gradegate.github.step_files import SUMMARY_LIMIT, append_summary, format_outputs, split_outputs, write_outputs
 from support.each import each, table
 from support.runner import FailedStep, commands, read_outputs, read_summary, shown
 
@@ -31,13 +31,13 @@ values = st.text(st.characters(codec="utf-8")) | st.sampled_from(NASTY)
 
 @given(st.dictionaries(names, values, max_size=5))
 def test_any_outputs_come_back(given_values: dict[str, str]) -> None:
-    assert read_outputs(outputs_text(given_values)) == given_values
+    assert read_outputs(format_outputs(given_values)) == given_values
 
 
 def test_a_value_that_holds_the_delimiter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds the delimiter"):
-        outputs_text({"outcome": "x\ngradegate_abc\noutcome<<y\npass\ny"}, token="abc")
-    first, second = outputs_text({"outcome": "x"}), outputs_text({"outcome": "x"})
+        format_outputs({"outcome": "x\ngradegate_abc\noutcome<<y\npass\ny"}, token="abc")
+    first, second = format_outputs({"outcome": "x"}), format_outputs({"outcome": "x"})
     assert first != second  # a delimiter that nobody can guess
     assert len(first.split("\n")[0]) >= len("outcome<<") + 32
 
@@ -52,11 +52,11 @@ def test_a_bad_name_is_refused_and_said(tmp_path: Path, name: str) -> None:
 def test_only_values_that_a_shell_takes_as_text_are_safe() -> None:
     dangerous = ["a b", "$(id)", "`id`", "a;b", "'", '"', "a\nb", "x" * 201, "ä", "a\n", "a&b", "a|b", "a>b", "*"]
     harmless = ["", "pass", "0.9500", "-1", "gradegate/results.json", "https://github.com/o/r/pull/7#issuecomment-1", "x" * 200]
-    safe, unsafe = safe_outputs({str(i): value for i, value in enumerate([*dangerous, *harmless])})
+    safe, unsafe = split_outputs({str(i): value for i, value in enumerate([*dangerous, *harmless])})
     assert list(safe.values()) == harmless
     assert unsafe == [str(i) for i in range(len(dangerous))]
-    assert safe_outputs({"reports": "a.json\nb.xml"})[1] == []
-    assert safe_outputs({"reports": "a.json\n$(id).xml"})[1] == ["reports"]
+    assert split_outputs({"reports": "a.json\nb.xml"})[1] == []
+    assert split_outputs({"reports": "a.json\n$(id).xml"})[1] == ["reports"]
 
 
 def test_a_summary_is_added_to_what_is_there(tmp_path: Path) -> None:

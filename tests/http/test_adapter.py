@@ -22,20 +22,19 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http import budget
-from gradegate.http import connections as adapter
 from gradegate.http.budget import Deadlines
 from gradegate.http.client import Client
-from gradegate.http.connections import Connections
+from gradegate.http.connections import POOLS, Connections, WatchedConnection
 from gradegate.http.exchange import HttpRequest
 from support.fake_llm import FakeLlm
 
 
-def look(url, address):
+def allow_host(url, address):
     """Whoever it is may be asked."""
 
 
-MANAGERS = [Connections(2, {}, look)._adapter.poolmanager]
-MANAGERS += [Connections(2, {}, look)._adapter.proxy_manager_for("http://127.0.0.1:1")]
+MANAGERS = [Connections(2, {}, allow_host).adapter.poolmanager]
+MANAGERS += [Connections(2, {}, allow_host).adapter.proxy_manager_for("http://127.0.0.1:1")]
 
 
 @pytest.mark.parametrize("manager", MANAGERS, ids=["direct", "proxy"])
@@ -43,7 +42,7 @@ MANAGERS += [Connections(2, {}, look)._adapter.proxy_manager_for("http://127.0.0
 def test_pools_hand_out_watched_connections(manager: urllib3.PoolManager, url: str):
     pool = manager.connection_from_url(url)
     made = pool._new_conn()
-    assert isinstance(made, adapter._Watched), (
+    assert isinstance(made, WatchedConnection), (
         "urllib3 PoolManager.pool_classes_by_scheme or HTTPConnectionPool.ConnectionCls, or requests "
         "HTTPAdapter.init_poolmanager or proxy_manager_for, no longer decides which connections are made"
     )
@@ -101,13 +100,13 @@ class Packets:
         self._listener.close()
 
 
-def ask(port: int) -> HttpRequest:
+def make_request(port: int) -> HttpRequest:
     return HttpRequest("POST", f"http://127.0.0.1:{port}/v1", "127.0.0.1", {}, b"question END")
 
 
 def test_head_and_body_leave_in_one_packet():
     with Packets(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}") as server:
-        assert Connections(2, {}, look).send(ask(server.port), 5.0).body == b"{}"
+        assert Connections(2, {}, allow_host).send(make_request(server.port), 5.0).body == b"{}"
     assert len(server.reads) == 1, "urllib3 HTTPConnection.request no longer sends head and body through HTTPConnection.send"
     assert server.reads[0].startswith(b"POST /v1 HTTP/1.1\r\n")
 
@@ -115,29 +114,29 @@ def test_head_and_body_leave_in_one_packet():
 def test_a_call_knows_its_socket():
     with Packets(b"") as server, Deadlines().watch(time.monotonic() + 5) as call:
         with pytest.raises(ProviderError) as caught:
-            Connections(2, {}, look).send(ask(server.port), 5.0)
+            Connections(2, {}, allow_host).send(make_request(server.port), 5.0)
         assert isinstance(call.sock, socket.socket), "urllib3 HTTPConnection.sock no longer holds a request's socket"
     assert caught.value.trouble is Trouble.INCOMPLETE
     assert budget.current_call() is None
 
 
 def test_a_response_that_was_read_to_its_end_gives_its_connection_back(llm: FakeLlm):
-    connections = Connections(2, {}, look)
+    connections = Connections(2, {}, allow_host)
     for _ in range(3):
         connections.send(HttpRequest("POST", llm.base, "127.0.0.1", {}, b"{}"), 5.0)
-    pools = connections._adapter.poolmanager.pools
+    pools = connections.adapter.poolmanager.pools
     counts = [(pools[key].num_requests, pools[key].num_connections) for key in pools.keys()]  # noqa: SIM118  # no dict
     assert counts == [(3, 1)], "urllib3 HTTPResponse.length_remaining or release_conn no longer gives a connection back"
 
 
 def test_requests_that_are_alike_share_a_way_and_not_a_body(llm: FakeLlm):
     """As many kinds as there are ways kept, and more; a length in the headers is never believed."""
-    connections = Connections(2, {}, look)
-    bodies = [{"n": "é" * number} for number in range(2 * adapter.POOLS + 9)]
+    connections = Connections(2, {}, allow_host)
+    bodies = [{"n": "é" * number} for number in range(2 * POOLS + 9)]
     for number, body in enumerate(bodies):
-        headers = {"X-Kind": str(number % (adapter.POOLS + 3)), "content-length": "2"}
+        headers = {"X-Kind": str(number % (POOLS + 3)), "content-length": "2"}
         connections.send(HttpRequest("post", f"{llm.base}/chat/completions", "127.0.0.1", headers, json.dumps(body).encode()), 5.0)
-    kinds = [str(number % (adapter.POOLS + 3)) for number in range(len(bodies))]
+    kinds = [str(number % (POOLS + 3)) for number in range(len(bodies))]
     assert [(body, headers["X-Kind"]) for _, body, headers in llm.requests] == list(zip(bodies, kinds, strict=True))
     lengths = [value for _, _, headers in llm.requests for name, value in headers.items() if name.lower() == "content-length"]
     assert lengths == [str(len(json.dumps(body))) for body in bodies]

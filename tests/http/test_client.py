@@ -40,7 +40,7 @@ def raw_server(talk: Callable[[socket.socket, int], None]) -> Iterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     done = threading.Event()
 
-    def one(connection: socket.socket, number: int) -> None:
+    def serve_connection(connection: socket.socket, number: int) -> None:
         with connection, suppress(OSError):  # the client has gone
             receive(connection)
             talk(connection, number)
@@ -54,7 +54,7 @@ def raw_server(talk: Callable[[socket.socket, int], None]) -> Iterator[str]:
             if done.is_set():
                 connection.close()
                 return
-            threading.Thread(target=one, args=(connection, number), daemon=True).start()
+            threading.Thread(target=serve_connection, args=(connection, number), daemon=True).start()
 
     thread = threading.Thread(target=accept, daemon=True)
     thread.start()
@@ -81,7 +81,7 @@ def send(base: str, tool: Client | None = None, **options):
     return (tool or client()).send("POST", base, headers={}, body={"q": 1}, **options)
 
 
-def trouble(base: str, tool: Client | None = None) -> tuple[Trouble, str, float]:
+def send_and_fail(base: str, tool: Client | None = None) -> tuple[Trouble, str, float]:
     started = time.monotonic()
     with pytest.raises(ProviderError) as caught:
         send(base, tool)
@@ -161,7 +161,7 @@ def test_a_cut_connection_is_asked_again():
 
 def test_a_body_that_stops_short_is_no_answer():
     with raw_server(lambda c, n: c.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"pass": true}')) as base:
-        kind, words, _ = trouble(base, client(retries=0))
+        kind, words, _ = send_and_fail(base, client(retries=0))
     assert kind is Trouble.INCOMPLETE
     assert re.match(r"127\.0\.0\.1:\d+ gave no complete response: ", words)
 
@@ -186,7 +186,7 @@ def drip(connection: socket.socket, first: bytes, piece: bytes) -> None:
 )
 def test_a_server_that_hangs_is_left_at_the_deadline(talk):
     with raw_server(talk) as base:
-        kind, words, took = trouble(base, client(timeout=0.6))
+        kind, words, took = send_and_fail(base, client(timeout=0.6))
     assert kind is Trouble.DEADLINE
     assert "did not answer within" in words
     assert took < PATIENCE
@@ -215,7 +215,7 @@ def test_a_body_of_fifty_megabytes_is_refused():
             connection.sendall(b" " * 65536)
 
     with raw_server(talk) as base:
-        kind, words, _ = trouble(base, client(retries=0))
+        kind, words, _ = send_and_fail(base, client(retries=0))
     assert kind is Trouble.MALFORMED
     assert "4 MiB" in words
 
@@ -229,7 +229,7 @@ def test_bytes_that_are_no_text_are_named():
 
 def test_a_reply_that_is_no_http_is_no_answer():
     with raw_server(lambda c, n: c.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")) as base:
-        assert trouble(base, client(retries=0))[0] is Trouble.INCOMPLETE
+        assert send_and_fail(base, client(retries=0))[0] is Trouble.INCOMPLETE
 
 
 def test_no_redirect_is_followed(llm: FakeLlm):
@@ -243,7 +243,7 @@ def test_no_redirect_is_followed(llm: FakeLlm):
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/x", "http://", "http://exa mple/", "no-scheme", "http://[::1"])
 def test_an_address_that_is_none_is_a_matter_of_setup(url: str):
-    kind, words, _ = trouble(url, client(retries=0))
+    kind, words, _ = send_and_fail(url, client(retries=0))
     assert kind is Trouble.SETUP
     assert re.search(r"cannot be called|is not called: it is not a host name", words)
 
@@ -262,11 +262,11 @@ def test_a_host_that_is_down_is_tried_once_after_a_while():
         base = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     tool = client(first_pause=0.2)
     for _ in range(3):
-        kind, words, took = trouble(base, tool)
+        kind, words, took = send_and_fail(base, tool)
         assert kind is Trouble.UNREACHABLE
         assert "Connection refused" in words
         assert took > 0.15
-    assert trouble(base, tool)[2] < 0.15
+    assert send_and_fail(base, tool)[2] < 0.15
 
 
 def test_a_host_that_comes_back_is_retried_again(llm: FakeLlm):
@@ -293,7 +293,7 @@ def test_stop_cuts_calls_in_flight_at_once_and_refuses_further_ones():
     with raw_server(talk) as base:
         tool = client(timeout=60.0)
         troubles: list[Trouble] = []
-        threads = [threading.Thread(target=lambda: troubles.append(trouble(base, tool)[0])) for _ in range(4)]
+        threads = [threading.Thread(target=lambda: troubles.append(send_and_fail(base, tool)[0])) for _ in range(4)]
         for thread in threads:
             thread.start()
         for _ in threads:
@@ -304,14 +304,14 @@ def test_stop_cuts_calls_in_flight_at_once_and_refuses_further_ones():
             thread.join(PATIENCE)
         assert time.monotonic() - started < PATIENCE
         assert troubles == [Trouble.STOPPED] * 4
-        assert trouble(base, tool)[0] is Trouble.STOPPED
+        assert send_and_fail(base, tool)[0] is Trouble.STOPPED
 
 
 def test_stop_ends_a_pause_between_two_tries():
     with raw_server(lambda c, n: c.sendall(response(503, b"{}", "Retry-After: 50"))) as base:
         tool = client(timeout=60.0)
         threading.Timer(0.3, tool.stop).start()
-        kind, _, took = trouble(base, tool)
+        kind, _, took = send_and_fail(base, tool)
     assert kind is Trouble.STOPPED
     assert took < PATIENCE
 
@@ -341,14 +341,14 @@ def test_the_thread_that_watches_deadlines_ends_with_the_calls_and_comes_back(ll
     client = Client(timeout=0.3, retries=0)
     watching = threading.Event()
     ended = threading.Event()
-    cut_late_calls = budget.Deadlines._cut_late_calls
+    cut_late_calls = budget.Deadlines.cut_late_calls
 
-    def watched(deadlines):
+    def watch_until_end(deadlines):
         watching.set()
         cut_late_calls(deadlines)
         ended.set()
 
-    monkeypatch.setattr(budget.Deadlines, "_cut_late_calls", watched)
+    monkeypatch.setattr(budget.Deadlines, "cut_late_calls", watch_until_end)
     client.send("POST", f"{llm.base}/x", headers={}, body={})
     assert watching.wait(5)
     assert ended.wait(5)
@@ -361,7 +361,7 @@ def test_a_client_that_nobody_has_keeps_no_connection(llm: FakeLlm):
     """A pool of urllib3 stays as long as anything that its connections know."""
     tool = client()
     assert send(llm.base, tool).status == 200
-    connections = weakref.ref(tool._connections)
+    connections = weakref.ref(tool.connections)
     del tool
     gc.collect()
     assert connections() is None

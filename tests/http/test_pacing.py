@@ -98,12 +98,12 @@ def simulate(
     numbers = itertools.count()
     events: list[tuple[float, int, str, float, float | None]] = []
     while done < calls:
-        while left and pace.has_room and pace.opens <= now:
+        while left and pace.has_room and pace.opens_at <= now:
             pace.depart(now)
             left, sent = left - 1, sent + 1
             heapq.heappush(events, (now + chance.uniform(0, 0.003), next(numbers), "arrival", now, None))
         if left and pace.has_room and not any(event[2] == "opening" for event in events):
-            heapq.heappush(events, (pace.opens, next(numbers), "opening", 0.0, None))
+            heapq.heappush(events, (pace.opens_at, next(numbers), "opening", 0.0, None))
         now, _, kind, departure, pause = heapq.heappop(events)
         if kind == "arrival":
             pause = host.ask(now)
@@ -122,20 +122,20 @@ def simulate(
     return now, refused / sent
 
 
-def exactly(pause: float) -> float | None:
+def announce_exactly(pause: float) -> float | None:
     return pause
 
 
-def in_whole_seconds(pause: float) -> float | None:
+def announce_whole_seconds(pause: float) -> float | None:
     return float(math.ceil(pause))
 
 
-def never(pause: float) -> float | None:
+def announce_nothing(pause: float) -> float | None:
     return None
 
 
 @each("host", [SlidingWindow, FixedWindow, TokenBucket])
-@each(("announce", "most"), [(exactly, 1.15), (in_whole_seconds, 1.15), (never, 1.3)])
+@each(("announce", "most"), [(announce_exactly, 1.15), (announce_whole_seconds, 1.15), (announce_nothing, 1.3)])
 @each("rate", [5, 20, 100])
 def test_a_limit_costs_little_time_and_few_refusals(host, announce: Announce, most: float, rate: int):
     calls = max(400, 40 * rate)
@@ -152,13 +152,13 @@ def test_a_host_that_asks_for_long_pauses_is_seldom_made_to(host):
 
 @each("host", [SlidingWindow, FixedWindow])
 def test_calls_of_a_minute_leave_as_soon_as_it_begins(host):
-    seconds, refused = simulate(host(300, 60.0), exactly, 800, latency=0.1)
+    seconds, refused = simulate(host(300, 60.0), announce_exactly, 800, latency=0.1)
     assert 120 <= seconds <= 1.05 * 120
     assert refused <= 0.05
 
 
 def test_a_host_that_limits_nothing_is_not_paced():
-    assert simulate(SlidingWindow(10**6, 1.0), exactly, 2000, latency=0.1)[0] < 5.0
+    assert simulate(SlidingWindow(10**6, 1.0), announce_exactly, 2000, latency=0.1)[0] < 5.0
 
 
 def test_a_limit_that_is_lifted_is_noticed():
@@ -169,7 +169,7 @@ def test_a_limit_that_is_lifted_is_noticed():
             self.calls = 10 if now < 20 else 200
             return super().ask(now)
 
-    seconds, _ = simulate(Lifted(10, 1.0), exactly, 200 + 2000, latency=0.1)
+    seconds, _ = simulate(Lifted(10, 1.0), announce_exactly, 200 + 2000, latency=0.1)
     assert seconds < 60
 
 
@@ -184,7 +184,7 @@ def test_a_limit_that_is_lifted_is_noticed():
     ],
 )
 def test_a_host_that_refuses_calls_at_any_pace_gets_them_all_the_same(refuses: Callable[[int], bool], most: float):
-    seconds, _ = simulate(Unsteady(refuses), never, 300, latency=0.05)
+    seconds, _ = simulate(Unsteady(refuses), announce_nothing, 300, latency=0.05)
     assert seconds < most
 
 
@@ -261,7 +261,7 @@ def test_what_is_left_is_read_from_headers(headers: dict[str, str], left: tuple[
 # --- through the client ---------------------------------------------------------------------------------------
 
 
-def patient(**options) -> Client:
+def patient_client(**options) -> Client:
     return Client(**{"timeout": 30.0, "retries": 2, "first_pause": 0.01, "patience": 60.0, **options})
 
 
@@ -269,17 +269,17 @@ def send(base: str, tool: Client, key: str = "first"):
     return tool.send("POST", base, headers={}, body={"q": 1}, credential=FixedKey(key))
 
 
-def in_threads(count: int, work: Callable[[], object]) -> list[object]:
+def run_in_threads(count: int, work: Callable[[], object]) -> list[object]:
     """What each thread returned or raised."""
     results: list[object] = []
 
-    def guarded() -> None:
+    def collect_result() -> None:
         try:
             results.append(work())
         except ProviderError as error:
             results.append(error)
 
-    threads = [threading.Thread(target=guarded) for _ in range(count)]
+    threads = [threading.Thread(target=collect_result) for _ in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -288,7 +288,7 @@ def in_threads(count: int, work: Callable[[], object]) -> list[object]:
     return results
 
 
-def limited(calls: int, seconds: float) -> Callable[[str, dict], tuple]:
+def limited_host(calls: int, seconds: float) -> Callable[[str, dict], tuple]:
     """Replies of a host that takes so many calls in a window."""
     window, lock = SlidingWindow(calls, seconds), threading.Lock()
 
@@ -301,9 +301,9 @@ def limited(calls: int, seconds: float) -> Callable[[str, dict], tuple]:
 
 
 def test_a_429_makes_no_error_and_costs_no_call_of_the_budget(llm: FakeLlm):
-    llm.reply = limited(10, 0.5)
-    tool = patient(retries=0, slots=20, budget=Budget(Limits(calls=60)))
-    results = in_threads(20, lambda: [send(llm.base, tool).status for _ in range(3)])
+    llm.reply = limited_host(10, 0.5)
+    tool = patient_client(retries=0, slots=20, budget=Budget(Limits(calls=60)))
+    results = run_in_threads(20, lambda: [send(llm.base, tool).status for _ in range(3)])
     assert results == [[200, 200, 200]] * 20
     assert len(llm.requests) > 60  # some were refused
     assert tool.budget.report().calls == 60
@@ -320,7 +320,7 @@ def test_a_pause_holds_all_calls_under_the_same_key_and_no_others(llm: FakeLlm):
         return 429, {}, {"Retry-After": "2"}
 
     llm.reply = reply
-    tool = patient()
+    tool = patient_client()
     started = time.monotonic()
     first = threading.Thread(target=send, args=(llm.base, tool))
     first.start()
@@ -348,8 +348,8 @@ def test_a_host_that_takes_no_more_ends_all_calls_with_one_message(llm: FakeLlm,
     llm.reply = lambda path, body: reply
     budget = Budget(Limits(seconds=90))
     budget.start()
-    tool = patient(patience=120.0 if "Retry-After" in str(reply) and "'0'" not in str(reply) else 1.0, budget=budget)
-    errors = in_threads(8, lambda: send(llm.base, tool))
+    tool = patient_client(patience=120.0 if "Retry-After" in str(reply) and "'0'" not in str(reply) else 1.0, budget=budget)
+    errors = run_in_threads(8, lambda: send(llm.base, tool))
     assert {str(error) for error in errors} == {str(errors[0])}
     assert words in str(errors[0])
     asked = len(llm.requests)
@@ -361,7 +361,7 @@ def test_a_host_that_takes_no_more_ends_all_calls_with_one_message(llm: FakeLlm,
 
 def test_a_request_that_a_host_refuses_while_it_does_others_ends_and_they_go_on(llm: FakeLlm):
     llm.reply = lambda path, body: (503, {}) if body["q"] == "poison" else (200, {})
-    tool = patient()
+    tool = patient_client()
 
     def ask(question: str) -> int:
         return tool.send("POST", llm.base, headers={}, body={"q": question}).status
@@ -399,14 +399,14 @@ def test_a_host_that_is_away_for_a_while_costs_no_case():
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 
     threading.Thread(target=serve, args=(listener,), daemon=True).start()
-    tool = patient(retries=0)
+    tool = patient_client(retries=0)
     base = f"http://127.0.0.1:{address[1]}/v1"
     assert send(base, tool).status == 200
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     back = threading.Timer(2.0, lambda: threading.Thread(target=serve, args=(socket.create_server(address),), daemon=True).start())
     back.start()
-    results = in_threads(10, lambda: send(base, tool).status)
+    results = run_in_threads(10, lambda: send(base, tool).status)
     assert results == [200] * 10
 
 
@@ -426,7 +426,7 @@ def test_a_budget_of_seconds_ends_a_wait(llm: FakeLlm):
     llm.reply = lambda path, body: (200, {}, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "100s"})
     budget = Budget(Limits(seconds=1))
     budget.start()
-    tool = patient(budget=budget)
+    tool = patient_client(budget=budget)
     assert send(llm.base, tool).status == 200
     started = time.monotonic()
     with pytest.raises(ProviderError, match="the budget of 1 second is used up"):
@@ -436,15 +436,15 @@ def test_a_budget_of_seconds_ends_a_wait(llm: FakeLlm):
 
 def test_a_host_that_answers_is_not_believed_that_it_takes_no_more_for_hours(llm: FakeLlm):
     llm.reply = lambda path, body: (200, {}, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "23h59m0s"})
-    tool = patient()
-    assert in_threads(8, lambda: send(llm.base, tool).status) == [200] * 8
+    tool = patient_client()
+    assert run_in_threads(8, lambda: send(llm.base, tool).status) == [200] * 8
 
 
 def test_stop_ends_a_pause_that_a_host_asked_for(llm: FakeLlm):
     llm.reply = lambda path, body: (429, {}, {"Retry-After": "50"})
-    tool = patient()
+    tool = patient_client()
     threading.Timer(0.3, tool.stop).start()
     started = time.monotonic()
-    errors = in_threads(8, lambda: send(llm.base, tool))
+    errors = run_in_threads(8, lambda: send(llm.base, tool))
     assert {error.trouble for error in errors} == {Trouble.STOPPED}
     assert time.monotonic() - started < PATIENCE / 2

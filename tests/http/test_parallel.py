@@ -50,7 +50,7 @@ def test_items_that_wait_hold_back_none_with_another_key():
 def test_every_task_runs_and_the_first_error_in_order_is_raised():
     done = []
 
-    def fails(what: str):
+    def failing_task(what: str):
         def work() -> None:
             done.append(what)
             raise ValueError(what)
@@ -58,7 +58,7 @@ def test_every_task_runs_and_the_first_error_in_order_is_raised():
         return work
 
     with pytest.raises(ValueError, match="first"):
-        gather_results([lambda: done.append("ok"), fails("first"), fails("second"), lambda: done.append("ok")])
+        gather_results([lambda: done.append("ok"), failing_task("first"), failing_task("second"), lambda: done.append("ok")])
     assert sorted(done) == ["first", "ok", "ok", "second"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import bearer_header
 from gradegate.http.tokens import MintedToken, Token, Tokens, parse_lifetime
-from gradegate.security.redaction import redactor, whole_tokens
+from gradegate.security.redaction import minted_token_traces, redactor
 
 LONG, OVER = 3600.0, 1e-9  # seconds: one that is not renewed in a test, one that has ended at once
 
@@ -32,7 +32,7 @@ class Mint:
         return made
 
 
-def refusal():
+def refusal_error():
     return ProviderError("no rule matches", Trouble.SETUP)
 
 
@@ -55,7 +55,7 @@ def test_fifty_threads_share_one():
 
 
 def test_fifty_threads_share_a_refusal():
-    mint = Mint(refusal())
+    mint = Mint(refusal_error())
     token = MintedToken(mint)
 
     def take():
@@ -78,7 +78,7 @@ def test_one_that_has_ended_is_replaced():
 
 def test_one_that_is_due_serves_until_another_is_there(monkeypatch):
     monkeypatch.setattr("gradegate.http.tokens.RENEWAL_SHARE", 0.0)  # each is due at once
-    mint = Mint(Token("first-token", LONG), refusal(), Token("third-token", LONG))
+    mint = Mint(Token("first-token", LONG), refusal_error(), Token("third-token", LONG))
     token = MintedToken(mint)
     assert [token.take_token(), token.take_token(), token.take_token()] == ["first-token"] * 3
     assert mint.calls == 2  # a refusal is not asked for again by every call
@@ -151,5 +151,5 @@ def test_a_token_is_hidden_from_when_it_is_minted():
     assert hide(text) == text
     MintedToken(Mint(Token("late-minted-token-001", LONG))).take_token()
     assert hide(text) == "it said *** and ***"
-    assert whole_tokens().shows("late-minted-token-001")
+    assert minted_token_traces().are_in("late-minted-token-001")
     assert "late-minted-token-001" not in repr(Token("late-minted-token-001", LONG))

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.grading.bound import Bound
+from gradegate.assertions.grading.bound import BoundAssertion
 from gradegate.config.context import Context
 from gradegate.config.load import load_suites
 from gradegate.core.settings import Settings
@@ -39,8 +39,8 @@ def edited(rows):
 
 
 def asserted(job):
-    members = {id(binding): () if isinstance(binding, Bound) else binding.bounds for binding in job.assertions}
-    return [it.asserted for binding in job.assertions for it in (binding, *members[id(binding)])]
+    members = {id(binding): () if isinstance(binding, BoundAssertion) else binding.members for binding in job.assertions}
+    return [it.assertion for binding in job.assertions for it in (binding, *members[id(binding)])]
 
 
 def test_every_assertion_of_an_answer_has_a_key_of_its_own(tmp_path):

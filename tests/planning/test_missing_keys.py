@@ -14,7 +14,7 @@ from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.http.credentials import FixedKey
 from gradegate.http.guard import Guard
-from gradegate.runner.prepare import Prepared, prepare
+from gradegate.runner.prepare import Preparation, prepare
 from gradegate.runner.run import run_plan
 from gradegate.security.environment import STAND_IN
 from gradegate.structs import replace
@@ -23,7 +23,9 @@ from support.each import each
 TEST = {"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "x"}]}
 
 
-def planned(folder: Path, config: object, environ: dict[str, str] | None = None, *, keyless: bool = False, **options: object) -> Prepared:
+def planned(
+    folder: Path, config: object, environ: dict[str, str] | None = None, *, keyless: bool = False, **options: object
+) -> Preparation:
     (folder / "promptfooconfig.yaml").write_text(yaml.safe_dump(config))
     settings = replace(Settings(cwd=folder), **options)
     return prepare(replace(build_context(settings, environ or {}), keyless=keyless))

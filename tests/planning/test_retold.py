@@ -11,7 +11,7 @@ from gradegate.cli import parser as flags
 from gradegate.config.context import Context, build_context
 from gradegate.core.settings import Settings
 from gradegate.planning.command import rerun_arguments
-from gradegate.security.hosts import hosts
+from gradegate.security.hosts import parse_hosts
 from support.each import each, table
 
 CONFIG = table(__file__, "CONFIG")
@@ -48,11 +48,11 @@ def test_every_option_is_one_of_the_command_line() -> None:
 
 @each("written", [["gw.example.com", "app:8080", "https://x.example.com"], []])
 def test_keys_that_were_bound_to_hosts_are_bound_by_the_options(written: list[str]) -> None:
-    context = build_context(Settings(allowed_hosts=hosts(written)), {"GITHUB_ACTIONS": "true"})
+    context = build_context(Settings(allowed_hosts=parse_hosts(written)), {"GITHUB_ACTIONS": "true"})
     args = cli._parser().parse_args(["run", "a.yaml", *rerun_arguments(context)])
     again = flags.context_of(args, Path.cwd())
     assert again.egress.bound
-    assert again.settings.allowed_hosts == hosts(written or ["nobody.invalid"])
+    assert again.settings.allowed_hosts == parse_hosts(written or ["nobody.invalid"])
 
 
 @pytest.mark.parametrize("folder", ["", "evals"])

@@ -1,7 +1,7 @@
 """Embeddings, classification and moderation of a model on loopback, in the plainest form that HTTP has."""
 
 from gradegate.core.usage import Usage
-from gradegate.providers.api.json_http import post
+from gradegate.providers.api.json_http import post_json
 from gradegate.providers.api.provider import PROVIDERS, Provider
 
 
@@ -16,7 +16,7 @@ class Loopback(Provider):
         self._url = setting.spec.config["url"]
 
     def _post(self, what, body):
-        found, _ = post(self._client, f"{self._url}/{what}", body)
+        found, _ = post_json(self._client, f"{self._url}/{what}", body)
         return found["result"], Usage(calls=1)
 
     def embed(self, texts):

@@ -2,14 +2,14 @@
 
 import pytest
 
-from gradegate.providers.api.chat_model import Service
+from gradegate.providers.api.chat_model import CompatibleService
 from gradegate.providers.api.provider import PROVIDERS
 from support.each import table
 from support.exchanges import exchanges
 from support.fake_llm import FakeLlm
 from support.vendors import build, embeddings, headers, path
 
-EMBEDDING = [name for name, build in PROVIDERS if isinstance(build, Service) and build.embeds]
+EMBEDDING = [name for name, build in PROVIDERS if isinstance(build, CompatibleService) and build.embeds]
 OTHERS = {"databricks", "cloudflare-ai", "mlflow-gateway", "envoy", "voyage", "cloudera", "helicone"}  # with an address for each user
 
 test_an_exchange = exchanges(__file__)
@@ -19,7 +19,7 @@ def test_every_service_is_among_these():
     rows = [
         row for exchange in table(__file__, "exchanges").values() if "service" in exchange.get("columns", "") for row in exchange["rows"]
     ]
-    assert {name for name, build in PROVIDERS if isinstance(build, Service)} == {name for name, *_ in rows} | OTHERS
+    assert {name for name, build in PROVIDERS if isinstance(build, CompatibleService)} == {name for name, *_ in rows} | OTHERS
 
 
 @pytest.mark.parametrize("service", EMBEDDING)

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 
 from gradegate.assertions.judge.form import Form
 from gradegate.core.conversation import Message
-from gradegate.providers.api.anthropic_messages import TAKEN
-from gradegate.providers.api.chat_api import portable
+from gradegate.providers.api.anthropic_messages import MESSAGE_FORM
+from gradegate.providers.api.chat_api import vendor_schema
 from support import vendors
 from support.fake_llm import FakeLlm
 from support.vendors import CHAT, PIXEL, SCHEMA, ask, build, claude, embeddings, gemini, ollama, output_text, responses, said
@@ -60,7 +60,7 @@ def test_anthropic(llm: FakeLlm):
     assert not set(body) - set(known)  # a key of ours that the API does not have
     TypeAdapter(Ask).validate_python(body)
     own = {get_args(get_type_hints(part)["type"])[0] for part in get_args(types.ContentBlockParam)}
-    assert set(TAKEN.own) == own  # the parts that a chat prompt may have
+    assert set(MESSAGE_FORM.vendor_parts) == own  # the parts that a chat prompt may have
 
 
 @pytest.mark.parametrize("service", ["openrouter", "perplexity", "fireworks", "litellm", "vllm", "cloudflare-ai"])
@@ -162,7 +162,7 @@ def test_vendors_take_the_graders_schemas_as_strict_ones():
             assert part["required"] == list(part["properties"]), name
             assert part["additionalProperties"] is False, name
             assert next(iter(part["properties"])) not in ("pass", "verdict", "score", "category", "index"), name
-        plain = portable(schema, takes_bounds=False)  # as Claude is asked; their package writes an enum without its type
+        plain = vendor_schema(schema, takes_bounds=False)  # as Claude is asked; their package writes an enum without its type
         untyped = json.loads(re.sub('"type": "(?:string|integer)", "enum"', '"enum"', json.dumps(plain)))
         assert transform_schema(plain) == untyped, name
         Schema.from_json_schema(json_schema=JSONSchema.model_validate(schema), raise_error_on_unsupported_field=True)

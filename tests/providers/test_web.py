@@ -40,7 +40,7 @@ BODIES = (
 @given(TEXTS)
 def test_no_text_breaks_out_of_a_body(text: str):
     for template in BODIES:
-        made, _ = httpreply.body(template, {"Content-Type": "application/json"}, {"prompt": text, "n": 3, "list": ["a", text]})
+        made, _ = httpreply.fill_body(template, {"Content-Type": "application/json"}, {"prompt": text, "n": 3, "list": ["a", text]})
         assert made is not None
         found = json.loads(made)
         assert {**found, "n": 3} == {"q": f"{text}.", "n": 3}
@@ -49,7 +49,7 @@ def test_no_text_breaks_out_of_a_body(text: str):
 @given(TEXTS)
 def test_a_value_outside_of_quotes_is_one_value_of_json(text: str):
     try:
-        made, _ = httpreply.body('{"n": {{n}}, "q": {{prompt}}}', {"Content-Type": "application/json"}, {"prompt": text, "n": 3})
+        made, _ = httpreply.fill_body('{"n": {{n}}, "q": {{prompt}}}', {"Content-Type": "application/json"}, {"prompt": text, "n": 3})
     except ValueError:
         return
     assert made is not None
@@ -58,7 +58,7 @@ def test_a_value_outside_of_quotes_is_one_value_of_json(text: str):
 
 @given(TEXTS)
 def test_no_text_breaks_out_of_a_form(text: str):
-    made, _ = httpreply.body("a={{ x | urlencode }}&b={{ x }}&c={{ x | trim }}", FORM, {"x": text})
+    made, _ = httpreply.fill_body("a={{ x | urlencode }}&b={{ x }}&c={{ x | trim }}", FORM, {"x": text})
     assert made is not None
     found = parse_qs(made.decode(), keep_blank_values=True, strict_parsing=True)
     assert (found["a"], found["b"], [*found]) == ([text], [text], ["a", "b", "c"])
@@ -70,9 +70,9 @@ def test_no_text_breaks_out_of_a_form(text: str):
 def test_no_text_breaks_out_of_an_address(text: str):
     if text in (".", ".."):
         with pytest.raises(ValueError, match="another path"):
-            httpreply.address("https://host/a/{{prompt}}/b", {}, {"prompt": text})
+            httpreply.fill_url("https://host/a/{{prompt}}/b", {}, {"prompt": text})
         return
-    made = httpreply.address("https://host/a/{{prompt}}/b?c={{prompt}}", {"d": "{{prompt}}"}, {"prompt": text})
+    made = httpreply.fill_url("https://host/a/{{prompt}}/b?c={{prompt}}", {"d": "{{prompt}}"}, {"prompt": text})
     assert made.startswith("https://host/a/")
     assert made.count("/") == 5
     assert made.count("&") == 1
@@ -81,10 +81,10 @@ def test_no_text_breaks_out_of_an_address(text: str):
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_template_may_encode_a_value_itself(text: str):
-    plain = httpreply.address("https://host/?c={{ q }}&d={{ q }}", {}, {"q": text})
+    plain = httpreply.fill_url("https://host/?c={{ q }}&d={{ q }}", {}, {"q": text})
     for written in ("{{ q | urlencode }}", "{{q|urlencode()}}", "{{ q | replace('', '') | urlencode }}"):
-        assert unquote(httpreply.address(f"https://host/?c={written}&d={{{{ q }}}}", {}, {"q": text})) == unquote(plain)
-    made = httpreply.address("https://host/?c={{ q ~ q | urlencode }}", {}, {"q": text})
+        assert unquote(httpreply.fill_url(f"https://host/?c={written}&d={{{{ q }}}}", {}, {"q": text})) == unquote(plain)
+    made = httpreply.fill_url("https://host/?c={{ q ~ q | urlencode }}", {}, {"q": text})
     assert not set("/?&#").intersection(made.removeprefix("https://host/?"))
 
 
@@ -101,7 +101,7 @@ def test_what_a_template_has_itself_is_not_encoded(template, made):
         "env": {"BASE": "v2/x"},
     }
     try:
-        found = httpreply.address(template, {}, given) if "://" in template else httpreply.body(template, {}, given)[0].decode()
+        found = httpreply.fill_url(template, {}, given) if "://" in template else httpreply.fill_body(template, {}, given)[0].decode()
     except ValueError as e:
         found = str(e)[: len(made)]
     assert found == made
@@ -116,7 +116,7 @@ def test_what_a_template_has_itself_is_not_encoded(template, made):
     ],
 )
 def test_a_form_and_a_plain_text(template: str, headers: dict, body: bytes, kind: str):
-    assert httpreply.body(template, headers, {"prompt": "a&b=c d"}) == (body, kind)
+    assert httpreply.fill_body(template, headers, {"prompt": "a&b=c d"}) == (body, kind)
 
 
 @each(("transform", "body", "text"), table(__file__, "where_the_answer_stands"))
@@ -182,17 +182,17 @@ def test_what_is_no_json_or_too_much_is_an_error(gate, llm: FakeLlm, assertion: 
 
 def test_a_label_has_one_score():
     rows = [{"label": "a", "score": 0.1}, {"label": "a", "score": 0.1}, {"label": "b", "score": 1}]
-    assert wire.labels(rows, "host") == {"a": 0.1, "b": 1.0}
+    assert wire.parse_labels(rows, "host") == {"a": 0.1, "b": 1.0}
     with pytest.raises(ProviderError, match="gave the label 'b' two scores"):
-        wire.labels([*rows, {"label": "b", "score": 0.9}], "host")
+        wire.parse_labels([*rows, {"label": "b", "score": 0.9}], "host")
     with pytest.raises(ProviderError, match="without labels and scores"):
-        wire.labels({"a": 10**400}, "host")
+        wire.parse_labels({"a": 10**400}, "host")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_any_json_is_labels_or_an_error(answer):
     try:
-        found = wire.labels(answer, "host")
+        found = wire.parse_labels(answer, "host")
     except ProviderError as e:
         found = {}
         trouble = e.trouble

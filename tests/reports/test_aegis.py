@@ -11,11 +11,11 @@ from gradegate.config.aegis import Run
 from gradegate.core.policy import Policy, Rule
 from gradegate.core.usage import Usage
 from gradegate.gate.decision import decide
+from gradegate.reports.delivery.deliver import find_reports
 from gradegate.reports.delivery.report import Links
 from gradegate.results.grades import Grade, GradedAssertion, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, RunResult
-from gradegate.runner.session import check_outputs
 from support import samples
 from support.cells import unmet
 from support.each import table
@@ -51,12 +51,12 @@ def loaded(decision: Decision) -> dict[str, Any]:
 
 
 def test_the_suffix_is_its_own() -> None:
-    found = check_outputs(["results.aegis.json", "results.json", "a/b.aegis.json", "a/aegis.json", "myaegis.json"])
+    found = find_reports(["results.aegis.json", "results.json", "a/b.aegis.json", "a/aegis.json", "myaegis.json"])
     assert [report.name for report in found.values()] == ["aegis", "json", "aegis", "aegis", "json"]
 
 
 def test_the_suffix_of_the_part_for_agents_is_its_own_too() -> None:
-    found = check_outputs(["agent.md", "out/agent.md", "a.agent.md", "reagent.md", "x.md", ".md"])
+    found = find_reports(["agent.md", "out/agent.md", "a.agent.md", "reagent.md", "x.md", ".md"])
     assert [report.name for report in found.values()] == ["agent", "agent", "agent", "comment", "comment", "comment"]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradegate.cli import main as cli
 from gradegate.reports.delivery.report import REPORTS
-from gradegate.results.results_file import reread_file
+from gradegate.results.results_file import load_decision
 from support.fake_llm import serve
 from support.flips import BAD, GOOD, flipping, scripted, suite
 from support.samples import LINKS
@@ -93,7 +93,7 @@ def by_agent(folder: Path) -> dict[str, set[str]]:
 def compare(folder: Path, code: int) -> None:
     """All reports of a run against its results.json, and against the exit code."""
     results = json.loads((folder / "results.json").read_text())
-    decision, _ = reread_file(folder / "results.json")
+    decision, _ = load_decision(folder / "results.json")
     page, (junit, cases), agent = by_page(folder), by_junit(folder), by_agent(folder)
     comment = by_comment(REPORTS.find("comment").render(decision, LINKS).text)
     blocks = {results["cases"][place]["description"] for place in results["blocking"]}

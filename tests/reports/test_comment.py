@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gradegate.core.policy import Note, Rule
 from gradegate.reports.delivery.report import Links
-from gradegate.reports.format.markdown import utf8, utf16
+from gradegate.reports.format.markdown import utf8_length, utf16_length
 from gradegate.results.accounts import AskedModel
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
@@ -22,7 +22,7 @@ from support import samples
 from support.each import each
 
 PAGE = "https://github.com/octo/shop/actions/runs/7#artifacts"
-LIMITS = {"comment": (20_000 - 400, utf16), "summary": (1024 * 1024, utf8)}
+LIMITS = {"comment": (20_000 - 400, utf16_length), "summary": (1024 * 1024, utf8_length)}
 TEXTS = st.lists(st.sampled_from(samples.NASTY) | st.text(st.characters(), max_size=20), max_size=3).map("".join)
 
 

@@ -22,7 +22,7 @@ from gradegate.github import step_files as workflow
 from gradegate.github.client import connect
 from gradegate.github.comment import Stamp
 from gradegate.reports.delivery.report import Links
-from gradegate.reports.format.escape import command, harmless
+from gradegate.reports.format.escape import harmless, workflow_command
 from gradegate.results.run_result import Decision
 from gradegate.security.event import Event
 from support import samples
@@ -151,8 +151,8 @@ def test_ten_thousand_model_outputs_stay_text(name: str) -> None:
 def test_a_hostile_text_is_no_output_that_a_shell_could_run() -> None:
     for seed in QUICK:
         texts = Hostile(seed).texts(40)
-        safe, unsafe = workflow.safe_outputs({f"o{number}": text for number, text in enumerate(texts)})
-        assert read_outputs(workflow.outputs_text(safe)) == safe
+        safe, unsafe = workflow.split_outputs({f"o{number}": text for number, text in enumerate(texts)})
+        assert read_outputs(workflow.format_outputs(safe)) == safe
         assert len(safe) + len(unsafe) == len(texts)
         assert not any(sign in value for value in safe.values() for sign in " \n\r$`'\";&|<>(){}\\*?!~")
 
@@ -188,6 +188,6 @@ def test_hostile_mistakes_are_harmless_on_the_command_line(capsys: pytest.Captur
 def test_hostile_words_in_a_line_or_a_command_stay_words() -> None:
     for text in Hostile(1).texts(2000):
         check_console(harmless(text))
-        line = command("warning", text, file=text, title=text)
+        line = workflow_command("warning", text, file=text, title=text)
         (found,) = commands(line)
         assert (found.name, hiding(line)) == ("warning", [])

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from gradegate.cli import main as cli
 from gradegate.reports.delivery.report import REPORTS
-from gradegate.results.results_file import reread_file
+from gradegate.results.results_file import load_decision
 from support.each import each
 from support.fake_llm import FakeLlm, serve
 from support.flips import BAD, GOOD
@@ -112,7 +112,7 @@ def parts(text: str, start: str) -> dict[str, set[str]]:
 def check(folder: Path, out: str) -> dict:
     """Whether all reports of a run name what failed and count what blocks; gives its results.json."""
     results = json.loads((folder / "results.json").read_text())
-    decision, _ = reread_file(folder / "results.json")
+    decision, _ = load_decision(folder / "results.json")
     comment = REPORTS.find("comment").render(decision, LINKS).text
     page, agent = (folder / "page.html").read_text(), (folder / "agent.md").read_text()
     failed = failures(results)
@@ -198,7 +198,7 @@ def test_a_case_that_fails_for_certain_names_what_was_not_re_asked(gate, llm):
         assert "llm-rubric (city) failed once, not re-asked" in text
     row = next(line for line in (ran.folder / "comment.md").read_text().splitlines() if line.startswith("| ❌") and "capital" in line)
     assert "<br>also: contains failed; llm-rubric (city) failed once, not re-asked" in row
-    errors = REPORTS.find("annotations").render(reread_file(ran.folder / "results.json")[0], LINKS).text.splitlines()
+    errors = REPORTS.find("annotations").render(load_decision(ran.folder / "results.json")[0], LINKS).text.splitlines()
     assert [line.partition(" ")[0] for line in errors] == ["::error", "::error", "::warning"]  # nobody has to mend what may be good
     assert all(
         "llm-rubric (city) failed once%2C not re-asked" in line or "llm-rubric (city) failed once, not re-asked" in line for line in errors
@@ -248,7 +248,7 @@ def test_a_failed_member_of_a_set_that_passes_is_named(fails, gate):
     ran = gate(config, "-o", "junit.xml", "-o", "agent.md", "-o", "comment.md", "-o", "page.html")
     assert ran.code == fails
     texts = {name: (ran.folder / name).read_text() for name in ("junit.xml", "agent.md", "comment.md")} | {"terminal": ran.out}
-    decision, _ = reread_file(ran.folder / "results.json")
+    decision, _ = load_decision(ran.folder / "results.json")
     texts |= {name: REPORTS.find(name).render(decision, LINKS).text for name in ("console", "summary", "annotations")}
     assert [name for name, text in texts.items() if "contains (m1x1) failed (in the set)" not in text] == []
     page = (ran.folder / "page.html").read_text()
@@ -287,7 +287,7 @@ def test_an_annotation_counts_other_answers_and_not_assertions(gate):
     config = "prompts: [x]\nproviders: [echo]\ndefaultTest: {assert: " + line + "}\ntests: [%s]\n"
     for cases, more in (("{description: case 1}", ""), ("{description: case 1}, {description: case 2}", "1 more answer at this line")):
         ran = gate(config % cases)
-        text = REPORTS.find("annotations").render(reread_file(ran.folder / "results.json")[0], LINKS).text
+        text = REPORTS.find("annotations").render(load_decision(ran.folder / "results.json")[0], LINKS).text
         assert text.count("::error ") == 1
         assert "also: equals failed (2 times)" in text
         assert (more in text) if more else ("more answer" not in text)
@@ -298,7 +298,7 @@ def test_a_case_without_an_answer_stands_at_one_line_in_every_report(gate, llm):
     config = "prompts: [x]\nproviders: [%s]\ntests:\n- description: case 1\n  assert:\n  - {type: equals, value: a}\n"
     ran = gate(config % llm.spec(), "-o", "agent.md")
     assert ran.cases[0]["error"]
-    decision, _ = reread_file(ran.folder / "results.json")
+    decision, _ = load_decision(ran.folder / "results.json")
     texts = {name: REPORTS.find(name).render(decision, LINKS).text for name in ("annotations", "comment", "summary")}
     texts |= {"agent": (ran.folder / "agent.md").read_text()}
     lines = {name: {*re.findall(r"promptfooconfig.yaml(?::|#L|,line=)(\d+)", text)} for name, text in texts.items()}

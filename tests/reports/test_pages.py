@@ -7,7 +7,7 @@ from gradegate.core.policy import Note, Policy
 from gradegate.errors import Origin
 from gradegate.gate.decision import decide
 from gradegate.reports.delivery.report import REPORTS, Links
-from gradegate.reports.format.markdown import utf16
+from gradegate.reports.format.markdown import utf16_length
 from gradegate.reports.format.plain import PLAIN
 from gradegate.results.accounts import AskedModel
 from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges
@@ -26,7 +26,7 @@ PAGES = screens.screens()
 LINKS = {
     "none": Links(),
     "screens": screens.LINKS,
-    "of a file that is gone": Links(holds=lambda file: file != samples.CONFIG),  # GitHub would put an annotation nowhere
+    "of a file that is gone": Links(has_file=lambda file: file != samples.CONFIG),  # GitHub would put an annotation nowhere
 }
 
 
@@ -167,7 +167,7 @@ def test_the_folder_holds_these_pages_as_they_are_made():
 @each("name", [name for name in PAGES if name.startswith("comment")])
 def test_a_comment_is_short_and_whole(name):
     page = on_github(PAGES[name])
-    assert utf16(PAGES[name]) <= 19_500
+    assert utf16_length(PAGES[name]) <= 19_500
     assert (page.unbalanced, page.live) == ([], [])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradegate.cli import main as cli
-from gradegate.results.results_file import reread_file
+from gradegate.results.results_file import load_decision
 from support import samples
 from support.each import each
 from support.pages import hiding
@@ -73,7 +73,7 @@ def test_a_reason_of_blanks_is_none(gate: Callable[..., Any]) -> None:
     tests = [{"vars": {"n": n}, "assert": [{"type": "javascript", "value": value}]} for n, value in enumerate(values)]
     ran = gate({"prompts": ["hi"], "providers": ["echo"], "tests": tests}, *[word for file in FILES for word in ("-o", file)])
     written = reports(ran.folder) | {"console": ran.out}
-    annotations = samples.rendered("annotations", reread_file(ran.folder / "results.json")[0])
+    annotations = samples.rendered("annotations", load_decision(ran.folder / "results.json")[0])
     assert [case["grades"][0]["reason"] for case in ran.cases] == ["", ""]
     texts = {**written, "annotations": annotations}
     counts = {name: len(re.findall(r"why:? +no reason was given\b", text)) for name, text in texts.items()}

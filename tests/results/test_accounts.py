@@ -3,7 +3,7 @@
 import hashlib
 
 from gradegate.results.accounts import AskedModel, KeyUse, Made
-from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges, done, guarded
+from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges, describe_changes, guard_reason
 from gradegate.results.history import PastVotes
 from support.each import each
 
@@ -25,7 +25,7 @@ def test_models_and_keys_are_said_with_their_host():
 
 
 def test_a_history_is_said_where_it_decides():
-    assert (PastVotes(14, 46, bayes_factor=0.0).before, PastVotes(14, 46).before) == ("14 of 60 before", "")
+    assert (PastVotes(14, 46, bayes_factor=0.0).earlier_votes, PastVotes(14, 46).earlier_votes) == ("14 of 60 before", "")
 
 
 REMOVED, WEAKER, CHANGED = (GateChange(kind, kind.value) for kind in ChangeKind)
@@ -42,10 +42,10 @@ REMOVED, WEAKER, CHANGED = (GateChange(kind, kind.value) for kind in ChangeKind)
 )
 def test_only_what_makes_a_gate_easier_weakens_it(found, weakened, said):
     changes = GateChanges(found)
-    assert (changes.weakened, guarded(changes), done(changes)) == (weakened, said, said.split(":")[0])
+    assert (changes.has_weakening, guard_reason(changes), describe_changes(changes)) == (weakened, said, said.split(":")[0])
     worse, others = changes.parts
     assert (len(worse.found), len(others.found)) == (sum(it is not CHANGED for it in found), found.count(CHANGED))
 
 
 def test_a_gate_that_is_not_changed_has_nothing_to_guard():
-    assert guarded(GateChanges()) == ""
+    assert guard_reason(GateChanges()) == ""

@@ -13,9 +13,9 @@ from gradegate import __version__
 from gradegate.files import limits as bounds
 from gradegate.files.plain_files import UnusableError as Unusable
 from gradegate.results import results_file as recorded
-from gradegate.results.baseline import beside
+from gradegate.results.baseline import with_counterparts
 from gradegate.results.grades import Counterpart, Outcome
-from gradegate.results.results_file import read_baseline
+from gradegate.results.results_file import load_baseline
 from support.checkouts import edit_by
 from support.each import each, table
 from support.patience import PATIENCE
@@ -30,7 +30,7 @@ def results(gate):
 
 
 def test_a_recorded_run_is_read_as_it_was_written(results):
-    base = read_baseline(results)
+    base = load_baseline(results)
     assert [answer.description for answer in base.answers] == ["one", "", "talk"]
     assert [answer.vars for answer in base.answers] == [{}, {"q": "b"}, {}]  # what the others are called by
     assert [answer.outcome for answer in base.answers] == [Outcome.PASS, Outcome.FAIL, Outcome.PASS]
@@ -42,15 +42,15 @@ def test_a_recorded_run_is_read_as_it_was_written(results):
 
 
 def test_how_the_file_is_laid_out_does_not_matter(results):
-    base, content = read_baseline(results), json.loads(results.read_text())
+    base, content = load_baseline(results), json.loads(results.read_text())
     for indent in (None, 2):
         results.write_text(json.dumps(content, indent=indent))
-        assert read_baseline(results) == base
+        assert load_baseline(results) == base
 
 
 def said_by(base):
     """What the first answer of the base says of a run that gives the same."""
-    (grade,) = beside(base.answers[0], base.answers[0]).grades
+    (grade,) = with_counterparts(base.answers[0], base.answers[0]).grades
     return grade.base
 
 
@@ -58,7 +58,7 @@ def test_a_first_verdict_is_that_of_the_first_vote(results):
     content = json.loads(results.read_text())
     content["cases"][0]["grades"][0]["votes"] = [{"outcome": "fail"}, {"outcome": "pass"}, {"outcome": "pass"}]
     results.write_text(json.dumps(content))
-    assert said_by(read_baseline(results)) == Counterpart(Outcome.PASS, Outcome.FAIL)
+    assert said_by(load_baseline(results)) == Counterpart(Outcome.PASS, Outcome.FAIL)
 
 
 @each("output", ["", None, " \n"])
@@ -66,7 +66,7 @@ def test_an_answer_that_is_empty_was_none_whatever_is_said_of_it(results, output
     content = json.loads(results.read_text())
     content["cases"][0]["output"] = output
     results.write_text(json.dumps(content))
-    assert said_by(read_baseline(results)) == Counterpart(Outcome.ERROR, Outcome.ERROR)
+    assert said_by(load_baseline(results)) == Counterpart(Outcome.ERROR, Outcome.ERROR)
 
 
 @pytest.mark.parametrize(("edit", "words"), table(__file__, "what_is_no_results_json_says_where"))
@@ -75,7 +75,7 @@ def test_what_is_no_results_json_says_where(results, edit, words):
     edit_by(content, edit)
     results.write_text(json.dumps(content))
     with pytest.raises(Unusable, match=words):
-        read_baseline(results)
+        load_baseline(results)
 
 
 @each(
@@ -99,7 +99,7 @@ def test_what_is_no_results_json_says_where(results, edit, words):
 def test_whatever_else_a_file_holds_is_refused(tmp_path, content):
     (tmp_path / "base.json").write_bytes(content)
     with pytest.raises(Unusable):
-        read_baseline(tmp_path / "base.json")
+        load_baseline(tmp_path / "base.json")
 
 
 @given(st.binary(max_size=200), st.booleans())
@@ -107,7 +107,7 @@ def test_no_bytes_are_a_traceback(tmp_path_factory, content, headed):
     path = tmp_path_factory.mktemp("base") / "base.json"
     path.write_bytes((b'{"version":2,"made":{},"cases":[\n' if headed else b"") + content)
     try:
-        read_baseline(path)
+        load_baseline(path)
     except Unusable as e:
         assert str(e)  # noqa: PT017  # most bytes are refused, and some are a run without cases
 
@@ -116,7 +116,7 @@ def test_a_file_of_another_version_is_refused_with_both_versions(results):
     own = f'"tool":"{__version__}"'
     results.write_text(results.read_text().replace(own, '"tool":"9.0.0"').replace('"outcome":', '"verdict":'))
     with pytest.raises(Unusable, match=re.escape(f"gradegate 9.0.0 wrote it, and this is {__version__}")):
-        read_baseline(results)
+        load_baseline(results)
 
 
 def test_neither_a_folder_nor_a_pipe_nor_a_device_is_read(tmp_path):
@@ -124,32 +124,32 @@ def test_neither_a_folder_nor_a_pipe_nor_a_device_is_read(tmp_path):
     started = time.monotonic()
     for path in (tmp_path, tmp_path / "pipe", "/dev/zero", tmp_path / "absent"):
         with pytest.raises(Unusable):
-            read_baseline(path)
+            load_baseline(path)
     assert time.monotonic() - started < PATIENCE
 
 
 def test_a_file_that_is_too_large_is_refused(results, monkeypatch):
     monkeypatch.setattr(recorded, "MAX_BASELINE", 100)
     with pytest.raises(Unusable, match="more than"):
-        read_baseline(results)
+        load_baseline(results)
     monkeypatch.setattr(recorded, "MAX_BASELINE", bounds.MAX_BASELINE)
     monkeypatch.setattr(recorded, "MAX_ANSWERS", 2)
     with pytest.raises(Unusable, match="more than 2 cases"):
-        read_baseline(results)
+        load_baseline(results)
     results.write_text(json.dumps(json.loads(results.read_text())))
     with pytest.raises(Unusable, match="more than 2 cases"):
-        read_baseline(results)
+        load_baseline(results)
 
 
 def test_a_file_with_as_many_cases_and_bytes_as_are_taken_is_read(results, monkeypatch):
     monkeypatch.setattr(recorded, "MAX_ANSWERS", 3)
-    assert len(read_baseline(results).answers) == 3
+    assert len(load_baseline(results).answers) == 3
     results.write_text(json.dumps(json.loads(results.read_text())))
     monkeypatch.setattr(recorded, "MAX_FILE", results.stat().st_size)
-    assert len(read_baseline(results).answers) == 3
+    assert len(load_baseline(results).answers) == 3
     monkeypatch.setattr(recorded, "MAX_FILE", results.stat().st_size - 1)
     with pytest.raises(Unusable, match="is not laid out as gradegate writes it"):
-        read_baseline(results)
+        load_baseline(results)
 
 
 def test_a_file_that_breaks_off_is_refused(results):
@@ -157,4 +157,4 @@ def test_a_file_that_breaks_off_is_refused(results):
     for length in (len(whole) - 3, len(whole) // 2, 100):
         results.write_bytes(whole[:length])
         with pytest.raises(Unusable):
-            read_baseline(results)
+            load_baseline(results)

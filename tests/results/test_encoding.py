@@ -8,7 +8,7 @@ import pytest
 from gradegate.core.conversation import Image, Turn
 from gradegate.errors import Origin
 from gradegate.files.documents import encodable
-from gradegate.results.encoding import MisfitError, decode, encode, finite, plain
+from gradegate.results.encoding import MisfitError, decode, encode, finite_or_none, to_plain_data
 from gradegate.results.history import HistoryLine
 from gradegate.results.rows import Row
 from gradegate.results.shape import Results
@@ -31,22 +31,22 @@ from support.each import each
     ],
 )
 def test_any_value_becomes_what_json_can_hold(value, expected):
-    assert plain(value) == expected
+    assert to_plain_data(value) == expected
 
 
 def test_a_deep_value_is_cut():
-    assert plain([[[1]]], depth=2) == [["…"]]
-    assert plain([[1]], depth=2) == [[1]]
-    assert plain(1, depth=0) == 1
+    assert to_plain_data([[[1]]], depth=2) == [["…"]]
+    assert to_plain_data([[1]], depth=2) == [[1]]
+    assert to_plain_data(1, depth=0) == 1
 
 
 def test_numbers_and_texts_that_json_cannot_hold():
-    assert [finite(it) for it in (0.0, None, float("nan"), float("inf"), 1.5)] == [0.0, None, None, None, 1.5]
+    assert [finite_or_none(it) for it in (0.0, None, float("nan"), float("inf"), 1.5)] == [0.0, None, None, None, 1.5]
     assert [encodable(it) for it in ("a", "é", "é\udc80")] == ["a", "é", "é\\udc80"]
 
 
 def test_a_value_with_fields_becomes_an_object():
-    assert plain(Origin("a.yaml", 3)) == {"file": "a.yaml", "line": 3}
+    assert to_plain_data(Origin("a.yaml", 3)) == {"file": "a.yaml", "line": 3}
 
 
 def test_a_text_that_is_not_valid_utf_8_is_written_out_wherever_it_stands():

@@ -3,8 +3,19 @@
 from msgspec.structs import astuple
 
 from gradegate.core.policy import Rule, Select
-from gradegate.results.case_outcome import conclude_case, named_scores, strangeness
-from gradegate.results.rows import chief, counted, left_open, members, open_in_case, open_in_grade, parts, runs_of, takes, unconfirmed
+from gradegate.results.case_outcome import conclude_case, mean_obstacle, named_scores
+from gradegate.results.rows import (
+    counts_case,
+    is_unconfirmed,
+    leaf_grades,
+    member_positions,
+    open_in_case,
+    open_in_grade,
+    runs_by_case,
+    selects_grade,
+    set_position,
+    unconfirmed_positions,
+)
 from gradegate.results.run_result import Counts, Power
 from gradegate.structs import replace
 from support.decided import EVERY, E, F, P, grade, made, row
@@ -46,7 +57,7 @@ def test_a_row_counts_where_a_grade_does_or_nothing_was_asserted():
 )
 def test_a_rule_selects_by_weight_blocking_and_pattern(rule, keys, expected):
     answer = row(grade(F, **keys))
-    assert takes(rule, answer, answer.grades[0]) is expected
+    assert selects_grade(rule, answer, answer.grades[0]) is expected
 
 
 @each(
@@ -62,7 +73,7 @@ def test_a_rule_selects_by_weight_blocking_and_pattern(rule, keys, expected):
 )
 def test_a_rule_takes_grades_of_its_suite(rule, keys, suite, expected):
     answer = row(grade(F, **keys))
-    assert takes(rule, replace(answer, suite=suite), answer.grades[0]) is expected
+    assert selects_grade(rule, replace(answer, suite=suite), answer.grades[0]) is expected
 
 
 @each(
@@ -78,7 +89,7 @@ def test_a_rule_takes_grades_of_its_suite(rule, keys, suite, expected):
     ],
 )
 def test_a_rule_for_every_case_counts_what_has_grades_or_no_answer(text, blocking, suite, expected):
-    assert counted(replace(EVERY, blocking=blocking), replace(one(text), suite=suite)) is expected
+    assert counts_case(replace(EVERY, blocking=blocking), replace(one(text), suite=suite)) is expected
 
 
 def test_counts_leave_errors_out_of_the_rate():
@@ -88,12 +99,12 @@ def test_counts_leave_errors_out_of_the_rate():
 
 @each(("cases", "drop"), [(None, 0), (0, 0), (1, 1), (19, 1), (20, 1), (21, 2), (40, 2), (41, 3)])
 def test_five_percent_of_the_cases_are_rounded_up(cases, drop):
-    assert Power(cases=cases).drop == drop
+    assert Power(cases=cases).five_percent == drop
 
 
 def test_only_runs_of_one_key_are_decided_together():
     rows = [replace(one("P"), key=key, run=run) for key, run in ((b"a", 1), (b"a", 2), (b"a", 1), (b"b", 2), (b"b", 0), (b"b", 0))]
-    assert [len(case) for case in runs_of(rows)] == [2, 1, 1, 1, 1]
+    assert [len(case) for case in runs_by_case(rows)] == [2, 1, 1, 1, 1]
 
 
 @each(
@@ -111,7 +122,7 @@ def test_only_runs_of_one_key_are_decided_together():
 )
 def test_a_row_says_what_the_runs_of_its_case_came_to(verdict, runs, of, passed, needed, base, expected):
     found = replace(one("P"), verdict=verdict, runs=runs, of=of, passed=passed, needed=needed, base_runs=base[0], base_passed=base[1])
-    assert found.ran == expected
+    assert found.runs_summary == expected
 
 
 @each(
@@ -156,10 +167,10 @@ def test_what_is_open_in_a_set_that_fails_by_nothing_else(text, position, open_,
 
 def test_members_follow_their_set():
     grades = one("P PsPiPiPsPiP".replace(" ", "")).grades
-    assert [list(members(grades, place)) for place in (1, 4)] == [[2, 3], [5]]
-    assert [chief(grades, place) for place in range(7)] == [0, 1, 1, 1, 4, 4, 6]
-    assert [len(parts(grades, place)) for place in (0, 1, 4)] == [1, 2, 1]
-    assert list(members(one("PsPi").grades, 0)) == [1]  # at the end
+    assert [list(member_positions(grades, place)) for place in (1, 4)] == [[2, 3], [5]]
+    assert [set_position(grades, place) for place in range(7)] == [0, 1, 1, 1, 4, 4, 6]
+    assert [len(leaf_grades(grades, place)) for place in (0, 1, 4)] == [1, 2, 1]
+    assert list(member_positions(one("PsPi").grades, 0)) == [1]  # at the end
 
 
 @each(
@@ -180,16 +191,16 @@ def test_a_row_was_spared_where_each_of_its_failures_was(text, open_, outcome, e
     answer = one(text)
     grades = tuple(replace(it, unconfirmed=place in open_) for place, it in enumerate(answer.grades))
     found = replace(answer, grades=grades, outcome=outcome)
-    assert (unconfirmed(found), left_open(found)) == (expected, frozenset(open_))
+    assert (is_unconfirmed(found), unconfirmed_positions(found)) == (expected, frozenset(open_))
 
 
 @each(("score", "strange"), [(0.0, False), (1.0, False), (-0.001, True), (1.001, True)])
 def test_a_score_from_0_to_1_is_no_reason_to_doubt_a_mean(score, strange):
-    assert bool(strangeness(grade(P, score))) is strange
+    assert bool(mean_obstacle(grade(P, score))) is strange
 
 
 def test_an_unreadable_score_is_named_before_its_number():
-    assert strangeness(grade(P, 7.0, unread='"7/10"')) == 'the score "7/10" of contains is not a number, so no mean can be taken'
+    assert mean_obstacle(grade(P, 7.0, unread='"7/10"')) == 'the score "7/10" of contains is not a number, so no mean can be taken'
 
 
 @each(

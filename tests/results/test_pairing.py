@@ -14,12 +14,12 @@ from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import default_branch_is_checked_out
 from gradegate.files.plain_files import Place
-from gradegate.reports.delivery.deliver import render
+from gradegate.reports.delivery.deliver import render_report
 from gradegate.reports.delivery.report import Links
 from gradegate.results.accounts import Made
-from gradegate.results.baseline import Baseline, age, beside, remarks, report, status
+from gradegate.results.baseline import Baseline, age_in_days, baseline_remarks, grade_status, summarize_baseline, with_counterparts
 from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome
-from gradegate.results.results_file import read_baseline
+from gradegate.results.results_file import load_baseline
 from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import GateOutcome
 from gradegate.runner.baseline_folder import folder_to_read, write_baseline
@@ -67,16 +67,16 @@ def row(outcome=P, key="a", definition="d"):
     ],
 )
 def test_each_pair_of_verdicts_has_its_status(head, base, again, settled, expected):
-    assert status(grade(head, base), again, settled) == expected
+    assert grade_status(grade(head, base), again, settled) == expected
 
 
 def test_what_is_defined_otherwise_is_not_compared():
-    assert beside(row(F), answer(outcome=P)).grades[0].base == Counterpart(P, P)
-    other = beside(row(F, definition="e"), answer(outcome=P))
+    assert with_counterparts(row(F), answer(outcome=P)).grades[0].base == Counterpart(P, P)
+    other = with_counterparts(row(F, definition="e"), answer(outcome=P))
     assert other.base is None
     changed = replace(row(F), grades=(grade(F, definition="e"),))
-    assert beside(changed, answer(outcome=P)).grades[0].base is None
-    assert beside(row(F), None) == row(F)
+    assert with_counterparts(changed, answer(outcome=P)).grades[0].base is None
+    assert with_counterparts(row(F), None) == row(F)
 
 
 def test_the_report_counts_cases():
@@ -88,7 +88,7 @@ def test_the_report_counts_cases():
     ]
     base = Baseline((), "abc", (NOW - timedelta(days=3)).isoformat())
     paired = {AnswerId(number, 0): base_row for number, base_row in enumerate([answer(), answer(), answer(), None])}
-    found = report(rows, replace(base, paired=paired, removed=("gone",)), NOW)
+    found = summarize_baseline(rows, replace(base, paired=paired, removed=("gone",)), NOW)
     counts = (found.compared, found.new_failures, found.pre_existing, found.fixed, found.unsteady, found.new)
     assert counts == (3, 1, 1, 1, 0, 1)
     assert (found.commit, found.age_days, found.removed) == ("abc", 3, ("gone",))
@@ -96,14 +96,14 @@ def test_the_report_counts_cases():
 
 @each(("started", "days"), table(__file__, "an_age_is_of_whole_days_or_unknown"))
 def test_an_age_is_of_whole_days_or_unknown(started, days):
-    assert age(started, NOW) == days
+    assert age_in_days(started, NOW) == days
 
 
 def test_what_makes_a_baseline_doubtful_is_said():
     good = Baseline((), "abcdef123", NOW.isoformat(), ("gpt",), "grader")
-    assert list(remarks(good, NOW, "abcdef123", ["gpt"])) == []
-    assert list(remarks(good, NOW, "", ["gpt"])) == []
-    said = list(remarks(Baseline((), "", "", ("a", "b"), ""), NOW, "abcdef123", ["b", "c"]))
+    assert list(baseline_remarks(good, NOW, "abcdef123", ["gpt"])) == []
+    assert list(baseline_remarks(good, NOW, "", ["gpt"])) == []
+    said = list(baseline_remarks(Baseline((), "", "", ("a", "b"), ""), NOW, "abcdef123", ["b", "c"]))
     assert said == [
         "the baseline does not say when it was made",
         "the baseline is from commit unknown, but the base is at abcdef1",
@@ -111,7 +111,7 @@ def test_what_makes_a_baseline_doubtful_is_said():
         "the baseline was made without re-asks: a failure in it may be noise, and may hide a new failure",
     ]
     old = replace(good, started=(NOW - timedelta(days=15)).isoformat())
-    assert list(remarks(old, NOW, "", ["gpt"])) == ["the baseline is 15 days old"]
+    assert list(baseline_remarks(old, NOW, "", ["gpt"])) == ["the baseline is 15 days old"]
 
 
 # --- baseline -------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def written(path: Path, commit: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     decision = samples.decision(GateOutcome.PASS, "so")
     decision = replace(decision, run=replace(decision.run, made=Made(commit=COMMITS[commit])))
-    path.write_text(render("json", decision, Links(), str).text)
+    path.write_text(render_report("json", decision, Links(), str).text)
     return path
 
 
@@ -142,7 +142,7 @@ def read(head, baseline, base="", environ=None, *, on_default_branch=False):
     settings = Settings(baseline=str(baseline), base_checkout=base, cwd=head)
     folder = folder_to_read(Context(settings, Environment(environ or {}), on_default_branch=on_default_branch))
     assert folder is not None
-    found = read_baseline(folder / "results.json")
+    found = load_baseline(folder / "results.json")
     return next(name for name, commit in COMMITS.items() if commit == found.commit)
 
 

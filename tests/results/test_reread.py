@@ -15,14 +15,14 @@ from gradegate.core.policy import CaseRuns, Note, Runs
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import Usage
 from gradegate.errors import ConfigError, Origin
-from gradegate.reports.delivery.deliver import render
+from gradegate.reports.delivery.deliver import render_report
 from gradegate.reports.delivery.report import Links
-from gradegate.reports.format.case_story import story, summary
+from gradegate.reports.format.case_story import summarize_case, tell_case
 from gradegate.results.grades import Outcome
-from gradegate.results.results_file import reread, reread_file
+from gradegate.results.results_file import load_decision, parse_decision
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
-from gradegate.structs import names, replace
+from gradegate.structs import field_names, replace
 from support import samples, screens, showcase
 from support.decided import decided
 from support.decided import made as made_by_hand
@@ -71,9 +71,9 @@ def made(kind: Any) -> st.SearchStrategy:
         return KINDS[kind]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
-    if names(kind):
+    if field_names(kind):
         hints = get_type_hints(kind)
-        return st.builds(kind, **{name: FIELDS[name] if name in FIELDS else made(hints[name]) for name in names(kind)})
+        return st.builds(kind, **{name: FIELDS[name] if name in FIELDS else made(hints[name]) for name in field_names(kind)})
     if get_origin(kind) is tuple:
         return st.lists(made(get_args(kind)[0]), max_size=2).map(tuple)
     if get_origin(kind) is Mapping:
@@ -82,12 +82,12 @@ def made(kind: Any) -> st.SearchStrategy:
 
 
 def written(decision):
-    return render("json", decision, Links(), str).text.encode()
+    return render_report("json", decision, Links(), str).text.encode()
 
 
 @given(made(Decision))
 def test_what_was_written_is_read_back(decision):
-    back, _ = reread(written(decision), "results.json")
+    back, _ = parse_decision(written(decision), "results.json")
     assert back == decision
     turns = [turn for row in back.run.rows for turn in row.turns]
     before = [turn for row in decision.run.rows for turn in row.turns]
@@ -100,14 +100,14 @@ def test_what_was_written_is_read_back(decision):
 @each("decision", [samples.passed(), samples.blocked(), samples.inconclusive(), samples.weakened()])
 def test_a_second_writing_is_the_same_to_the_byte(decision):
     first = written(decision)
-    assert written(reread(first, "results.json")[0]) == first
+    assert written(parse_decision(first, "results.json")[0]) == first
 
 
 def test_an_answer_can_be_graded_again_from_what_was_read():
     turn = Turn("assistant", "At ten.", ("Open from ten.",), metadata={"tool_calls": [{"name": "hours"}]})
     row = replace(samples.passing(), turns=(Turn("user", "When?"), turn), metadata={"tool_calls": [{"name": "hours"}]})
     decision = samples.decision(GateOutcome.PASS, "so", row)
-    (back,) = reread(written(decision), "results.json")[0].run.rows
+    (back,) = parse_decision(written(decision), "results.json")[0].run.rows
     assert back.transcript == row.transcript
     assert back.transcript.turns[-1].metadata == {"tool_calls": [{"name": "hours"}]}
 
@@ -125,13 +125,13 @@ def test_an_answer_can_be_graded_again_from_what_was_read():
 )
 def test_what_is_no_results_json_is_a_mistake(content, words):
     with pytest.raises(ConfigError, match=words) as error:
-        reread(content, "old.json")
+        parse_decision(content, "old.json")
     assert str(error.value).startswith("old.json: not a results.json of this version")
 
 
 def test_a_file_that_is_missing_is_a_mistake(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read"):
-        reread_file(tmp_path / "absent.json")
+        load_decision(tmp_path / "absent.json")
 
 
 def test_what_a_run_writes_names_commit_tool_time_and_config(gate, llm):
@@ -171,7 +171,7 @@ ODD = st.one_of(
 
 def told(content: bytes) -> None:
     try:
-        decision, _ = reread(content, "results.json")
+        decision, _ = parse_decision(content, "results.json")
     except ConfigError as e:
         said = str(e)
     else:
@@ -184,8 +184,8 @@ def shown(decision: Decision) -> None:
     for name in ("html", "junit", "summary"):
         assert samples.rendered(name, decision, Links()).encode()
     for at in range(len(decision.run.rows)):
-        assert story(decision, at)
-        assert summary(decision, at)
+        assert tell_case(decision, at)
+        assert summarize_case(decision, at)
 
 
 @given(st.data())
@@ -218,7 +218,7 @@ def test_counts_below_nothing_are_refused() -> None:
     document = json.loads(json.dumps(WHOLE[0]))
     document["rules"][1]["passed"] = -1
     with pytest.raises(ConfigError, match=r"rules\.1\.passed must be a whole number >= 0"):
-        reread(json.dumps(document).encode(), "results.json")
+        parse_decision(json.dumps(document).encode(), "results.json")
 
 
 def test_runs_that_count_together_are_summed_up():
@@ -234,11 +234,11 @@ def test_keys_that_joined_later_have_their_defaults_where_a_file_lacks_them():
         del content["cases"][0]["grades"][0][name]
     for name in ("run", "hidden", "took"):
         del content["cases"][0][name]
-    decision, _ = reread(json.dumps(content).encode(), "old.json")
+    decision, _ = parse_decision(json.dumps(content).encode(), "old.json")
     (row,) = decision.run.rows
     (grade,) = row.grades
     assert (grade.quarantine, grade.withheld, grade.votes, grade.confirmed, grade.base) == (None, False, (), None, None)
     assert (row.run, row.hidden, row.took) == (0, False, None)
     del content["cases"][0]["grades"][0]["outcome"]
     with pytest.raises(ConfigError, match=r"cases\[0\]|outcome"):
-        reread(json.dumps(content).encode(), "old.json")
+        parse_decision(json.dumps(content).encode(), "old.json")

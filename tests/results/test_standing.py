@@ -3,7 +3,18 @@
 from datetime import UTC, datetime, timedelta
 
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.baseline import Baseline, age, beside, fails, of_base, remarks, report, standing, stated, together
+from gradegate.results.baseline import (
+    Baseline,
+    age_in_days,
+    baseline_remarks,
+    case_status,
+    describe_base,
+    fold_base_runs,
+    is_untolerated_failure,
+    summarize_baseline,
+    with_counterparts,
+    with_statuses,
+)
 from gradegate.results.grades import Counterpart
 from gradegate.structs import replace
 from support.decided import E, F, P, grade, made, row
@@ -21,7 +32,7 @@ def standing_of(statuses, outcome, threshold=None, base=None, outcomes="F"):
     """The status of a case whose grades fail, or are as `outcomes` says."""
     signs = outcomes * len(statuses) if len(outcomes) == 1 else outcomes
     grades = [grade({"P": P, "F": F, "E": E}[sign], status=status) for sign, status in zip(signs, statuses, strict=True)]
-    return standing(replace(row(*grades), outcome=outcome, threshold=threshold, base=base))
+    return case_status(replace(row(*grades), outcome=outcome, threshold=threshold, base=base))
 
 
 NEW, OLD = "new-failure", "pre-existing"
@@ -58,10 +69,10 @@ def test_the_worst_of_what_fails_is_the_status_of_a_case(statuses, outcome, more
 
 
 def test_a_grade_fails_a_case_that_fails_or_that_it_does_not_count_in():
-    assert fails(one("F"), one("F").grades[0])
-    assert not fails(replace(one("F"), outcome=P), one("F").grades[0])
-    assert fails(one("PF-"), one("PF-").grades[1])
-    assert not fails(one("E"), one("E").grades[0])
+    assert is_untolerated_failure(one("F"), one("F").grades[0])
+    assert not is_untolerated_failure(replace(one("F"), outcome=P), one("F").grades[0])
+    assert is_untolerated_failure(one("PF-"), one("PF-").grades[1])
+    assert not is_untolerated_failure(one("E"), one("E").grades[0])
 
 
 @each(
@@ -76,14 +87,14 @@ def test_a_grade_fails_a_case_that_fails_or_that_it_does_not_count_in():
 )
 def test_the_runs_of_a_case_of_the_base_are_one_row(words, verdict, needed, expected):
     rows = [replace(it, run=number, verdict=verdict, needed=needed) for number, it in enumerate(made(words), 1)]
-    (found,) = together(rows)
+    (found,) = fold_base_runs(rows)
     assert (found.outcome, found.grades[0].outcome) == (verdict, expected)
 
 
 def test_rows_of_the_base_that_are_no_runs_stay_as_they_are():
     alone = one("P", verdict=P)
     unknown = one("P", run=1)
-    assert (together([alone]), together([unknown])) == ([alone], [unknown])
+    assert (fold_base_runs([alone]), fold_base_runs([unknown])) == ([alone], [unknown])
 
 
 @each(
@@ -99,8 +110,8 @@ def test_rows_of_the_base_that_are_no_runs_stay_as_they_are():
     ],
 )
 def test_which_base_it_is_is_said(keys, expected):
-    assert of_base(BaselineReport(**keys)) == expected
-    assert of_base(None) == ""
+    assert describe_base(BaselineReport(**keys)) == expected
+    assert describe_base(None) == ""
 
 
 def answer(outcome=P, **more):
@@ -123,13 +134,13 @@ def answer(outcome=P, **more):
     ],
 )
 def test_an_answer_of_the_base_that_was_none_says_nothing(more, expected):
-    assert beside(answer(), answer(**more)).grades[0].base == Counterpart(expected, expected)
+    assert with_counterparts(answer(), answer(**more)).grades[0].base == Counterpart(expected, expected)
 
 
 @each(("run", "same", "expected"), [(0, True, 5), (1, True, 5), (2, True, None), (1, False, None)])
 def test_one_answer_of_the_base_is_beside_the_first_run(run, same, expected):
     base = answer(took=5, definition=b"d" if same else b"e")
-    assert beside(answer(run=run), base).base_took == expected
+    assert with_counterparts(answer(run=run), base).base_took == expected
 
 
 @each(
@@ -155,26 +166,26 @@ def test_a_set_is_beside_the_base_what_its_failing_members_are(members_, outcome
     whole = grade(outcome, is_set=True, base=Counterpart(base, base), **keys)
     inner = [grade(head, inner=True, base=Counterpart(was, was)) for head, was, _ in members_]
     again = {place: it for place, (_, _, it) in enumerate(members_, 1) if it}
-    found = stated(row(whole, *inner), again, ())
+    found = with_statuses(row(whole, *inner), again, ())
     assert found.grades[0].status == expected
 
 
 def test_what_may_still_be_asked_again_has_no_status_yet():
     answered = row(grade(F, base=Counterpart(P, P)), grade(F, base=Counterpart(F, F)))
-    assert [it.status for it in stated(answered, {0: P}, {0, 1}).grades] == ["", "pre-existing"]
-    assert [it.status for it in stated(answered, {0: P}, {1}).grades] == ["new-failure", "pre-existing"]
+    assert [it.status for it in with_statuses(answered, {0: P}, {0, 1}).grades] == ["", "pre-existing"]
+    assert [it.status for it in with_statuses(answered, {0: P}, {1}).grades] == ["new-failure", "pre-existing"]
 
 
 @each(("started", "days"), [(NOW, 0), (NOW - timedelta(hours=23), 0), (NOW - timedelta(days=1), 1), (NOW + timedelta(seconds=1), None)])
 def test_an_age_is_never_below_zero(started, days):
-    assert age(started.isoformat(), NOW) == days
-    assert age(started.replace(tzinfo=None).isoformat(), NOW) == days  # UTC where nothing else is said
+    assert age_in_days(started.isoformat(), NOW) == days
+    assert age_in_days(started.replace(tzinfo=None).isoformat(), NOW) == days  # UTC where nothing else is said
 
 
 @each(("days", "said"), [(14, []), (15, ["the baseline is 15 days old"])])
 def test_a_baseline_is_old_after_two_weeks(days, said):
     base = Baseline((), "c", (NOW - timedelta(days=days)).isoformat(), (), "grader")
-    assert list(remarks(base, NOW, "", [])) == said
+    assert list(baseline_remarks(base, NOW, "", [])) == said
 
 
 @each(
@@ -188,7 +199,7 @@ def test_a_baseline_is_old_after_two_weeks(days, said):
 )
 def test_three_other_models_are_named(there, here, said):
     base = Baseline((), "c", NOW.isoformat(), there, "grader")
-    assert list(remarks(base, NOW, "", here)) == [f"the baseline was made with other models: {line}" for line in said]
+    assert list(baseline_remarks(base, NOW, "", here)) == [f"the baseline was made with other models: {line}" for line in said]
 
 
 @each(
@@ -206,15 +217,15 @@ def test_three_other_models_are_named(there, here, said):
 def test_a_case_of_the_base_that_is_not_what_its_assertions_come_to_is_said(text, more, odd):
     base = Baseline((one(text, **more),), "c", NOW.isoformat(), (), "grader")
     said = ["1 case of the baseline contradicts its own assertions: the assertions are used"] if odd else []
-    assert list(remarks(base, NOW, "", [])) == said
+    assert list(baseline_remarks(base, NOW, "", [])) == said
 
 
 @each("reask", ["", "off"])
 def test_a_baseline_without_re_asks_is_said(reask):
-    (said,) = remarks(Baseline((), "c", NOW.isoformat(), (), reask), NOW, "", [])
+    (said,) = baseline_remarks(Baseline((), "c", NOW.isoformat(), (), reask), NOW, "", [])
     assert said.startswith("the baseline was made without re-asks")
 
 
 def test_the_report_of_a_base_leaves_out_errors_and_rows_without_grades():
     rows = [*(one("P", base=base) for base in (P, F, E, None)), one(".", base=P)]
-    assert report(rows, Baseline(()), NOW).compared == 2
+    assert summarize_baseline(rows, Baseline(()), NOW).compared == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.providers.cache.seals import OPEN, Stored
+from gradegate.providers.cache.seals import OPEN, StoredReply
 from support.kept import KEY, PASS, PROPOSED, PULL, TRUSTED, config, environment, event, keyed, passing
 
 BAD = '{"pass": false, "score": 0, "reason": "rude"}'
@@ -65,8 +65,8 @@ def answering(text: str) -> bytes:
 
 def planted(found: Rows) -> Rows:
     """Rows with HMACs that anybody can make."""
-    made = [(row[0], Stored(*row[1:6], answering(PASS))) for row in found]
-    return [(key, *stored, stored.mac(key, OPEN)) for key, stored in made]
+    made = [(row[0], StoredReply(*row[1:6], answering(PASS))) for row in found]
+    return [(key, *stored, stored.sign(key, OPEN)) for key, stored in made]
 
 
 CHANGES: dict[str, Callable[[Rows], Rows]] = {

@@ -7,14 +7,14 @@ import pytest
 from gradegate.cli import main as cli
 from gradegate.core.numbers import format_count
 from gradegate.core.policy import NO_LIMITS, Limits
-from gradegate.runner.estimate import Calls, Cost, Estimate
+from gradegate.runner.estimate import CallCount, Cost, Estimate
 from gradegate.runner.estimate import estimate_lines as lines_of
 from gradegate.structs import replace
 from support.each import each, table
 from support.kept import config
 
 
-def said(llm, gate, written, *arguments: str) -> list[str]:
+def validate_lines(llm, gate, written, *arguments: str) -> list[str]:
     ran = gate(written, *arguments, command="validate")
     assert (ran.code, llm.requests, ran.results) == (0, [], {})
     lines = ran.out.splitlines()
@@ -50,7 +50,7 @@ def test_the_estimate_is_what_the_run_sends(llm, gate):
     written["tests"][0]["assert"] += [{"type": "similar", "value": "hello"}, {"type": "equals", "value": "x"}]
     written["tests"][1]["assert"] = [{"type": "answer-relevance", "threshold": 0}]
     written["tests"][2]["providerOutput"] = "recorded"
-    lines = said(llm, gate, written)
+    lines = validate_lines(llm, gate, written)
     gate(written)
     target = sum(body["model"] == "fake" for body in llm.bodies)
     assert lines[:2] == [f"target: {target} calls", f"grader: {len(llm.requests) - target} calls"]
@@ -59,7 +59,7 @@ def test_the_estimate_is_what_the_run_sends(llm, gate):
 SAYS = {"reason": "r", "score": 10, "verdict": "yes", "pass": True, "verdicts": [{"verdict": "yes", "reason": ""}] * 3}
 
 
-def talk(answered: bool) -> list[dict[str, str]]:
+def conversation_turns(answered: bool) -> list[dict[str, str]]:
     """A conversation of three messages, with its answers or without."""
     reply = [{"role": "assistant", "content": "yes"}] if answered else []
     return [turn for text in "abc" for turn in ({"role": "user", "content": text}, *reply)]
@@ -77,9 +77,9 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
     llm.reply = reply
     written = config(llm, 1)
     del written["tests"][0]["vars"]
-    written["tests"][0] |= {"turns": talk(answered), "assert": [{"provider": llm.spec("judge"), **asserted}]}
+    written["tests"][0] |= {"turns": conversation_turns(answered), "assert": [{"provider": llm.spec("judge"), **asserted}]}
     written["prompts"] = ["You help."]
-    lines = said(llm, gate, written)
+    lines = validate_lines(llm, gate, written)
     gate(written, "--grader-retries", "0")
     judged = sum(body["model"] == "judge" for body in llm.bodies)
     assert lines[:2] == [f"target: {format_count(len(llm.bodies) - judged, 'call')}", f"grader: {format_count(judged, 'call')}"]
@@ -87,13 +87,13 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
 
 def test_new_answers_to_failures_have_their_price(llm, gate):
     def most(reask: str) -> float:
-        line = said(llm, gate, config(llm, 10), "--reask", reask)[3]
+        line = validate_lines(llm, gate, config(llm, 10), "--reask", reask)[3]
         return float(line.partition("; ")[2].split()[0])
 
     assert most("answers") > 1.2 * most("grader")
 
 
-FREE = Estimate(Calls(6, 6), Calls(4, 4), grades=4, expected=0.25, most=8, cost=Cost(1.5, 2.5))
+FREE = Estimate(CallCount(6, 6), CallCount(4, 4), grades=4, expected=0.25, most=8, cost=Cost(1.5, 2.5))
 
 
 @each(
@@ -118,9 +118,9 @@ def test_a_budget_of_as_many_calls_as_are_planned_is_enough(limits, line):
     "change, index, line",
     [
         ({}, 0, "target: 6 calls"),
-        ({"target": Calls(6, 5)}, 0, "target: 5 to 6 calls"),
-        ({"target": Calls(6, 5)}, 1, "grader: 4 calls"),
-        ({"grader": Calls(4, 3)}, 1, "grader: 3 to 4 calls"),
+        ({"target": CallCount(6, 5)}, 0, "target: 5 to 6 calls"),
+        ({"target": CallCount(6, 5)}, 1, "grader: 4 calls"),
+        ({"grader": CallCount(4, 3)}, 1, "grader: 3 to 4 calls"),
         ({}, 2, "re-asks: 0.2 expected, at most 8 (of 4 grades)"),
         ({"labels": 1}, 2, "labels: 1 call of graders, where a rule is missed or a history is written"),
         ({}, 3, "cost: about 1.5 USD; 2.5 USD with all possible re-asks"),
@@ -149,7 +149,7 @@ def test_a_line_says_a_range_only_where_its_ends_differ(change, index, line):
     ],
 )
 def test_the_time_of_a_run_is_that_at_the_rate_of_the_last_one(rate, line):
-    lines = [*lines_of(replace(FREE, target=Calls(200), grader=Calls(250), expected=10.0), rate=rate)]
+    lines = [*lines_of(replace(FREE, target=CallCount(200), grader=CallCount(250), expected=10.0), rate=rate)]
     assert [it for it in lines if it.startswith("time")] == ([line] if line else [])
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gradegate.core.conversation import Reply
 from gradegate.errors import ProviderError
 from gradegate.files.limits import MAX_BODY, READ
-from gradegate.providers.api.chat_api import ended
+from gradegate.providers.api.chat_api import normalize_finish
 from gradegate.runner import transforms
 from gradegate.runner.transforms import is_blank
 from support.each import each, table
@@ -22,37 +22,37 @@ def anew():
 
 @each("word", [*ENDS["whole"].split(), *ENDS["spelled"]])
 def test_known_words_end_an_answer_however_they_are_spelled(word):
-    transforms.check(Reply("hi", finish_reason=word), "app")
+    transforms.check_reply(Reply("hi", finish_reason=word), "app")
 
 
 @each(("word", "meant"), table(__file__, "words_have_one_meaning"))
 def test_words_have_one_meaning(word, meant):
-    assert ended(word) == meant
+    assert normalize_finish(word) == meant
 
 
 @each("word", ENDS["filtered"].split())
 def test_a_filter_gives_no_answer(word):
     with pytest.raises(ProviderError, match="a content filter stopped the answer"):
-        transforms.check(Reply("hi", finish_reason=word), "app")
+        transforms.check_reply(Reply("hi", finish_reason=word), "app")
 
 
 @each("word", ENDS["broken"].split())
 def test_any_other_word_is_said_and_is_no_end(word):
     with pytest.raises(ProviderError, match=f"did not finish its answer .finish reason {word.lower()}"):
-        transforms.check(Reply("hi", finish_reason=word), "app")
+        transforms.check_reply(Reply("hi", finish_reason=word), "app")
 
 
 @each("text", ["", " \n", "\u3164", "\u2800", "\ufe0f", "\x1b[31m\x1b[0m"])
 def test_what_nobody_sees_is_no_answer_unless_it_calls_tools(text):
     with pytest.raises(ProviderError, match="empty text"):
-        transforms.check(Reply(text), "app")
-    transforms.check(Reply(text, metadata={"tool_calls": [{"id": "1"}]}), "app")
+        transforms.check_reply(Reply(text), "app")
+    transforms.check_reply(Reply(text, metadata={"tool_calls": [{"id": "1"}]}), "app")
 
 
 def test_one_answer_has_a_limit():
-    transforms.check(Reply("x" * MAX_BODY), "app")
+    transforms.check_reply(Reply("x" * MAX_BODY), "app")
     with pytest.raises(ProviderError, match="more than 4 Mi characters"):
-        transforms.check(Reply("x" * (MAX_BODY + 1)), "app")
+        transforms.check_reply(Reply("x" * (MAX_BODY + 1)), "app")
 
 
 @each(("text", "blank"), [*((it, True) for it in table(__file__, "blank")), *((it, False) for it in table(__file__, "seen"))])

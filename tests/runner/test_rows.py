@@ -11,8 +11,8 @@ from gradegate.core.usage import Took, Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.results.grades import Grade, Outcome
 from gradegate.runner.prepare import prepare
-from gradegate.runner.rows import failed, graded, missing_row, unanswered, uncompared, with_grades
-from gradegate.runner.transforms import Untransformed, emptiness, of_assertion
+from gradegate.runner.rows import failed_row, graded_row, missing_row, unanswered_row, uncompared_row, with_grades
+from gradegate.runner.transforms import TransformError, describe_emptiness, transform_for_assertion
 from gradegate.structs import replace
 from support.each import each
 
@@ -36,9 +36,9 @@ def grades(job, *outcomes):
     """The grades of the job's four places: each assertion, and after a set its members."""
     places = []
     for binding in job.assertions:
-        places.append((binding.asserted, False))
+        places.append((binding.assertion, False))
         if isinstance(binding, BoundSet):
-            places += [(member.asserted, True) for member in binding.bounds]
+            places += [(member.assertion, True) for member in binding.members]
     return tuple(
         Grade(assertion, outcome, None if outcome is ERROR else float(outcome is PASS), inner=inner)
         for (assertion, inner), outcome in zip(places, outcomes, strict=True)
@@ -63,11 +63,11 @@ def answer(*turns, usage=None, **more):
     ],
 )
 def test_an_answer_is_measured_where_it_was_asked_for_now(job, usage, took):
-    assert graded(job, 0, answer(usage=usage), grades(job, PASS, PASS, PASS, PASS)).took == took
+    assert graded_row(job, 0, answer(usage=usage), grades(job, PASS, PASS, PASS, PASS)).took == took
 
 
 def test_what_an_answer_cost_now_wins_over_what_it_cost_once(job):
-    row = graded(job, 0, answer(spent=Usage(cached=1)), ())
+    row = graded_row(job, 0, answer(spent=Usage(cached=1)), ())
     assert (row.usage, row.took) == (Usage(cached=1), None)
 
 
@@ -85,7 +85,7 @@ QUESTION, REPLY = Turn("user", "why?"), Turn("assistant", "x y")
     ],
 )
 def test_turns_are_kept_where_they_say_more_than_prompt_and_answer(job, turns, kept):
-    assert graded(job, 0, answer(*turns), ()).turns == (turns if kept else ())
+    assert graded_row(job, 0, answer(*turns), ()).turns == (turns if kept else ())
 
 
 @each(
@@ -99,7 +99,7 @@ def test_turns_are_kept_where_they_say_more_than_prompt_and_answer(job, turns, k
     ],
 )
 def test_a_set_decides_a_row_in_the_place_of_its_members(job, outcomes, outcome):
-    row = graded(job, 0, answer(), grades(job, *outcomes))
+    row = graded_row(job, 0, answer(), grades(job, *outcomes))
     assert row.outcome is outcome
     other = with_grades(job.case, replace(row, outcome=ERROR), row.grades)
     assert (other.outcome, other.grades) == (outcome, row.grades)
@@ -135,21 +135,21 @@ def test_a_missing_answer_knows_why_it_is_missing(job, trouble, undone, withheld
     ],
 )
 def test_only_a_defect_of_a_target_is_named_by_its_kind(job, error, said, withheld):
-    row = failed(job, 0, error)
+    row = failed_row(job, 0, error)
     assert (row.error, row.withheld) == (said, withheld)
 
 
 def test_a_transform_that_gives_nothing_loses_the_answer_only_where_nothing_is_asserted(job):
-    error = Untransformed("`transform` fails", answer())
-    row = failed(job, 0, error)
+    error = TransformError("`transform` fails", answer())
+    row = failed_row(job, 0, error)
     assert (row.outcome, row.error, row.output) == (ERROR, "", "x y")
-    row = failed(replace(job, assertions=()), 0, error)
+    row = failed_row(replace(job, assertions=()), 0, error)
     assert (row.outcome, row.error, row.output) == (ERROR, "`transform` fails", None)
 
 
 def test_what_a_budget_did_not_cover_is_as_if_it_had_not_been_asked(job):
-    row = graded(job, 0, answer(metadata={"a": 1}), grades(job, PASS, PASS, PASS, PASS))
-    blank = unanswered(job, row, "not run")
+    row = graded_row(job, 0, answer(metadata={"a": 1}), grades(job, PASS, PASS, PASS, PASS))
+    blank = unanswered_row(job, row, "not run")
     assert (blank.outcome, blank.output, blank.error, blank.undone, blank.took) == (ERROR, None, "not run", True, None)
     assert (blank.usage, blank.metadata, blank.score) == (Usage(), {}, None)
     assert all(grade.undone for grade in blank.grades)
@@ -161,8 +161,8 @@ def test_what_was_not_compared_is_undone_and_the_rest_stays(tmp_path):
     test = {"vars": {"q": "why?"}, "assert": [ASSERTIONS[1], best], "options": {"provider": grader}}
     (tmp_path / "c.yaml").write_text(yaml.safe_dump({"prompts": ["{{q}}", "Please: {{q}}"], "providers": ["echo"], "tests": [test]}))
     job = prepare(Context(Settings(configs=("c.yaml",), cwd=tmp_path))).plan.jobs[0]
-    row = graded(job, 0, answer(), grades(job, PASS, PASS, PASS, PASS))
-    left = uncompared(job, row, "not run")
+    row = graded_row(job, 0, answer(), grades(job, PASS, PASS, PASS, PASS))
+    left = uncompared_row(job, row, "not run")
     assert [(grade.outcome, grade.undone) for grade in left.grades] == [(PASS, False)] * 3 + [(ERROR, True)]
     assert (left.outcome, left.output, left.usage) == (ERROR, "x y", row.usage)
 
@@ -186,11 +186,11 @@ def test_what_was_not_compared_is_undone_and_the_rest_stays(tmp_path):
     ],
 )
 def test_a_call_of_a_tool_wins_over_an_empty_text(text, calls, what):
-    assert emptiness(text, {} if calls is None else {"tool_calls": calls}) == what
+    assert describe_emptiness(text, {} if calls is None else {"tool_calls": calls}) == what
 
 
 def test_a_transform_of_an_assertion_changes_the_last_answer_and_no_other_turn():
     turns = (Turn("user", "a"), Turn("assistant", "one"), Turn("user", "b"), Turn("assistant", "two"), Turn("user", "c"))
-    seen = of_assertion("output.toUpperCase()", answer(*turns))
+    seen = transform_for_assertion("output.toUpperCase()", answer(*turns))
     assert [turn.content for turn in seen.turns] == ["a", "one", "b", "TWO", "c"]
     assert (seen.output, seen.source) == ("TWO", "two")

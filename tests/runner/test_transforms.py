@@ -8,7 +8,7 @@ from gradegate.runner import transforms
 def test_the_context_is_looked_for_in_the_answer_before_it_was_transformed():
     turns = (Turn("user", "p"), Turn("assistant", '{"docs": ["d"], "text": "t"}'))
     given = Transcript("p", turns, metadata={IS_DATA: True, "finish_reason": "stop"})
-    seen = transforms.of_assertion("output.text", given)
+    seen = transforms.transform_for_assertion("output.text", given)
     assert (seen.output, seen.answer, seen.source) == ("t", "t", {"docs": ["d"], "text": "t"})
     assert resolve(seen, ContextTransform("output.docs")).chunks == ("d",)
     assert resolve(seen, ContextTransform("output.docs.concat('e')")).chunks == ("d", "e")

@@ -144,7 +144,7 @@ def test_what_code_leaves_where_everybody_may_write_is_removed(job: Job):
 def test_every_file_has_another_user_so_that_none_reaches_another(job: Job):
     pool.run_snippet("1", ["", {}], "gate")
     other = pool.run_snippet("__import__('os').getpid()", ["", {}], "gate")
-    assert pool.run_snippet("__import__('os').getuid()", ["", {}], "gate") >= permission.FIRST
+    assert pool.run_snippet("__import__('os').getuid()", ["", {}], "gate") >= permission.FIRST_USER
     for attempt in (f"os.kill({other}, 9)", f"open('/proc/{other}/environ').read()", f"open('/proc/{other}/fd/4', 'w')"):
         with pytest.raises(CodeError, match="PermissionError"):
             job.call(f"import os\ndef f(): {attempt}")

@@ -54,13 +54,13 @@ def test_a_template_that_takes_too_much_is_a_mistake_at_its_line(tmp_path, name)
     assert spent.err.startswith("c.yaml:1: the prompt cannot be filled in: ")
 
 
-def doubled(levels):
+def doubling_schema(levels):
     both = {f"d{n}": {"allOf": [{"$ref": f"#/definitions/d{n - 1}"}] * 2} for n in range(1, levels)}
     return {"definitions": {"d0": {"type": "string"}, **both}, "$ref": f"#/definitions/d{levels - 1}"}
 
 
 SCHEMAS = {
-    "allOf": doubled(40),
+    "allOf": doubling_schema(40),
     "itself": {"allOf": [{"$ref": "#"}]},
     "each other": {"definitions": {"a": {"$ref": "#/definitions/b"}, "b": {"$ref": "#/definitions/a"}}, "$ref": "#/definitions/a"},
 }

@@ -18,18 +18,18 @@ from support.each import each, table
 from support.patience import PATIENCE
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     until = time.monotonic() + PATIENCE
-    while alive(pid) and time.monotonic() < until:
+    while is_alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
-    return not alive(pid)
+    return not is_alive(pid)
 
 
 def test_an_interpreter_from_python_38_on_reads_what_it_is_given():
@@ -113,11 +113,11 @@ def test_a_call_ends_at_its_time_with_all_that_it_started(run, tmp_path):
     )
     with pytest.raises(CodeError, match="takes more than 1 seconds"):
         run(source, "f", str(note), seconds=1)
-    assert all(map(gone, map(int, note.read_text().split())))
-    assert sleepers() == []
+    assert all(map(has_ended, map(int, note.read_text().split())))
+    assert sleeping_processes() == []
 
 
-def sleepers() -> list[int]:
+def sleeping_processes() -> list[int]:
     """Processes of the test above that nobody knows of any more."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -126,7 +126,7 @@ def sleepers() -> list[int]:
                 found.append(int(entry.name))
         except OSError:
             continue
-    return [pid for pid in found if not gone(pid)]
+    return [pid for pid in found if not has_ended(pid)]
 
 
 def test_the_end_of_a_run_ends_daemons_and_wakes_who_waits(run, tmp_path):
@@ -148,7 +148,7 @@ def test_the_end_of_a_run_ends_daemons_and_wakes_who_waits(run, tmp_path):
     pool.stop_code()
     waiting.join(10)
     assert said == ["its process was ended from outside"]
-    assert gone(int(note.read_text()))
+    assert has_ended(int(note.read_text()))
     with pytest.raises(CodeError, match="the run ended"):
         run(source, "f", str(note))
 
@@ -214,13 +214,13 @@ def test_whatever_json_holds_comes_back(value):
     assert repr(given_back) == repr(value)
 
 
-def command(*argv: str):
+def run_command(*argv: str):
     return pool.ask_worker(CodePlace(Path("/"), "target"), {"kind": "command", "argv": list(argv)})
 
 
 def test_a_command_answers_on_standard_output(run):
-    assert command("printf", "\\033[31ma\\033[0m \\n") == "a"
-    assert command("sh", "-c", "echo warn >&2; echo b") == "b"
+    assert run_command("printf", "\\033[31ma\\033[0m \\n") == "a"
+    assert run_command("sh", "-c", "echo warn >&2; echo b") == "b"
 
 
 @each(
@@ -235,12 +235,12 @@ def test_a_command_answers_on_standard_output(run):
 )
 def test_a_command_that_fails_gave_no_answer(run, argv, said):
     with pytest.raises(CodeError, match=said):
-        command(*argv)
+        run_command(*argv)
 
 
 def test_a_program_that_a_command_leaves_behind_holds_nothing_up(run):
     started = time.monotonic()
-    assert command("sh", "-c", "sleep 300 >/dev/null 2>&1 & echo a") == "a"
+    assert run_command("sh", "-c", "sleep 300 >/dev/null 2>&1 & echo a") == "a"
     assert time.monotonic() - started < PATIENCE
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradegate.files.limits import MEMORY, TOTAL_SECONDS
-from gradegate.sandbox import evaluate as desk
-from gradegate.sandbox.evaluate import CpuCharge, LimitExceeded, TaskRefused, evaluate, reset_accounts
+from gradegate.sandbox.evaluate import CpuCharge, LimitExceeded, TaskRefused, end_worker, evaluate, reset_accounts
 from support import tasks
 from support.each import table
 from support.patience import PATIENCE
@@ -48,7 +47,7 @@ def test_what_is_too_large_or_too_deep_is_not_sent():
 
 def test_the_worker_has_no_environment_and_no_folder_of_ours(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    desk._DESK.end()
+    end_worker()
     around = evaluate("support.tasks:around")
     assert set(around["environ"]) <= {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LC_CTYPE"}  # Python sets the last itself
     assert around["pid"] != os.getpid()
@@ -85,10 +84,10 @@ def test_a_worker_that_was_killed_is_replaced():
 
 
 def test_an_answer_that_was_interrupted_is_not_taken_for_the_next():
-    def strike(*_):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGALRM, strike)
+    before = signal.signal(signal.SIGALRM, interrupt)
     evaluate("support.tasks:echo", 0)
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
@@ -101,7 +100,7 @@ def test_an_answer_that_was_interrupted_is_not_taken_for_the_next():
 
 
 def test_a_worker_that_does_not_start_is_said_and_not_tried_for_ever(monkeypatch):
-    desk._DESK.end()
+    end_worker()
     monkeypatch.setattr(sys, "executable", "/does/not/exist")
     with pytest.raises(LimitExceeded, match="does not start"):
         evaluate("support.tasks:echo", 1)
@@ -158,12 +157,12 @@ def test_a_worker_does_not_outlive_its_parent(busy):
         time.sleep(0.3)
         parent.kill()
     until = time.monotonic() + PATIENCE
-    while _runs(pid) and time.monotonic() < until:
+    while is_running(pid) and time.monotonic() < until:
         time.sleep(0.05)
-    assert not _runs(pid)
+    assert not is_running(pid)
 
 
-def _runs(pid):
+def is_running(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

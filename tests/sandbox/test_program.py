@@ -37,7 +37,7 @@ def test_any_text_is_taken_apart(command: str):
 FILES = table(__file__, "FILES")
 
 
-def digest(root: Path, files: dict[str, str]) -> str:
+def program_digest(root: Path, files: dict[str, str]) -> str:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -46,37 +46,37 @@ def digest(root: Path, files: dict[str, str]) -> str:
 
 @each("name", [name for name in FILES if name != "evals/stranger.py"])
 def test_code_that_it_imports_is_part_of_it(tmp_path: Path, name: str):
-    before = digest(tmp_path, FILES)
-    assert digest(tmp_path, {name: FILES[name] + "# changed\n"}) != before
+    before = program_digest(tmp_path, FILES)
+    assert program_digest(tmp_path, {name: FILES[name] + "# changed\n"}) != before
 
 
 def test_other_code_and_another_checkout_change_nothing(tmp_path: Path):
-    before = digest(tmp_path / "a", FILES)
-    assert digest(tmp_path / "b", FILES) == before
-    assert digest(tmp_path / "a", {"evals/stranger.py": "changed"}) == before
+    before = program_digest(tmp_path / "a", FILES)
+    assert program_digest(tmp_path / "b", FILES) == before
+    assert program_digest(tmp_path / "a", {"evals/stranger.py": "changed"}) == before
 
 
 def test_modules_that_import_one_another_end(tmp_path: Path):
-    assert digest(tmp_path, {"evals/x.py": "import y\n", "evals/y.py": "import x\nimport y\n"})
+    assert program_digest(tmp_path, {"evals/x.py": "import y\n", "evals/y.py": "import x\nimport y\n"})
 
 
 def test_a_module_outside_the_workspace_is_not_followed(tmp_path: Path):
     (tmp_path / "out.py").write_text("")
     root = tmp_path / "in"
-    before = digest(root, {"evals/x.py": "import out\n"})
+    before = program_digest(root, {"evals/x.py": "import out\n"})
     (root / "evals" / "out.py").symlink_to(tmp_path / "out.py")
-    assert digest(root, {}) == before
+    assert program_digest(root, {}) == before
 
 
 def test_too_many_modules_are_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(program, "MOST_FILES", 3)
+    monkeypatch.setattr(program, "MAX_FILES", 3)
     with pytest.raises(ConfigError, match="imports more than 3 files"):
-        digest(tmp_path, FILES)
+        program_digest(tmp_path, FILES)
 
 
 @given(st.text(alphabet="fromimport .,*()\n\tas_ab", max_size=300))
 def test_any_source_is_looked_at(source: str):
-    assert list(program._imported(source, Path("/nowhere"), (Path("/nowhere"),))) == []
+    assert list(program.python_modules(source, Path("/nowhere"), (Path("/nowhere"),))) == []
 
 
 def test_the_files_of_a_command_are_part_of_it(tmp_path: Path):

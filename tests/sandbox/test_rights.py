@@ -28,7 +28,7 @@ print(json.dumps([got, status]))
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc and capabilities are Linux's")
 
 
-def ran(python: str, *before: str, **options) -> tuple[list[str], str]:
+def run_parent(python: str, *before: str, **options) -> tuple[list[str], str]:
     environ = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-in-environment"}
     command = [*before, python, "-B", "-c", PARENT]
     done = subprocess.run(command, env=environ, cwd="/", capture_output=True, text=True, check=False, **options)
@@ -37,18 +37,18 @@ def ran(python: str, *before: str, **options) -> tuple[list[str], str]:
     return got, status
 
 
-def rights(status: str) -> dict[str, str]:
+def parse_rights(status: str) -> dict[str, str]:
     """The ids, groups, capabilities and the promise of a process, as /proc writes them."""
     return dict(re.findall(r"^(Uid|Gid|Groups|CapEff|CapPrm|CapAmb|NoNewPrivs):[ \t]*(.*?)[ \t]*$", status, re.MULTILINE))
 
 
-def without(user: int) -> dict[str, str]:
+def rights_of_user(user: int) -> dict[str, str]:
     ids = "\t".join([str(user)] * 4)
     none = dict.fromkeys(("CapEff", "CapPrm", "CapAmb"), "0" * 16)
     return {"Uid": ids, "Gid": ids, "Groups": "", "NoNewPrivs": "1", **none}
 
 
-def python_of_everybody() -> str:
+def shared_python() -> str:
     """An interpreter that another user can start and that is as ours is; empty where there is none."""
     for python in (sys.executable, "/usr/bin/python3"):
         line = [python, "-c", f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"]
@@ -61,29 +61,29 @@ def python_of_everybody() -> str:
 
 
 def test_as_we_are_the_worker_reaches_nothing():
-    got, status = ran(sys.executable)
+    got, status = run_parent(sys.executable)
     assert got == []
-    assert rights(status)["NoNewPrivs"] == "1"
+    assert parse_rights(status)["NoNewPrivs"] == "1"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_of_root_the_worker_is_a_user_of_nobody_else():
-    assert rights(ran(sys.executable)[1]) == without(65533)
+    assert parse_rights(run_parent(sys.executable)[1]) == rights_of_user(65533)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_as_an_ordinary_user_the_worker_reaches_nothing():
-    python = python_of_everybody()
+    python = shared_python()
     if not python:
         pytest.skip("there is no interpreter for everybody")
-    got, status = ran(python, user=ANYBODY, group=ANYBODY, extra_groups=[])
+    got, status = run_parent(python, user=ANYBODY, group=ANYBODY, extra_groups=[])
     assert got == []
-    assert rights(status) == without(ANYBODY)
+    assert parse_rights(status) == rights_of_user(ANYBODY)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
 def test_as_root_that_may_not_change_its_user_the_worker_reaches_nothing():
-    got, status = ran(sys.executable, "setpriv", "--bounding-set=-setuid,-setgid")
+    got, status = run_parent(sys.executable, "setpriv", "--bounding-set=-setuid,-setgid")
     assert set(got) <= {"root", "process"}  # it is root in name, and of root nobody counts the processes
     none = dict.fromkeys(("CapEff", "CapPrm", "CapAmb"), "0" * 16)
-    assert rights(status).items() >= {**none, "NoNewPrivs": "1"}.items()
+    assert parse_rights(status).items() >= {**none, "NoNewPrivs": "1"}.items()

@@ -7,7 +7,7 @@ import pytest
 import record_snippets
 
 from gradegate.sandbox.evaluate import LimitExceeded, TaskRefused, evaluate, reset_accounts
-from gradegate.sandbox.sandbox_worker import answer
+from gradegate.sandbox.sandbox_worker import answer_request
 from support.each import each, table
 
 NUNJUCKS = Path(__file__).parent.parent / "templating" / "nunjucks"
@@ -26,13 +26,13 @@ VALUES = [{"a": 1}, {"a": 2}, {}, [], ["a@b.example"], "x", None, {"a": [1.5, "�
 PATTERNS = ["a+", r"(?i)^é", "[", "(?<year>\\d{4})", "(a)|b", "\\"]
 
 
-def here(task, *arguments):
-    said = json.loads(answer(json.dumps([task, arguments]).encode()))
+def answer_here(task, *arguments):
+    said = json.loads(answer_request(json.dumps([task, arguments]).encode()))
     assert said.pop("seconds") >= 0
     return said
 
 
-def there(task, *arguments):
+def answer_in_worker(task, *arguments):
     reset_accounts()
     try:
         return {"value": evaluate(task, *arguments)}
@@ -44,36 +44,39 @@ def there(task, *arguments):
 
 @each("source", TEMPLATES)
 def test_templates(source):
-    for task, arguments in (("fill", (source, VARIABLES, [])), ("asked", (source,))):
+    for task, arguments in (("fill_template", (source, VARIABLES, [])), ("template_names", (source,))):
         asked = (f"gradegate.templating.nunjucks:{task}", *arguments)
-        assert here(*asked) == there(*asked)
+        assert answer_here(*asked) == answer_in_worker(*asked)
 
 
 @pytest.mark.parametrize("schema", [json.dumps(schema) for schema in SCHEMAS])
 def test_schemas(schema):
     wrong = ("gradegate.templating.json_schema:find_fault", schema)
-    assert here(*wrong) == there(*wrong)
+    assert answer_here(*wrong) == answer_in_worker(*wrong)
     for value in VALUES:
         asked = ("gradegate.templating.json_schema:find_problem", schema, value)
-        assert here(*asked) == there(*asked)
+        assert answer_here(*asked) == answer_in_worker(*asked)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns(pattern):
     for texts in (["1999 Aab é"], ["a", "é"]):
         asked = ("gradegate.templating.regex:find_python", pattern, *texts)
-        assert here(*asked) == there(*asked)
+        assert answer_here(*asked) == answer_in_worker(*asked)
 
 
 @each(("code", "output"), record_snippets.snippets()[::20])
 def test_scripts(code, output):
     given = json.dumps([output, record_snippets.CONTEXT])
-    for task, arguments in (("run", (f"return ({code}\n)", ["output", "context"], "f", given)), ("check", (code, ["output", "context"]))):
+    for task, arguments in (
+        ("run_body", (f"return ({code}\n)", ["output", "context"], "f", given)),
+        ("check_body", (code, ["output", "context"])),
+    ):
         asked = (f"gradegate.templating.quickjs_worker:{task}", *arguments)
-        assert here(*asked) == there(*asked)
+        assert answer_here(*asked) == answer_in_worker(*asked)
 
 
 @pytest.mark.parametrize(("task", "said"), table(__file__, "what_goes_wrong_is_said"))
 def test_what_goes_wrong_is_said(task, said):
     arguments = ["not so"] if task.endswith("refuse") else []
-    assert here(task, *arguments) == said
+    assert answer_here(task, *arguments) == said

@@ -1,14 +1,14 @@
 import pytest
 
 from gradegate.security.environment import Environment
-from gradegate.security.secrets import is_runners, secrets, sounds_secret
+from gradegate.security.secrets import belongs_to_runner, secret_variables, sounds_secret
 from support.each import table
 
 VARIABLES = {"CI": "true", "GITHUB_SHA": "a" * 40, "TOWN": "Oslo", "API_KEY": "sk", "GITHUB_TOKEN": "ghs"}
 
 
 def test_texts_of_a_config_show_literals_and_what_is_public_or_allowed():
-    env = Environment(VARIABLES, frozenset({"TOWN"})).over({"OWN": "x", "API_KEY": "mine"})
+    env = Environment(VARIABLES, frozenset({"TOWN"})).with_literals({"OWN": "x", "API_KEY": "mine"})
     assert env.texts() == {"API_KEY": "mine", "CI": "true", "GITHUB_SHA": "a" * 40, "OWN": "x", "TOWN": "Oslo"}
     assert [name for name in (*VARIABLES, "OWN", "NOTHING") if env.is_closed(name)] == ["GITHUB_TOKEN"]
     assert [name for name in VARIABLES if Environment(VARIABLES).is_closed(name)] == ["TOWN", "API_KEY", "GITHUB_TOKEN"]
@@ -19,19 +19,19 @@ def test_a_provider_reads_more_and_never_what_is_the_runners_own():
     assert [env.get(name) for name in ("TOWN", "API_KEY", "GITHUB_TOKEN", "NOTHING")] == ["Oslo", "sk", "", ""]
     assert env.sources("API_KEY") == {"API_KEY"}
     assert env.sources("CI") == env.sources("NOTHING") == frozenset()
-    assert env.over({"API_KEY": "mine"}).sources("API_KEY") == frozenset()
+    assert env.with_literals({"API_KEY": "mine"}).sources("API_KEY") == frozenset()
 
 
 def test_a_literal_that_shows_a_variable_gives_the_variable_away():
-    env = Environment(VARIABLES).over({"COPY": "sk"}, {"COPY": frozenset({"API_KEY"})})
+    env = Environment(VARIABLES).with_literals({"COPY": "sk"}, {"COPY": frozenset({"API_KEY"})})
     assert env.sources("COPY") == {"API_KEY"}
     assert "COPY" not in env.texts()
-    assert env.over({"COPY": "plain"}).texts()["COPY"] == "plain"
+    assert env.with_literals({"COPY": "plain"}).texts()["COPY"] == "plain"
 
 
 @pytest.mark.parametrize(("name", "own"), table(__file__, "what_is_the_runners_own"))
 def test_what_is_the_runners_own(name, own):
-    assert is_runners(name) is own
+    assert belongs_to_runner(name) is own
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_which_names_say_that_their_value_is_secret(name, secret):
 def test_what_is_hidden_is_what_sounds_secret_what_was_read_and_passwords_in_addresses():
     variables = {"A_KEY": "k1", "PLACE": "p", "DB": "postgres://me:pw-42@db/x", "EMPTY_KEY": " ", "OTHER": "o"}
     addresses = {"U": "https://app.example.com:8080/v1", "H": "app:80", "WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
-    assert secrets(addresses, addresses) == {"WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
-    assert secrets(variables, ["PLACE", "NOWHERE"]) == {"A_KEY": "k1", "PLACE": "p", "DB:password": "pw-42"}
+    assert secret_variables(addresses, addresses) == {"WEBHOOK_URL": "https://h/x", "Q": "http://h/?k=1"}
+    assert secret_variables(variables, ["PLACE", "NOWHERE"]) == {"A_KEY": "k1", "PLACE": "p", "DB:password": "pw-42"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.github.links import links
+from gradegate.github.links import links_of_run
 from gradegate.security.event import Event, Person, read_event
 from support.each import each, table
 from support.events import BASE, HEAD, MERGE, pull_request
@@ -87,11 +87,11 @@ def test_no_event_file_raises(tmp_path_factory: pytest.TempPathFactory, content:
 def test_links_lead_to_the_head_commit_on_the_server_of_the_run(tmp_path: Path) -> None:
     event = read(tmp_path, "pull_request", pull_request("mona/octo-repo"))
     environ = {"GITHUB_SERVER_URL": "https://ghes.test/", "GITHUB_RUN_ID": "99", "GITHUB_RUN_ATTEMPT": "2"}
-    found = links(event, environ)
+    found = links_of_run(event, environ)
     assert found.line("evals/a.yaml", 12) == f"https://ghes.test/octo-org/octo-repo/blob/{HEAD}/evals/a.yaml#L12"
     assert found.run == "https://ghes.test/octo-org/octo-repo/actions/runs/99/attempts/2"
 
 
 def test_there_are_no_links_outside_github(tmp_path: Path) -> None:
-    assert links(read_event({}), {}).line("a.yaml", 1) == ""
-    assert links(read(tmp_path, "push", {}), {"GITHUB_SERVER_URL": "https://github.com"}).run == ""
+    assert links_of_run(read_event({}), {}).line("a.yaml", 1) == ""
+    assert links_of_run(read(tmp_path, "push", {}), {"GITHUB_SERVER_URL": "https://github.com"}).run == ""

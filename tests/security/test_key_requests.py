@@ -14,8 +14,8 @@ from gradegate.http.client import Client
 from gradegate.http.credentials import FixedKey
 from gradegate.http.guard import Guard
 from gradegate.http.tokens import MintedToken, Token
-from gradegate.providers.api.provider import PROVIDERS, Setting
-from gradegate.security.egress import Egress
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
+from gradegate.security.egress import EgressPolicy
 from gradegate.security.environment import Environment
 from gradegate.security.vendors import Vendor
 from support.each import each
@@ -156,7 +156,7 @@ def test_below_the_address_of_the_environment_a_key_goes_into_the_requests_of_th
 
 
 def test_the_last_check_looks_at_method_and_path():
-    client = Client(guard=Guard(Egress(KEYS, vendors=known_vendors)))
+    client = Client(guard=Guard(EgressPolicy(KEYS, vendors=known_vendors)))
     bearer = FixedKey(KEYS["OPENAI_API_KEY"])
     for method, path in (
         ("GET", "/v1/chat/completions"),
@@ -169,7 +169,7 @@ def test_the_last_check_looks_at_method_and_path():
 
 
 def test_a_signed_request_is_one_that_providers_make():
-    client = Client(guard=Guard(Egress({}, vendors=known_vendors)))
+    client = Client(guard=Guard(EgressPolicy({}, vendors=known_vendors)))
     with pytest.raises(ProviderError, match="a token does not go into `POST /v1/organization/admin_api_keys`"):
         client.send(
             "POST", "https://api.openai.com/v1/organization/admin_api_keys", headers={}, credential=MintedToken(lambda: Token("t", 3600))
@@ -235,12 +235,12 @@ def test_no_option_changes_the_path_outside_the_place_of_the_model(kind, config,
     prefix, build = kind
     config = {**config, "apiKey": "k", "accessKeyId": "a", "secretAccessKey": "s", "knowledgeBaseId": "kb"}
     spec = ProviderSpec(f"{prefix}:{model}", config=config, origin=Origin("c.yaml"))
-    setting = Setting(spec, model, Client(), Environment(IN_ENVIRONMENT), lambda *_: b"", folder=Path())
+    setting = ProviderSetup(spec, model, Client(), Environment(IN_ENVIRONMENT), lambda *_: b"", folder=Path())
     try:
         provider = build(setting)
     except (ConfigError, ProviderError):
         return
-    egress = Egress(IN_ENVIRONMENT, bound=True, vendors=known_vendors)
+    egress = EgressPolicy(IN_ENVIRONMENT, bound=True, vendors=known_vendors)
     own = [name for name in provider.vendor.keys if egress.reaches_host(name, provider.url)]
     if own and egress.fits_request(own[0], provider.method, provider.url):
         path = urlsplit(provider.url).path

@@ -14,7 +14,7 @@ from gradegate.results.gate_changes import NO_CHANGES
 from gradegate.results.grades import Grade, GradedAssertion, Outcome, Vote
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
-from gradegate.structs import names
+from gradegate.structs import field_names
 
 P, F, E = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
 OUTCOMES = {"P": P, "F": F, "E": E}
@@ -25,7 +25,7 @@ GRADE = re.compile(r"([PFE!])(?:=([\d.]+))?(?:\((\w+)\))?(?:@(\w))?([-0siuhw]*)"
 
 
 def grade(outcome, score=None, type="contains", **own):  # noqa: A002
-    asserted = {name: own.pop(name) for name in names(GradedAssertion) if name in own}
+    asserted = {name: own.pop(name) for name in field_names(GradedAssertion) if name in own}
     return Grade(GradedAssertion(type, **asserted), outcome, {P: 1.0, F: 0.0, E: None}[outcome] if score is None else score, **own)
 
 

@@ -7,7 +7,7 @@ from gradegate.core.conversation import Turn
 from gradegate.core.policy import Note, Rule, Select
 from gradegate.core.usage import Usage
 from gradegate.errors import Origin
-from gradegate.gate.decision import blamed
+from gradegate.gate.decision import blocking_rows
 from gradegate.reports.delivery.report import REPORTS, Links
 from gradegate.results.accounts import AskedModel, DerivedMetric
 from gradegate.results.gate_changes import ChangeKind, GateChange, GateChanges
@@ -82,7 +82,7 @@ def decision(result: GateOutcome, reason: str, *rows: Row, rules: tuple[RuleResu
     """A decision about these rows; ``options`` are those of the run."""
     given = {"target_usage": TARGET, "grader_usage": GRADER, "seconds": 6.789, "models": (AskedModel("openai:chat:gpt-5"),), **options}
     run = RunResult(tuple(rows), **given)  # type: ignore[arg-type]
-    blocking = blamed(run.rows, rules) if result is GateOutcome.BLOCKED else frozenset()
+    blocking = blocking_rows(run.rows, rules) if result is GateOutcome.BLOCKED else frozenset()
     outcomes = [grade.outcome for row in rows for grade in row.grades], [row.outcome for row in rows]
     return Decision(result, reason, rules, run, *(Counts(*map(of.count, Outcome)) for of in outcomes), blocking=blocking)
 

@@ -16,7 +16,7 @@ from gradegate.results.gate_changes import GateChanges
 from gradegate.results.grades import Counterpart, Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RunResult
-from gradegate.runner.session import unasked
+from gradegate.runner.session import decision_without_calls
 from gradegate.structs import replace
 from support import samples
 from support.each import table
@@ -144,13 +144,13 @@ def inconclusive() -> Decision:
 def not_run() -> Decision:
     """A fork's run, to which GitHub gives no key."""
     why = "the pull request comes from a fork: GitHub gives its workflow no secrets, and OPENAI_API_KEY is not set"
-    return unasked(GateOutcome.NOT_RUN, why, COMMIT, notes=[action.TWO_STAGES])
+    return decision_without_calls(GateOutcome.NOT_RUN, why, COMMIT, notes=[action.TWO_STAGES])
 
 
 def untouched() -> Decision:
     """A run with `when: changed` of a pull request that changes a page of docs."""
     why = "no case depends on the 3 files that the pull request changes"
-    return unasked(GateOutcome.PASS, why, COMMIT)
+    return decision_without_calls(GateOutcome.PASS, why, COMMIT)
 
 
 DECISIONS: Mapping[str, Callable[[], Decision]] = {

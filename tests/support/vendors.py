@@ -11,7 +11,7 @@ from gradegate.errors import Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.providers.api import options
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting, split_id
+from gradegate.providers.api.provider import PROVIDERS, Provider, ProviderSetup, split_id
 from gradegate.security.environment import Environment
 from support.each import table
 from support.fake_llm import FakeLlm, chat
@@ -30,9 +30,9 @@ def build(provider_id: str, config: dict[str, Any] | None = None, **env: str) ->
     assert found is not None
     make = PROVIDERS.find(found[0])
     assert make is not None
-    options.check(spec, make)
+    options.check_options(spec, make)
     return make(
-        Setting(spec, found[1], Client(retries=0, timeout=10.0, environ=os.environ), Environment(env), lambda reference, origin: b"")
+        ProviderSetup(spec, found[1], Client(retries=0, timeout=10.0, environ=os.environ), Environment(env), lambda reference, origin: b"")
     )
 
 

@@ -20,7 +20,7 @@ REGEX = st.text(alphabet="ab\\[]^$.*+?{}()|1,-dswSkux<>=!: ", max_size=12)
 VARS = table(__file__, "VARS")
 
 
-def finds(pattern, text):
+def has_javascript_match(pattern, text):
     patterns.check_pattern(pattern)
     return patterns.has_match(pattern, text, javascript=True)
 
@@ -30,7 +30,7 @@ READ = {  # the texts, what reads them, what it gives, and what it raises
     "formula": (FORMULA, lambda text, _: metric_formula(text).compute({"hits": 1.0}, {}), float, ScriptError),
     "template": (st.text(), lambda text, _: render(text, VARS), str, TemplateError),
     "prompt": (st.text(), lambda text, value: fill_prompt(text, {"x": value}), str, TemplateError),
-    "expression": (REGEX, finds, bool, ValueError),
+    "expression": (REGEX, has_javascript_match, bool, ValueError),
     "path": (PATH, lambda text, _: json.dumps([transform_script(text).body, response_script(text).body]), str, ScriptError),
 }
 

@@ -14,11 +14,11 @@ RECORDED = json.loads((Path(__file__).parent / "jsregex" / "expected.json").read
 
 
 @pytest.fixture(autouse=True)
-def _account():
+def new_accounts():
     reset_accounts()
 
 
-def finds(pattern: str, text: str) -> bool | None:
+def has_javascript_match(pattern: str, text: str) -> bool | None:
     try:
         patterns.check_pattern(pattern)
     except ValueError:
@@ -27,7 +27,7 @@ def finds(pattern: str, text: str) -> bool | None:
 
 
 def test_an_expression_finds_what_javascript_finds():
-    assert [[pattern, text, finds(pattern, text)] for pattern, text, _ in RECORDED] == RECORDED
+    assert [[pattern, text, has_javascript_match(pattern, text)] for pattern, text, _ in RECORDED] == RECORDED
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_javascript_has_not_is_a_mistake(pattern, said):
 
 
 def test_a_backslash_before_a_letter_is_no_escape_of_it():
-    assert finds(r"C:\\App", r"C:\App") is True
+    assert has_javascript_match(r"C:\\App", r"C:\App") is True
 
 
 @pytest.mark.parametrize(

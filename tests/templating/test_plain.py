@@ -62,32 +62,32 @@ BINARY = ["+", "-", "*", "/", "%", "~", "<", "==", "in", "and", "or"]
 NUMBERS = ["0", "-1", "3", "64", "99999", "9999999999", "1.5"]
 
 
-def expression(draw, depth=0):
+def random_expression(draw, depth=0):
     kind = draw.randrange(5 if depth < 4 else 2)
     if kind == 0:
         return draw.choice([*PATHS, "loop.index", "[]", "'a'"])
     if kind == 1:
         return draw.choice(NUMBERS)
-    left = expression(draw, depth + 1)
+    left = random_expression(draw, depth + 1)
     if kind == 2:
-        return f"({left} {draw.choice(BINARY)} {expression(draw, depth + 1)})"
+        return f"({left} {draw.choice(BINARY)} {random_expression(draw, depth + 1)})"
     if kind == 3:
         name = draw.choice(sorted(FILTERS_THERE_ARE))
-        arguments = ", ".join(expression(draw, depth + 2) for _ in range(draw.randrange(3)))
+        arguments = ", ".join(random_expression(draw, depth + 2) for _ in range(draw.randrange(3)))
         return f"({left} | {name}({arguments}))"
-    return f"({left} if {expression(draw, depth + 1)} else {expression(draw, depth + 1)})"
+    return f"({left} if {random_expression(draw, depth + 1)} else {random_expression(draw, depth + 1)})"
 
 
-def statement(draw, depth=0):
+def random_statement(draw, depth=0):
     kind = draw.randrange(4 if depth < 3 else 1)
     if kind == 0:
-        return f"{{{{ {expression(draw)} }}}}"
-    inner = "".join(statement(draw, depth + 1) for _ in range(draw.randrange(1, 3)))
+        return f"{{{{ {random_expression(draw)} }}}}"
+    inner = "".join(random_statement(draw, depth + 1) for _ in range(draw.randrange(1, 3)))
     if kind == 1:
-        return f"{{% for x in {expression(draw)} %}}{inner}{{% endfor %}}"
+        return f"{{% for x in {random_expression(draw)} %}}{inner}{{% endfor %}}"
     if kind == 2:
-        return f"{{% set a = {expression(draw)} %}}{inner}"
-    return f"{{% if {expression(draw)} %}}{inner}{{% endif %}}"
+        return f"{{% set a = {random_expression(draw)} %}}{inner}"
+    return f"{{% if {random_expression(draw)} %}}{inner}{{% endif %}}"
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_a_template_of_any_kind_is_filled_in_or_refused():
     for _ in range(600):
         reset_accounts()
         try:
-            assert isinstance(render(statement(draw), VARS), str)
+            assert isinstance(render(random_statement(draw), VARS), str)
         except TemplateError as e:
             refused += bool(str(e))
     assert 0 < refused < 600

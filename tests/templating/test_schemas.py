@@ -58,10 +58,10 @@ def test_an_answer_nested_too_deeply_is_not_judged():
 def test_a_key_that_checks_nothing_is_said(schema, said):
     schemas.check_schema(json.dumps(schema))  # fine where nothing is asserted by it, as in the tools of a model
     with pytest.raises(ValueError, match="checks nothing") as caught:
-        schemas.check_schema(json.dumps(schema), known=True)
+        schemas.check_schema(json.dumps(schema), only_keywords=True)
     assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("schema", [*table(__file__, "keywords_and_what_only_says_something_are_fine"), *LOCAL], ids=str)
 def test_keywords_and_what_only_says_something_are_fine(schema):
-    schemas.check_schema(json.dumps(schema), known=True)
+    schemas.check_schema(json.dumps(schema), only_keywords=True)

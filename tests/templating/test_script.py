@@ -126,7 +126,7 @@ def test_what_a_snippet_may_look_at():
 
 @given(st.text(alphabet="`${}'\"/\\()[]*;\n =>aexport import", max_size=60))
 def test_any_text_has_tokens_in_order(text):
-    places = [token.place for token in split_tokens(text)]
+    places = [token.position for token in split_tokens(text)]
     assert places == sorted(set(places))
     assert all(text[place : place + 1] for place in places)
 

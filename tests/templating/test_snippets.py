@@ -15,7 +15,7 @@ ASKED = record_snippets.snippets()
 RECORDED = json.loads((record_snippets.FOLDER / "recorded.json").read_text("utf-8"))
 
 
-def ours(code, output):
+def run_snippet(code, output):
     try:
         returned = script.assertion_script(code).call(output, record_snippets.CONTEXT)
     except ScriptError as e:
@@ -39,7 +39,7 @@ def test_there_are_as_many_as_were_promised():
 def test_the_engine_gives_what_node_gives(first):
     reset_accounts()
     pairs = zip(ASKED[first : first + 100], RECORDED[first:], strict=False)
-    wrong = [(asked, expected, got) for asked, expected in pairs if (got := ours(*asked)) != expected]
+    wrong = [(asked, expected, got) for asked, expected in pairs if (got := run_snippet(*asked)) != expected]
     assert wrong == []
 
 

@@ -61,11 +61,11 @@ REFUSED = table(__file__, "REFUSED")
 
 
 @pytest.fixture(autouse=True)
-def _account():
+def new_accounts():
     reset_accounts()
 
 
-def filled(source):
+def render_or_none(source):
     try:
         return render(source, VARIABLES)
     except TemplateError:
@@ -80,7 +80,7 @@ def test_all_expressions_are_recorded():
 
 
 def test_templates_give_what_nunjucks_gives():
-    assert [[source, filled(source)] for source, _ in RECORDED] == RECORDED
+    assert [[source, render_or_none(source)] for source, _ in RECORDED] == RECORDED
 
 
 def test_what_is_not_supported_is_named_with_its_line():
@@ -130,7 +130,7 @@ SIGNS = ["+", "-", "*", "/", "%", "~", "==", "===", "!=", "!==", "<", "<=", ">",
 
 @given(VALUES, VALUES, st.sampled_from(SIGNS))
 def test_every_sign_between_any_values_gives_a_text_or_is_refused(left, right, sign):
-    _text_or_refused(f"{{{{ a {sign} b }}}}", {"a": left, "b": right})
+    check_text_or_error(f"{{{{ a {sign} b }}}}", {"a": left, "b": right})
 
 
 @given(
@@ -141,10 +141,10 @@ def test_every_sign_between_any_values_gives_a_text_or_is_refused(left, right, s
 def test_every_filter_with_any_arguments_gives_a_text_or_is_refused(value, arguments, name):
     given_names = ", ".join(f"x{at}" for at in range(len(arguments)))
     variables = {"a": value} | {f"x{at}": argument for at, argument in enumerate(arguments)}
-    _text_or_refused(f"{{{{ a | {name}({given_names}) }}}}", variables)
+    check_text_or_error(f"{{{{ a | {name}({given_names}) }}}}", variables)
 
 
-def _text_or_refused(source, variables):
+def check_text_or_error(source, variables):
     try:
         assert isinstance(render(source, variables), str)
     except TemplateError as e:

@@ -28,7 +28,7 @@ from gradegate.core.numbers import exact_mean
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
-SCORE = verdict_forms.score(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
+SCORE = verdict_forms.score_form(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
 
 
 @assertion("g-eval")
@@ -48,7 +48,7 @@ class GEval(ModelEvaluator):
         """One prompt for all is not meant for its two questions."""
         return not isinstance(written, Mapping)
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         """Criteria or steps; steps belong to one criterion."""
         if not self._criteria and not self.evaluation_steps:
             return "there are no criteria; give them as `value`, or the steps as `evaluation_steps`"
@@ -72,7 +72,10 @@ class GEval(ModelEvaluator):
             place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
             try:
                 steps = tuple(self.evaluation_steps) or judge.ask_once(
-                    "g-eval-steps", verdict_forms.items("steps"), step="steps", criteria=criterion
+                    "g-eval-steps",
+                    verdict_forms.items_form("steps"),
+                    step="steps",
+                    criteria=criterion,
                 )
                 listed = "\n- ".join(("", *steps)).lstrip("\n")
                 judgement = judge.ask(

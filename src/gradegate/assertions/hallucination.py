@@ -26,7 +26,7 @@ class Hallucination(Metric):
     value: str | list[str] = ""
     """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         # What the answer says that it was given is no text to check it against.
         context = variables.get("context")
         if self.value or (context and context != BY_ANSWER):
@@ -38,7 +38,7 @@ class Hallucination(Metric):
         contexts = value or texts_of(transcript.vars, "context")
         if not contexts:
             raise NoVerdict("there is no text to check the answer against")
-        form = verdict_forms.listed(count=len(contexts))
+        form = verdict_forms.verdict_list_form(count=len(contexts))
         judgements = judge.ask(
             "hallucination",
             form,

@@ -49,23 +49,23 @@ class JavaScript(Evaluator):
         _vain(value) if isinstance(value, str) else assertion_script(value)
         return value
 
-    def never(self) -> str:
+    def why_always_fails(self) -> str:
         return _vain(self.value) if isinstance(self.value, str) else ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """A failure where it throws or returns no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
         context = (
-            code_result.situation(transcript, self.test, self.config)
+            code_result.script_context(transcript, self.test, self.config)
             if may_mention(self.value, "context")
             else {}
         )
         try:
             returned = assertion_script(self.value).call(transcript.answer, context)
-            verdict = code_result.verdict(
+            verdict = code_result.verdict_from_value(
                 returned.value, f"it gives {returned.type}: add `return`, or compare with it"
             )
         except (ScriptFault, NoVerdict) as e:
-            return code_result.broken(f"the JavaScript fails on the answer: {e}")
+            return code_result.broken_verdict(f"the JavaScript fails on the answer: {e}")
         except ScriptError as e:
             raise NoVerdict(f"the JavaScript returned no verdict: {e}") from e
         logged = {"console": list(returned.lines)} if returned.lines else {}

@@ -40,7 +40,7 @@ class _WithSchema(TextEvaluator):
         if value is not None and not isinstance(value, dict | bool):
             raise ValueError("is not a JSON Schema")
         if value is not None:
-            json_schema.check_schema(documents.to_json(value), known=True)
+            json_schema.check_schema(documents.to_json(value), only_keywords=True)
         return value
 
     def _problem(self, value: Any) -> str:

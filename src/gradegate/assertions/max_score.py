@@ -19,7 +19,7 @@ from gradegate.assertions.grading.evaluator import (
     Transcript,
     Verdict,
     assertion,
-    verdicts_on,
+    verdicts_for_best,
 )
 from gradegate.core.field_types import Number
 from gradegate.core.numbers import exact_fraction, meets, weighted_mean
@@ -77,4 +77,4 @@ class MaxScore(Evaluator):
             if best < 0
             else f"; output {best} is the best, counted from 0"
         )
-        return verdicts_on(len(scores), best, reason, {"scores": list(map(float, scores))})
+        return verdicts_for_best(len(scores), best, reason, {"scores": list(map(float, scores))})

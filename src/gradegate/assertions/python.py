@@ -8,7 +8,12 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from gradegate.assertions.grading.code_result import SCORING, broken, script_verdict, situation
+from gradegate.assertions.grading.code_result import (
+    SCORING,
+    broken_verdict,
+    script_context,
+    verdict_from_script_value,
+)
 from gradegate.assertions.grading.evaluator import (
     Evaluator,
     Judge,
@@ -45,16 +50,18 @@ class Python(Evaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """A failure where it raised or gave no verdict. Raises NoVerdict where it cannot be loaded, lacks a name, or exceeds a limit."""
-        arguments = [transcript.answer, situation(transcript, self.test, self.config)]
+        arguments = [transcript.answer, script_context(transcript, self.test, self.config)]
         try:
             if isinstance(self.value, Program):
-                return script_verdict(
+                return verdict_from_script_value(
                     repository_code.call_function(self.value, arguments, ROLE, "get_assert")
                 )
-            return script_verdict(repository_code.run_snippet(self.value, arguments, ROLE))
+            return verdict_from_script_value(
+                repository_code.run_snippet(self.value, arguments, ROLE)
+            )
         except NoVerdict as e:
-            return broken(f"the Python fails on the answer: {e}")
+            return broken_verdict(f"the Python fails on the answer: {e}")
         except repository_code.CodeError as e:
             if e.has_raised:
-                return broken(f"the Python fails on the answer: {e}")
+                return broken_verdict(f"the Python fails on the answer: {e}")
             raise NoVerdict(f"the Python of the assertion gave no verdict: {e}") from e

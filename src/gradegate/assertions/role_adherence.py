@@ -24,7 +24,7 @@ class RoleAdherence(Metric):
     """The role, in plain words; without it the variable `chatbot_role`."""
     chatbot_role: str = ""
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         if self._role(variables):
             return ""
         return "there is no role; give it as `value` or as the variable `chatbot_role`"
@@ -42,7 +42,7 @@ class RoleAdherence(Metric):
         }
         judgements = judge.ask(
             "role-adherence",
-            verdict_forms.listed(count=len(answer_numbers)),
+            verdict_forms.verdict_list_form(count=len(answer_numbers)),
             step="verdicts",
             **variables,
         )

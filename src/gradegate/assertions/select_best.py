@@ -14,12 +14,12 @@ from gradegate.assertions.grading.evaluator import (
     Unreadable,
     Verdict,
     assertion,
-    verdicts_on,
+    verdicts_for_best,
 )
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.core.numbers import format_count
 from gradegate.structs import replace
@@ -50,7 +50,7 @@ class SelectBest(ModelEvaluator):
                 why = chosen[0].reason
                 said = f": {why}" if why else ""
                 reason = f"output {best} of {len(outputs)}, counted from 0, was chosen in {format_count(len(orders), 'order')}{said}"
-                return verdicts_on(len(outputs), best, reason, {"chosen": best})
+                return verdicts_for_best(len(outputs), best, reason, {"chosen": best})
         listed = ", ".join(map(str, winners))
         raise NoVerdict(
             f"another order of the outputs has another winner: {listed}, counted from 0"
@@ -73,18 +73,18 @@ def index_form(count: int) -> Form[Judgement[int]]:
     """The index of one of so many outputs."""
 
     def read(item: Object) -> Judgement[int]:
-        written = form.entry(item, "index")
-        index = form.number(written)
+        written = form.required_value(item, "index")
+        index = form.parse_number(written)
         if (
             index is None
             or index not in range(count)
             or (isinstance(written, str) and not written.strip().isdigit())
         ):
             raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
-        return Judgement(int(index), form.reason(item))
+        return Judgement(int(index), form.reason_of(item))
 
     return Form(
-        shape(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
+        object_schema(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
         read,
         LastLine("index", LABELS, tuple(map(str, range(count)))),
     )

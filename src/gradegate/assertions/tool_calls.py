@@ -32,7 +32,7 @@ from gradegate.assertions.metrics.tool_calls import (
 )
 from gradegate.core.field_types import FilledText, split_commas, strip_texts
 from gradegate.files import documents
-from gradegate.providers.api.content import declared
+from gradegate.providers.api.content import function_schemas
 from gradegate.structs import JsonObject
 from gradegate.templating import json_schema, lenient_json
 
@@ -46,7 +46,9 @@ class IsValidToolCall(CallsEvaluator):
     tools: Any = None  # in place of the target's own, which a recorded answer does not have
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        functions = transcript.tools if self.tools is None else declared({"tools": self.tools})
+        functions = (
+            transcript.tools if self.tools is None else function_schemas({"tools": self.tools})
+        )
         if functions is None:
             raise NoVerdict("the target's config has no `tools` to check the calls against")
         called = calls(transcript)

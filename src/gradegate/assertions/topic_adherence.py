@@ -42,8 +42,8 @@ _MODES = {
     "recall": (("helped",), ("helped", "withheld")),
     "f1": (("helped", "helped"), ("helped", "helped", "strayed", "withheld")),
 }
-_QUESTIONS = verdict_forms.texts("questions")
-_VERDICT = verdict_forms.single(dict(zip(WORDS, WORDS, strict=True)))
+_QUESTIONS = verdict_forms.texts_form("questions")
+_VERDICT = verdict_forms.verdict_form(dict(zip(WORDS, WORDS, strict=True)))
 _Topics = Annotated[list[FilledText], BeforeValidator(strip_texts), BeforeValidator(to_list)]
 
 
@@ -58,7 +58,7 @@ class TopicAdherence(CountingMetric):
     relevant_topics: _Topics = Field(default_factory=list)
     mode: Literal["accuracy", "precision", "recall", "f1"] = "accuracy"
 
-    def needs(self, variables: Variables) -> str:
+    def missing_variables(self, variables: Variables) -> str:
         missing = "there are no topics; give them as `value`, or as the variable `relevant_topics`"
         return "" if self._topics(variables) else missing
 

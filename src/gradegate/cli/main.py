@@ -15,7 +15,7 @@ from gradegate.errors import ConfigError, Terminated
 from gradegate.files.documents import table
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, TERMINATED
 from gradegate.registry import suggest
-from gradegate.reports.format.streams import guard
+from gradegate.reports.format.streams import guard_streams
 
 # Each is a file of `commands/`: `ABOUT` says what it does, `add` adds its arguments, `run` gives the exit code.
 HIDDEN = "action"  # the container's command, which nobody types
@@ -30,7 +30,7 @@ def script() -> NoReturn:
     gc.disable()  # imports and the plan leave no garbage; the collector starts with the run
     # What else is installed has no say in how a config is read.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"
-    guard()
+    guard_streams()
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
@@ -44,9 +44,9 @@ def main(argv: Sequence[str]) -> int:
     """Run a command; gives the exit code. A signal decides it, whatever became of its exception: an import may wrap it."""
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _unraised
-    signals.listen()
+    signals.start_listening()
     code = _main(argv)
-    return 128 + signals.received() if signals.received() else code
+    return 128 + signals.ending_signal() if signals.ending_signal() else code
 
 
 def _main(argv: Sequence[str]) -> int:
@@ -76,17 +76,16 @@ def _main(argv: Sequence[str]) -> int:
     except SystemExit as e:
         return int(e.code or 0)
     except Exception as e:  # a defect of ours: said in a line, and never green
-        if not signals.received() and os.environ.get("GRADEGATE_DEBUG"):
+        if not signals.ending_signal() and os.environ.get("GRADEGATE_DEBUG"):
             import traceback
 
             complain("".join(traceback.format_exception(e)))
-        elif not signals.received():
+        elif not signals.ending_signal():
             complain(f"gradegate failed: {type(e).__name__}: {e} (GRADEGATE_DEBUG=1 shows where)")
         return INCONCLUSIVE
     finally:
         # Code of the repository ends before the command does; where none ran, nothing of it is loaded.
         if repository_code := sys.modules.get("gradegate.sandbox.repository_code"):
-            repository_code.end()
             repository_code.stop_code()
 
 

@@ -78,8 +78,8 @@ def epilog(command: str = "") -> str:
 if TYPE_CHECKING:
     from gradegate.core.settings import Settings
     from gradegate.results.run_result import Decision
-    from gradegate.runner.prepare import Prepared
-    from gradegate.runner.session import Delivered
+    from gradegate.runner.prepare import Preparation
+    from gradegate.runner.session import Delivery
     from gradegate.runner.shards.shard import ShardReport
     from gradegate.structs import NamedTexts
 
@@ -109,9 +109,9 @@ def reread(results: Path) -> tuple[Decision, NamedTexts]:
     """The decision and the links that a file holds; one that does not follow from its cases gets a note. Raises ConfigError."""
     from gradegate.core.policy import Note
     from gradegate.gate.decision import is_consistent
-    from gradegate.results.results_file import reread_file
+    from gradegate.results.results_file import load_decision
 
-    decision, links = reread_file(results)
+    decision, links = load_decision(results)
     if not is_consistent(decision):
         complain(f"{results}: {_INCONSISTENT}")
         run = replace(decision.run, notes=(Note(_INCONSISTENT), *decision.run.notes))
@@ -126,12 +126,12 @@ def complain(text: str) -> None:
 
 def tell(mistake: Mistake) -> None:
     """Say a mistake as ``complain`` does, its place in colour at a terminal, with the line of the file below it."""
-    from gradegate.reports.format.console import Line, Tone, say
-    from gradegate.security.secrets import sealing
+    from gradegate.reports.format.console import Line, Tone, write_line
+    from gradegate.security.secrets import document_redactor
 
-    hide = sealing(os.environ)
+    hide = document_redactor(os.environ)
     place = resolve_option_names(f"{mistake.origin}: " if mistake.origin else "", inputs=False)
-    say(
+    write_line(
         Line(
             resolve_option_names(str(mistake), inputs=False).removeprefix(place),
             Tone.BAD if place else Tone.PLAIN,
@@ -141,7 +141,7 @@ def tell(mistake: Mistake) -> None:
         sys.stderr,
     )
     for line in mistake.excerpt.splitlines():
-        say(Line(f"    {line}"), hide, sys.stderr)
+        write_line(Line(f"    {line}"), hide, sys.stderr)
     sys.stderr.flush()
 
 
@@ -153,25 +153,27 @@ def say(text: str) -> None:
 def bare(text: str) -> str:
     """The text without secrets of the environment, and without commands of a runner, which reads both streams; options are flags."""
     from gradegate.reports.format.escape import harmless
-    from gradegate.security.secrets import sealing
+    from gradegate.security.secrets import document_redactor
 
-    return harmless(sealing(os.environ)(resolve_option_names(text, inputs=False)))
+    return harmless(document_redactor(os.environ)(resolve_option_names(text, inputs=False)))
 
 
-def delivered(outcome: Delivered, settings: Settings) -> int:
+def delivered(outcome: Delivery, settings: Settings) -> int:
     """Print what could not be written, then the run, so that the verdict is the last line; gives its exit code."""
-    from gradegate.reports.delivery.deliver import links_to
+    from gradegate.reports.delivery.deliver import links_to_written
     from gradegate.reports.delivery.report import Links
-    from gradegate.reports.format.console import QUIET, WHOLE, View, fitted, lines
-    from gradegate.reports.format.console import say as shown
+    from gradegate.reports.format.console import QUIET, WHOLE, View, console_lines, fit_terminal
+    from gradegate.reports.format.console import write_line as shown
 
     for failure in outcome.failures.values():
         complain(failure)
     view = QUIET if settings.quiet else WHOLE if settings.verbose else View()
-    links = links_to(outcome.written, Links())
-    for line in lines(outcome.decision, fitted(view, sys.stdout), links, outcome.written):
+    links = links_to_written(outcome.written, Links())
+    for line in console_lines(
+        outcome.decision, fit_terminal(view, sys.stdout), links, outcome.written
+    ):
         shown(line, outcome.seal)
-    return outcome.code()
+    return outcome.exit_code()
 
 
 def report_shard(shard: ShardReport) -> int:
@@ -182,31 +184,31 @@ def report_shard(shard: ShardReport) -> int:
     return shard.code
 
 
-def say_estimate(prepared: Prepared) -> None:
+def say_estimate(prepared: Preparation) -> None:
     """Print what a run of the plan would take, and what its rules cannot see."""
     from gradegate.reports.format.escape import harmless
-    from gradegate.runner.estimate import estimate, estimate_lines
+    from gradegate.runner.estimate import estimate_lines, estimate_run
 
-    found = estimate(prepared.plan)
+    found = estimate_run(prepared.plan)
     for line in estimate_lines(found, prepared.client.budget.limits, _last_rate()):
         print(harmless(prepared.hide(line)))
-    for line in prepared.unseen():
+    for line in prepared.power_lines():
         print(line)
 
 
 def _last_rate() -> float:
     """Calls a second of the last run in this folder; 0 where there was none."""
     from gradegate.core.settings import LAST_RUN
-    from gradegate.results.results_file import reread_file
+    from gradegate.results.results_file import load_decision
 
     try:
-        run = reread_file(earlier(LAST_RUN))[0].run
+        run = load_decision(earlier(LAST_RUN))[0].run
     except ConfigError:
         return 0.0
     return run.usage.calls / run.seconds if run.seconds else 0.0
 
 
-def planned(prepared: Prepared) -> str:
+def planned(prepared: Preparation) -> str:
     """``3 answers and 5 assertions``."""
     from gradegate.core.numbers import format_count
 

@@ -94,7 +94,7 @@ def _read(option: Option, text: str) -> Any:
 def context_of(args: argparse.Namespace, cwd: Path) -> Context:
     """What the options of a command come to, with where it runs. An option that it does not have was not given. Raises ConfigError."""
     from gradegate.config.context import build_context
-    from gradegate.security.env_files import with_files
+    from gradegate.security.env_files import with_env_files
 
     given = {}
     mistakes: list[Mistake] = []
@@ -112,7 +112,7 @@ def context_of(args: argparse.Namespace, cwd: Path) -> Context:
     if given.get("no_cache"):
         given.pop("cache", None)
     settings = Settings(**given, cwd=cwd, in_ci=bool(os.environ.get("CI")))
-    environ = with_files(os.environ, settings.env_files, cwd)
+    environ = with_env_files(os.environ, settings.env_files, cwd)
     return build_context(settings, environ, os.environ)
 
 

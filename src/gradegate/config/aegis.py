@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config.key_mistakes import wrong_value
 from gradegate.core.assertion import Assertion
 from gradegate.core.provider_spec import Graders, Verbatim
@@ -267,7 +267,7 @@ class MetricReader(Struct):
 
     def _wrong(self, path: Path, entry: Shortname, options: JsonObject) -> list[Mistake]:
         """What our grader has against the arguments; golden answers are checked row by row, when they are bound."""
-        kind: Any = GRADERS.find(entry.assertion)
+        kind: Any = EVALUATORS.find(entry.assertion)
         try:
             kind(**options)
         except ValidationError as e:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import unknown_keys
 from gradegate.config.code import read_code
 from gradegate.config.dialect import Source
@@ -25,11 +25,11 @@ from gradegate.errors import ConfigError, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.documents import origin_of
 from gradegate.files.paths import is_code
-from gradegate.providers.api.content import CALLS, uniform
+from gradegate.providers.api.content import CALLS, uniform_call
 from gradegate.registry import suggest
 from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject, Struct, names
+from gradegate.structs import JsonObject, Struct, field_names
 
 MAX_QUARANTINE_DAYS = 90
 
@@ -184,7 +184,7 @@ class CaseReader(Struct, frozen=True):
             "reask": keys.reask or "",
             "origin": origin,
         }
-        for name in names(Assertion):
+        for name in field_names(Assertion):
             if name in keys.model_fields_set:
                 read.setdefault(name, getattr(keys, name))
         return Assertion(**read)
@@ -254,9 +254,9 @@ def _template_mistakes(template: JsonObject, file: str) -> Iterator[str]:
             yield f"{mistake.what} ({mistake.cure})"
         return
     kind = keys.type.removeprefix("not-")
-    if kind != ASSERT_SET and GRADERS.find(kind) is None:
+    if kind != ASSERT_SET and EVALUATORS.find(kind) is None:
         what = f"there is no assertion type `{keys.type}`"
-        cure = suggest(kind, GRADERS.names())
+        cure = suggest(kind, EVALUATORS.names())
         yield f"{what} ({cure})" if cure else what
 
 
@@ -339,7 +339,7 @@ def _read_turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
         raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
     if keys.tool_calls is None:
         return Turn(keys.role, keys.content, tuple(documents), images)
-    calls = [uniform(call) for call in keys.tool_calls]
+    calls = [uniform_call(call) for call in keys.tool_calls]
     # A model that only calls tools writes no text; then its calls are the answer.
     content = keys.content or (document.to_json(calls) if calls else "")
     return Turn(keys.role, content, tuple(documents), images, {CALLS: calls})

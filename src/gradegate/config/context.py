@@ -18,7 +18,7 @@ from gradegate.files.git import (
 from gradegate.providers.api import readiness
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.sandbox.permission import NO_EXEC, ExecPolicy, exec_policy
-from gradegate.security.egress import Egress
+from gradegate.security.egress import EgressPolicy
 from gradegate.security.environment import Environment
 from gradegate.security.event import Event, read_event
 from gradegate.security.hosts import host_at
@@ -36,8 +36,8 @@ class Context(FrozenStruct):
     event: Event = Event()
     commit: str = ""  # the commit that is checked out, where it is known
     on_default_branch: bool = False  # the default branch itself is run, and not a proposal
-    awaited: tuple[readiness.Ready, ...] = ()  # what has to answer before the run begins
-    egress: Egress = Egress()
+    awaited: tuple[readiness.ReadyTarget, ...] = ()  # what has to answer before the run begins
+    egress: EgressPolicy = EgressPolicy()
     exec_policy: ExecPolicy = NO_EXEC
     keyless: bool = False  # the plan lists missing keys, and nobody asks a provider without its key
 
@@ -162,8 +162,8 @@ def build_context(
     # A workflow can open variables to the texts of a config, but never the key of a vendor.
     opened = frozenset(name for name in settings.allowed_env if not is_vendors_key(name))
     environment = Environment(environ, opened)
-    awaited = readiness.read(settings.ready, environ)
-    egress = Egress(
+    awaited = readiness.parse_targets(settings.ready, environ)
+    egress = EgressPolicy(
         variables=environ,
         hosts=settings.allowed_hosts,
         bound=environment.on_github or bool(settings.allowed_hosts),
@@ -192,10 +192,10 @@ def known_vendors() -> tuple[Vendor, ...]:
 
 def is_vendors_key(name: str) -> bool:
     """Whether a variable contains the key of any vendor."""
-    return Egress(vendors=known_vendors).is_vendors(name)
+    return EgressPolicy(vendors=known_vendors).is_vendor_key(name)
 
 
-def with_named_keys(egress: Egress, specs: Iterable[ProviderSpec]) -> Egress:
+def with_named_keys(egress: EgressPolicy, specs: Iterable[ProviderSpec]) -> EgressPolicy:
     """The policy with the variables that providers name as their keys."""
     names = set[str]()
     for spec in specs:

@@ -13,7 +13,7 @@ from gradegate.core.validation import explain_invalid
 from gradegate.errors import Mistake, Origin
 from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
-from gradegate.registry import near
+from gradegate.registry import near_miss
 
 Path = Sequence[str | int]
 
@@ -84,7 +84,7 @@ def _distinct_details(details: Sequence[Any]) -> Iterator[Any]:
         keys = _keys_to(detail)
         if keys in inner or keys in reported:
             continue
-        if detail["type"] == "missing" and near(str(keys[-1]), misspelt[detail["loc"][:-1]]):
+        if detail["type"] == "missing" and near_miss(str(keys[-1]), misspelt[detail["loc"][:-1]]):
             continue
         reported.add(keys)
         yield detail

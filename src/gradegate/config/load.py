@@ -22,9 +22,9 @@ from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.files.git import Vouched
 from gradegate.files.workspace import Workspace, absent, searched
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.secrets import secrets_in
+from gradegate.security.secrets import secrets_in_text
 from gradegate.structs import FrozenStruct, replace
 
 DEFAULT_CONFIGS = (
@@ -91,7 +91,7 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
     """
     settings = context.settings
     workspace = Workspace.around(path, settings.cwd, context.environment, vouched)
-    workspace = replace(workspace, instead=settings.instead)
+    workspace = replace(workspace, instead=settings.file_overrides)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
 
@@ -113,7 +113,7 @@ def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> 
         env=context.environment,
         variables=settings.variables,
         asks_targets=settings.asks_targets,
-        asks_graders=not settings.listing,
+        asks_graders=not settings.is_listing,
     )
     suite = apply_overrides(dialect.read(source), source, settings)
     digest = hashlib.sha256(raw).hexdigest()
@@ -140,7 +140,7 @@ def _unknown_file(path: Path, raw: bytes, content: Any, name: str) -> ConfigErro
 
     if isinstance(content, dict):
         for key in content:
-            if meant := near(key, key_names(ConfigKeys)):
+            if meant := near_miss(key, key_names(ConfigKeys)):
                 origin = document.origin_of(name, content, key)
                 return ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
 
@@ -152,7 +152,7 @@ def _unknown_file(path: Path, raw: bytes, content: Any, name: str) -> ConfigErro
 def secrets_in_configs(context: Context) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
     for text in _config_texts(context):
-        yield from secrets_in(text)
+        yield from secrets_in_text(text)
 
 
 def variables_in_configs(context: Context) -> Iterator[str]:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from gradegate.assertions.grading.evaluator import of_two
-from gradegate.assertions.judge.form import number
+from gradegate.assertions.grading.evaluator import two_part_type
+from gradegate.assertions.judge.form import parse_number
 from gradegate.config.dialect import Source
 from gradegate.config.providers import read_providers, read_targets
 from gradegate.core.assertion import Assertion
@@ -34,7 +34,9 @@ def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
     suite = _with_variables(suite, settings)
     suite = _with_models(suite, source, settings)
     suite = _with_assertions(suite, settings)
-    return replace(suite, policy=suite.policy.held(settings.reask, bool(settings.baseline)))
+    return replace(
+        suite, policy=suite.policy.with_defaults(settings.reask, bool(settings.baseline))
+    )
 
 
 # --- variables --------------------------------------------------------------------------------------------
@@ -88,7 +90,7 @@ def _with_models(suite: Suite, source: Source, settings: Settings) -> Suite:
             # A name or an id of a target of the config means this target with its settings.
             same = [target for target in suite.targets if name in target.names]
             with gather_mistakes(mistakes):
-                targets += tuple(same or read_targets(name, source, settings.at("provider")))
+                targets += tuple(same or read_targets(name, source, settings.origin_of("provider")))
     config_targets = sum(target in targets for target in suite.targets)
     if config_targets:
         options = [f"--provider {name}" for name in settings.providers]
@@ -98,16 +100,16 @@ def _with_models(suite: Suite, source: Source, settings: Settings) -> Suite:
         targets = _filter_targets(replace(suite, targets=targets), settings, notes)
 
     graders = {}
-    if not settings.listing:
+    if not settings.is_listing:
         for kind, name in settings.graders.items():
             with gather_mistakes(mistakes):
-                if specs := read_providers(name, source, settings.at("grader")):
+                if specs := read_providers(name, source, settings.origin_of("grader")):
                     graders[kind] = specs[0]
     return replace(
         suite,
         targets=targets,
-        others=tuple(target for target in suite.targets if target not in targets),
-        given=graders,
+        unused_targets=tuple(target for target in suite.targets if target not in targets),
+        option_graders=graders,
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),
     )
@@ -201,7 +203,7 @@ def _with_assertions(suite: Suite, settings: Settings) -> Suite:
         return suite
     cases = []
     for case in suite.cases:
-        origin = case.origin if case.origin.file else settings.at("assert")
+        origin = case.origin if case.origin.file else settings.origin_of("assert")
         added = [replace(assertion, origin=origin) for assertion in assertions]
         cases.append(replace(case, assertions=(*case.assertions, *added)))
     return replace(suite, cases=tuple(cases))
@@ -214,7 +216,7 @@ def parse_assertion(written: str) -> Assertion:
     text = written.strip()
 
     # A few types are two words, joined by a colon: `similar:dot`.
-    kind = of_two(text)
+    kind = two_part_type(text)
     if not kind:
         match = _TYPE.match(text)
         if match is None:
@@ -226,7 +228,7 @@ def parse_assertion(written: str) -> Assertion:
         raise refusal
     threshold = None
     if rest[1] is not None:
-        threshold = number(rest[1])
+        threshold = parse_number(rest[1])
         if threshold is None:
             raise refusal
     return Assertion(kind, rest[2], threshold=threshold)

@@ -15,8 +15,8 @@ from gradegate.core.suite import Idle
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, Use
-from gradegate.security.secrets import is_model_name, is_runners
+from gradegate.security.environment import HEADER, MODEL, STAND_IN, TEXT, Environment, VariableUse
+from gradegate.security.secrets import belongs_to_runner, is_model_name
 from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import TemplateError, env_variables, render_env
 
@@ -199,21 +199,23 @@ def with_environment(spec: ProviderSpec, env: Environment) -> ProviderSpec:
     missing = list(spec.missing)
     literals, drawn = read_env_block(spec.env, env, spec.origin, missing)
     drawn = {**drawn, **spec.drawn}
-    env = env.over(literals, drawn)
+    env = env.with_literals(literals, drawn)
 
     provider_id = str(_fill_in(spec.id, env, spec.origin, missing))
     reads = set(spec.reads)
     sent = MODEL if is_model_name(provider_id) else TEXT
-    reads.update(Use(name, "id", sent) for name in variables_shown(spec.id, env, spec.origin))
+    reads.update(
+        VariableUse(name, "id", sent) for name in variables_shown(spec.id, env, spec.origin)
+    )
     for option, value in spec.config.items():
         if option == "headers" and isinstance(value, Mapping):
             for header, text in value.items():
                 place = f"headers.{header}"
                 names = variables_shown(text, env, spec.origin)
-                reads.update(Use(name, place, HEADER) for name in names)
+                reads.update(VariableUse(name, place, HEADER) for name in names)
         else:
             names = variables_shown(value, env, spec.origin)
-            reads.update(Use(name, option, TEXT) for name in names)
+            reads.update(VariableUse(name, option, TEXT) for name in names)
     return replace(
         spec,
         id=provider_id,
@@ -258,7 +260,7 @@ def _find_names(value: Any, env: Environment, origin: Origin) -> _TemplateVariab
         shown, required = env_variables(value)
     except TemplateError as e:
         raise ConfigError.at(f"{_CANNOT_FILL}: {e}", origin, "correct the template") from e
-    unset = [name for name in required if not env.get(name) and not is_runners(name)]
+    unset = [name for name in required if not env.get(name) and not belongs_to_runner(name)]
     return _TemplateVariables(shown, sorted(unset))
 
 
@@ -266,7 +268,7 @@ def _fill_in(value: Any, env: Environment, origin: Origin, missing: list[Mistake
     """Fill in the templates of a value. The stand-in takes the place of a ``missing`` variable. Raises ConfigError."""
     names = _find_names(value, env, origin)
     for name in sorted(names.shown):
-        if is_runners(name) and name not in env.literals:
+        if belongs_to_runner(name) and name not in env.literals:
             what = f"`{{{{ env.{name} }}}}` is the runner's own, which no config reads"
             raise ConfigError.at(what, origin, "remove it")
     for name in names.unset:

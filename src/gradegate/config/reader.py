@@ -15,7 +15,7 @@ from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, Graders
 from gradegate.errors import Complaints, Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.structs import JsonObject, Struct
 
 M = TypeVar("M", bound=BaseModel)
@@ -80,7 +80,7 @@ class ConfigReader(Struct, Complaints):
         right = {key: item for key, item in written.items() if key not in wrong}
         corrected = dict(right)
         for key in wrong & written.keys() - key_names(model):
-            if meant := near(key, key_names(model) - right.keys()):
+            if meant := near_miss(key, key_names(model) - right.keys()):
                 corrected[meant] = written[key]
         for attempt in (corrected, right):
             with suppress(ValidationError):

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from gradegate.assertions.grading.evaluator import GRADERS, Evaluator
+from gradegate.assertions.grading.evaluator import EVALUATORS, Evaluator
 from gradegate.config import keys
 from gradegate.config.unknown_keys import DOCUMENTS
 from gradegate.core.assertion import ASSERT_SET
@@ -91,7 +91,7 @@ def _link(schema: Schema, defs: Schema) -> None:
 def _shared_options() -> Mapping[str, Sequence[str]]:
     """Options of graders that a test may set for all of its assertions, with the types that have them."""
     found: dict[str, list[str]] = {}
-    for name, kind in GRADERS:
+    for name, kind in EVALUATORS:
         for item in _fields(kind):
             if item.name not in ("value", "threshold", "config", "test", "context_transform"):
                 found.setdefault(item.name, []).append(name)
@@ -171,7 +171,7 @@ def _or_nothing(value: Schema) -> Schema:
 def _typed(schema: Schema) -> Schema:
     """What each type says of ``value``, ``threshold`` and ``config``; gives the definitions that this takes."""
     kinds: dict[type[Evaluator], list[str]] = {}
-    for name, kind in GRADERS:
+    for name, kind in EVALUATORS:
         kinds.setdefault(kind, []).append(name)
     firsts = {
         kind: str(kind.__doc__ or "").strip().partition("\n")[0].replace("``", "`")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradegate.assertions.grading.evaluator import GRADERS, of_two
+from gradegate.assertions.grading.evaluator import EVALUATORS, two_part_type
 from gradegate.config import code as scripts
 from gradegate.config import goldens
 from gradegate.config.code import is_script
@@ -122,7 +122,7 @@ def _test(header: list[str], row: list[str], origin: Origin) -> dict[str, Any]:
                     f"the column `{name}` is a variable", origin, f"write `_{name}`"
                 )
             kind, _ = _kind(cell.strip()) if _ASSERTED.fullmatch(name) else ("", None)
-            if GRADERS.find(kind.removeprefix("not-")):
+            if EVALUATORS.find(kind.removeprefix("not-")):
                 what = f"the column `{name}` is a variable, and `{excerpt(cell.strip(), 40)}` looks like an assertion"
                 raise ConfigError.at(what, origin, "name the column `__expected`")
             test["vars"][name] = cell
@@ -171,7 +171,7 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
     if typed:
         return _typed(kind, typed[1], typed[2], origin)
     alone = _ALONE.match(stripped)
-    grader = GRADERS.find(alone[1].removeprefix("not-")) if alone else None
+    grader = EVALUATORS.find(alone[1].removeprefix("not-")) if alone else None
     if alone and grader is not None and not grader.needs_value():
         return _typed(alone[1], alone[2], "", origin)
     return {"type": "equals", "value": stripped}
@@ -179,14 +179,14 @@ def _assertion(cell: str, origin: Origin) -> dict[str, Any]:
 
 def _kind(text: str) -> tuple[str, re.Match[str] | None]:
     """The type in ``TYPE(THRESHOLD):VALUE``, and the match of the rest; empty and None for another text."""
-    name = of_two(text) or ((named := _NAME.match(text)) and named[0]) or ""
+    name = two_part_type(text) or ((named := _NAME.match(text)) and named[0]) or ""
     typed = _TYPED.fullmatch(text, len(name)) if name else None
     return (name, typed) if typed else ("", None)
 
 
 def _typed(kind: str, threshold: str | None, value: str, origin: Origin) -> dict[str, Any]:
     """``TYPE(THRESHOLD):VALUE`` as an assertion."""
-    grader = GRADERS.find(kind.removeprefix("not-"))
+    grader = EVALUATORS.find(kind.removeprefix("not-"))
     assertion: dict[str, Any] = {"type": kind}
     name = kind.removeprefix("not-")
     if value.strip() or grader is None or grader.needs_value():

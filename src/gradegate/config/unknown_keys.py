@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config.keys import (
     INERT,
     AssertionKeys,
@@ -30,8 +30,8 @@ from gradegate.core.numbers import list_some
 from gradegate.core.policy import LIMITS, Note, limit_key
 from gradegate.core.suite import Idle
 from gradegate.files.documents import origin_of, table
-from gradegate.providers.api.options import steers
-from gradegate.registry import near, plain
+from gradegate.providers.api.options import is_option_name
+from gradegate.registry import fold_word, near_miss
 from gradegate.structs import JsonObject
 
 _TABLE = table("config", "keys.yaml")
@@ -59,11 +59,13 @@ def explain_unknown_key(
         return f"`{key}` is not supported", UNSUPPORTED[key]
 
     unknown = f"unknown key `{key}`"
-    if cure := _cures(place).get(plain(key)):
+    if cure := _cures(place).get(fold_word(key)):
         return unknown, cure
 
     # A limit of the gate, or any threshold where no tool reads one.
-    if (place in _WITHOUT_THRESHOLD and is_limit(key)) or (place == "test" and near(key, _LIMITS)):
+    if (place in _WITHOUT_THRESHOLD and is_limit(key)) or (
+        place == "test" and near_miss(key, _LIMITS)
+    ):
         what = f"`{key}` decides nothing there"
         if place == "rule":
             what = f"`{key}` is not a key of a rule"
@@ -82,28 +84,28 @@ def explain_unknown_key(
         if key in MISPLACED or where:
             cure = MISPLACED.get(key) or f"write it {where}"
             return f"`{key}` does not belong here", cure
-    if place == "assertion" and GRADERS.find(key.removeprefix("not-")):
+    if place == "assertion" and EVALUATORS.find(key.removeprefix("not-")):
         return unknown, f"write `type: {key}`, and what it compares or judges with as `value`"
-    if place == "provider" and steers(key):
+    if place == "provider" and is_option_name(key):
         return unknown, "write it into `config`"
     return unknown, nearest
 
 
 def _nearest_key(key: str, place: str, names: Sequence[str]) -> str:
     """The cure for a key that is probably misspelt, or else for one that nobody knows."""
-    if meant := near(key, names):
+    if meant := near_miss(key, names):
         return f'did you mean "{meant}"?'
-    if meant := near(key, _cures(place)):
+    if meant := near_miss(key, _cures(place)):
         return _cures(place)[meant]
-    if place and (meant := near(key, MISPLACED)):
+    if place and (meant := near_miss(key, MISPLACED)):
         return f'did you mean "{meant}"? {MISPLACED[meant]}'
     return str(_TABLE["unknown"].get(place, "remove it; keys of your own start with x-"))
 
 
 @cache
 def _cures(place: str) -> Mapping[str, str]:
-    """The cures for keys that were removed from a place or that people write for another key, by the plain key."""
-    cures = {plain(key): cure for key, cure in _removed("keys", place).items()}
+    """The cures for keys that were removed from a place or that people write for another key, by the key as `fold_word` writes it."""
+    cures = {fold_word(key): cure for key, cure in _removed("keys", place).items()}
     for entry in _TABLE["meant"].get(place, ()):
         cures |= dict.fromkeys(entry["for"].split(), entry["say"])
     return cures
@@ -139,7 +141,7 @@ _MAX_VALUES = 1_000_000  # values inside of a key that are searched
 
 def is_limit(key: str) -> bool:
     """Whether a key speaks of a threshold, or is nearly a limit of a rule."""
-    return "threshold" in plain(key) or bool(near(key, _LIMITS))
+    return "threshold" in fold_word(key) or bool(near_miss(key, _LIMITS))
 
 
 def find_limit_key(value: Any) -> str:
@@ -167,7 +169,7 @@ def _keys_inside(value: Any) -> Iterator[str]:
 
 def cure_as_rule(key: str, value: Any, place: str) -> str:
     """Tell to write a limit of the gate instead of a key. ``place`` is the name of the key's place, such as "root"."""
-    name = near(key, _LIMITS)
+    name = near_miss(key, _LIMITS)
     if not name:
         name = "min-score" if "score" in key.lower() else "min-pass-rate"
     if not _LIMITS[name].counts:
@@ -285,7 +287,7 @@ def is_own(key: str) -> bool:
 
 def is_documentation(key: str) -> bool:
     """Whether a key only documents something for people."""
-    return plain(key) in DOCUMENTS
+    return fold_word(key) in DOCUMENTS
 
 
 def _may_decide_with(key: str, value: Any, model: type[BaseModel]) -> bool:
@@ -301,10 +303,10 @@ def may_decide(key: str, model: type[BaseModel]) -> bool:
     """Whether an unknown key may be meant for one that decides something, here or elsewhere."""
     if model in _STRICT:
         return not is_documentation(key)
-    if plain(key) in _cures(place_of(model)) or is_limit(key):
+    if fold_word(key) in _cures(place_of(model)) or is_limit(key):
         return True
     # An option that belongs into `config`, such as an address.
-    if model is ProviderKeys and steers(key):
+    if model is ProviderKeys and is_option_name(key):
         return True
     if is_documentation(key):
         return False
@@ -312,13 +314,13 @@ def may_decide(key: str, model: type[BaseModel]) -> bool:
         return True
     if key not in INERT and (key in MISPLACED or where_key_belongs(key)):
         return True
-    return bool(near(key, [*key_names(model) - INERT, *MISPLACED, *UNSUPPORTED]))
+    return bool(near_miss(key, [*key_names(model) - INERT, *MISPLACED, *UNSUPPORTED]))
 
 
 def has_word_for_checks(key: str) -> bool:
     """Whether a key has a word for what is checked, in camelCase, snake_case or kebab-case."""
     words = {word.lower() for word in _WORD.findall(key)}
-    return bool(words & _CHECK_WORDS or _CHECK_PARTS.search(plain(key)))
+    return bool(words & _CHECK_WORDS or _CHECK_PARTS.search(fold_word(key)))
 
 
 def _keys_of_anchors(keys: set[str], config: JsonObject) -> set[str]:

@@ -1,7 +1,7 @@
-"""One assertion: what a config says of it, and what of that rules and reports know.
+"""One assertion: what a config says about it, and which of that rules and reports know.
 
-A field is declared here once. Keys of a config are read into the field of their name, a field of ``PublishedAssertion`` stands
-in ``results.json``, and an assertion is compared with that of the base by every field that nobody marks with ``Compared``.
+A field is declared here once. Keys of a config are read into the field with their name. ``results.json`` contains the fields
+of ``PublishedAssertion``. Every field without a ``Compared`` mark is compared with the base by its value.
 """
 
 import enum
@@ -18,14 +18,14 @@ ASSERT_SET = "assert-set"  # the type of an assertion that has members instead o
 
 
 class Compared(enum.Enum):
-    """How a field of an assertion is compared with the base. One without a word is changed where its value is another."""
+    """How a field of an assertion is compared with the base. Another value of a field without a mark is a change."""
 
     APART = "planning/snapshot has a term for it, and gate/changes says what a difference means"
     NEVER = "it does not change what is asserted"
 
 
 class AssertionTraits:
-    """What the type, weight and blocking of an assertion come to, written, planned, graded or kept of a base."""
+    """What the type, weight and blocking of an assertion mean, in a config, a plan, a grade or a snapshot."""
 
     __slots__ = ()
     type: str
@@ -34,13 +34,13 @@ class AssertionTraits:
     metric: str
 
     @property
-    def negated(self) -> bool:
+    def is_negated(self) -> bool:
         """Whether the type starts with ``not-``."""
         return self.type.startswith("not-")
 
     @property
     def counts(self) -> bool:
-        """Whether its grades take part in deciding: it blocks, and it has weight."""
+        """Whether its grades decide: it blocks, and it has weight."""
         return self.blocking and self.weight != 0
 
 
@@ -70,15 +70,15 @@ class Assertion(PublishedAssertion):
     # How its failures are asked again; empty where the gate says it
     reask: Annotated[str, Compared.APART] = ""
 
-    def specs(self) -> Iterator[ProviderSpec]:
+    def provider_specs(self) -> Iterator[ProviderSpec]:
         """Every model that the assertion names, those of its members too."""
         yield from self.graders.values()
         for member in self.members:
-            yield from member.specs()
+            yield from member.provider_specs()
 
     @property
     def other_fields(self) -> dict[str, Any]:
-        """The fields that are compared by their values alone, as far as they are set."""
+        """The fields that are compared only by their values, if they are set."""
         written = {name: getattr(self, name) for name in _OTHERS}
         return {name: value for name, value in written.items() if value != _OTHERS[name]}
 

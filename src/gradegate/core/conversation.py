@@ -1,7 +1,4 @@
-"""Messages, turns and images, a request to a model with its reply, and the exchanges of a conversation.
-
-Frozen values, without input or output.
-"""
+"""Messages, turns and images, a request to a model with its reply, and the exchanges of a conversation. Frozen values."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +7,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import force_setattr
 
 from gradegate.core.usage import NO_USAGE, Usage
-from gradegate.structs import FrozenStruct, JsonObject, Likened
+from gradegate.structs import FrozenStruct, JsonObject, PartlyEqual
 
 Variables = Mapping[str, Any]  # of a test, by their names
 
@@ -21,10 +18,10 @@ class Image(str):
     __slots__ = ()
 
 
-class Turn(Likened):
+class Turn(PartlyEqual):
     """One message of a conversation; ``role`` is "user" or "assistant"."""
 
-    beside = ("metadata",)
+    not_compared = ("metadata",)
     role: str
     content: str
     retrieval_context: tuple[Any, ...] = ()  # each a text or an Image
@@ -45,10 +42,10 @@ def _document(written: Any) -> str:
     raise ValueError("is neither a text nor an image")
 
 
-class Message(Likened):
+class Message(PartlyEqual):
     """One chat message."""
 
-    beside = ("written",)
+    not_compared = ("written",)
     role: str
     content: str
     images: tuple[str, ...] = ()  # data URIs or URLs that follow the text
@@ -84,7 +81,7 @@ RAW = "raw_output"  # there, the answer as the target gave it, where a transform
 
 
 class Transcript(FrozenStruct):
-    """What a grader sees: the exchange (a single answer is a conversation of one), and the test's variables."""
+    """What a grader sees: the conversation (a single answer is one exchange), and the variables of the test."""
 
     prompt: str  # rendered
     turns: tuple[Turn, ...]
@@ -117,38 +114,40 @@ class Transcript(FrozenStruct):
 
     @property
     def answer(self) -> Any:
-        """The last assistant message as code sees it: as data, where the target or a transform gave data or tool calls."""
-        calls = self.metadata.get("tool_calls")
-        if not (self.metadata.get(IS_DATA) or calls):
+        """The last assistant message as code sees it: as data if the target or a transform gave data or tool calls."""
+        is_data = self.metadata.get(IS_DATA)
+        tool_calls = self.metadata.get("tool_calls")
+        if not (is_data or tool_calls):
             return self.output
         try:
             data = json.loads(self.output)
         except (ValueError, RecursionError):
             return self.output
-        return data if self.metadata.get(IS_DATA) or data == calls else self.output
+        return data if is_data or data == tool_calls else self.output
 
 
 CONVERSATION = "_conversation"  # the variable with what was said before, as promptfoo has it
 
 
 def parse_conversation(items: Any) -> tuple[Turn, ...]:
-    """The turns of ``_conversation``: a list of ``{input, output}``, oldest first. Raises ValueError for anything else."""
+    """Read the turns of ``_conversation``: a list of ``{input, output}``, oldest first. Raises ValueError for anything else."""
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise ValueError("it is a list of `{input, output}`")
     turns = []
     for number, item in enumerate(items, 1):
-        if (
-            not isinstance(item, Mapping)
-            or "output" not in item
-            or not {"input", "prompt"} & set(item)
-        ):
+        # promptfoo takes `prompt` for `input`, too.
+        has_input = isinstance(item, Mapping) and ("input" in item or "prompt" in item)
+        if not has_input or "output" not in item:
             raise ValueError(f"item {number} has no `input` and `output`")
-        said = item["input"] if "input" in item else item["prompt"]  # as promptfoo has it, too
-        for role, text in (("user", said), ("assistant", item["output"])):
-            turns.append(
-                Turn(role, text if isinstance(text, str) else json.dumps(text, ensure_ascii=False))
-            )
+        question = item["input"] if "input" in item else item["prompt"]
+        turns.append(_turn("user", question))
+        turns.append(_turn("assistant", item["output"]))
     return tuple(turns)
+
+
+def _turn(role: str, content: Any) -> Turn:
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return Turn(role, text)
 
 
 class Numbered(NamedTuple):
@@ -167,19 +166,19 @@ def split_exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     """The complete exchanges, in order: DeepEval's unit interactions (deepeval, ``metrics/utils.py``).
 
     A new one begins at a user turn that follows an assistant turn, once the current one has a user turn: a greeting of
-    the assistant belongs to the first exchange. What has no answer at the end belongs to none.
+    the assistant belongs to the first exchange. Turns at the end without an answer belong to no exchange.
     """
     complete: list[Exchange] = []
     current: list[Numbered] = []
-    asked = False
+    has_question = False
     for number, turn in enumerate(turns, 1):
         if turn.role == "user":
-            if asked and current[-1].turn.role == "assistant":
+            if has_question and current[-1].turn.role == "assistant":
                 complete.append(tuple(current))
                 current = []
-            asked = True
+            has_question = True
         current.append(Numbered(number, turn))
-    if asked and current[-1].turn.role == "assistant":
+    if has_question and current[-1].turn.role == "assistant":
         complete.append(tuple(current))
     return tuple(complete)
 

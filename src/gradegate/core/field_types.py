@@ -1,4 +1,4 @@
-"""Numbers, bounds, lists and days that a user writes, checked by pydantic: in configs, and in the options of graders."""
+"""Types of the numbers, bounds, lists and days in configs and in options of graders. Pydantic checks them."""
 
 import re
 from contextlib import suppress
@@ -49,15 +49,15 @@ Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "
 
 
 def _pass_of(value: Any) -> Any:
-    """``2/3``: how many runs of a case must pass, and how many there are."""
-    found = parse_part(value, MOST_RUNS) if isinstance(value, str) else None
-    if found is None:
+    """Read ``2/3``: how many runs of a case must pass, and how many there are."""
+    runs = parse_part(value, MOST_RUNS) if isinstance(value, str) else None
+    if runs is None:
         raise PydanticCustomError(
             "runs",
             "must say how many runs pass and how many there are",
             {"cure": f"write PASS/OF, such as 2/3, at most {MOST_RUNS}/{MOST_RUNS}"},
         )
-    return found
+    return runs
 
 
 PassOf = Annotated[
@@ -85,10 +85,12 @@ class Bounds(BaseModel):
 
 
 def missed_bound(count: int, least: int | None, most: int | None) -> str:
-    """The bound that a count misses, for the end of a sentence; empty where it is within both."""
+    """The bound that a count misses, for the end of a sentence. Empty if it is within both."""
     if least is not None and count < least:
         return f", at least {least}"
-    return f", at most {most}" if most is not None and count > most else ""
+    if most is not None and count > most:
+        return f", at most {most}"
+    return ""
 
 
 def to_list(value: Any) -> Any:
@@ -97,7 +99,7 @@ def to_list(value: Any) -> Any:
 
 
 def split_commas(value: Any) -> Any:
-    """A list as it is, a text as what commas part in it."""
+    """A list as it is, a text as the list of its parts between commas."""
     return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""What an option of a run is: what both doors call it, how its text is read, what it means, and who has it."""
+"""An option of a run: how command line and Action name it, how its text is read, what it means, and which commands have it."""
 
 import dataclasses
 import re
@@ -19,59 +19,62 @@ _NAMED = re.compile(r"<--([a-z-]+)(?: ([^<>]*))?>|`gradegate run --([a-z-]+)(?: 
 
 
 def parse_whole_number(text: str, least: int) -> int | None:
-    """A whole number as people write it, None for any other text and below ``least``."""
+    """Read a whole number as people write it. None for any other text, and below ``least``."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     return number if number >= max(least, 0) else None
 
 
 def parse_amount(text: str) -> float | None:
-    """A number above 0 as people write it, such as 2 or 0.5; None for any other text."""
+    """Read a number above 0 as people write it, such as 2 or 0.5. None for any other text."""
     plain = re.fullmatch(r"\d{1,12}(\.\d{1,12})?|\.\d{1,12}", text, re.ASCII)
     return float(text) or None if plain else None
 
 
 def parse_part(text: str, most: int) -> tuple[int, int] | None:
-    """``3/8`` as 3 of 8, of at most so many; None for any other text."""
-    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
-    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    """Read ``3/8`` as 3 of 8, of at most so many. None for any other text."""
+    match = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
+    if not match:
+        return None
+    number = int(match[1])
+    of = int(match[2])
     return (number, of) if 1 <= number <= of <= most else None
 
 
 def parse_pair(text: str) -> tuple[str, str] | None:
-    """``NAME=VALUE``; None for any other text."""
+    """Read ``NAME=VALUE``. None for any other text."""
     key, sign, value = text.partition("=")
     return (key, value) if key and sign else None
 
 
 def resolve_option_names(text: str, inputs: bool) -> str:
-    """A message as it is read at a door: an option that it names is a flag of the command line or an input of the Action."""
+    """Write the options in a message as flags of the command line, or as ``inputs`` of the Action."""
 
-    def name(found: re.Match[str]) -> str:
+    def name_option(match: re.Match[str]) -> str:
         if not inputs:
-            return found[0].strip("<>")
-        option, value = (found[1], found[2]) if found[1] else (found[3], found[4])
+            return match[0].strip("<>")
+        option = match[1] or match[3]
+        value = match[2] or match[4]
         return f"the input `{option}: {value}`" if value else f"the input `{option}`"
 
-    return _NAMED.sub(name, text) if "--" in text else text
+    return _NAMED.sub(name_option, text) if "--" in text else text
 
 
 class OptionKind(FrozenStruct):
-    """How texts become a value, and a value words again. ``read`` gives None for a text that is not ``needs``."""
+    """How texts become a value, and a value texts again. ``read`` gives None for a text that is not what it ``needs``."""
 
     read: Callable[[str], Any] = str
     needs: str = ""
     # Of an option that may be repeated. Raises ConfigError
     gather: Callable[[list[Any]], Any] | None = None
-    tell: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
+    write: Callable[[Any], Iterable[str]] = lambda value: [str(value)]
     choices: tuple[str, ...] = ()
     about: str = ""  # a sentence for the Action
 
 
 def write_pairs(value: Any) -> list[str]:
-    """``NAME=VALUE`` for each pair or each entry of a mapping."""
-    return [
-        f"{key}={text}" for key, text in (value.items() if isinstance(value, Mapping) else value)
-    ]
+    """Write each pair, or each entry of a mapping, as ``NAME=VALUE``."""
+    pairs = value.items() if isinstance(value, Mapping) else value
+    return [f"{key}={text}" for key, text in pairs]
 
 
 def choice(*choices: str) -> OptionKind:
@@ -89,12 +92,12 @@ def whole(least: int) -> OptionKind:
 
 
 TEXT = OptionKind()
-LINES = OptionKind(gather=tuple, tell=tuple)
+LINES = OptionKind(gather=tuple, write=tuple)
 PATH = OptionKind(about="Relative to `working-directory`.")
-PATHS = OptionKind(gather=tuple, tell=tuple, about=PATH.about)
+PATHS = OptionKind(gather=tuple, write=tuple, about=PATH.about)
 FROM_WORKSPACE = OptionKind(about="Relative to the workspace.")
-PAIRS = OptionKind(parse_pair, "NAME=VALUE", gather=tuple, tell=write_pairs)
-MAPPING = OptionKind(parse_pair, "NAME=VALUE", gather=dict, tell=write_pairs)
+PAIRS = OptionKind(parse_pair, "NAME=VALUE", gather=tuple, write=write_pairs)
+MAPPING = OptionKind(parse_pair, "NAME=VALUE", gather=dict, write=write_pairs)
 SHARD = OptionKind(
     partial(parse_part, most=MOST_SHARDS),
     f"the number of a part and how many there are, such as 3/8, at most {MOST_SHARDS}",
@@ -119,7 +122,7 @@ class Option(FrozenStruct):
     commands: tuple[str, ...] = ()
     no_input: str = ""
     no_flag: str = ""
-    told: bool = False  # whether the command that asks a case again has it
+    in_rerun: bool = False  # whether the command that asks a case again has it
     harmless: bool = False  # grants no right, names no model and opens no file, whatever its value
     written: str | None = None  # the input's default, where it is not the field's
     field: str = ""  # of the settings
@@ -132,7 +135,7 @@ class Option(FrozenStruct):
 
     @property
     def metavar(self) -> str:
-        """What stands for its value in the help; empty where it takes none."""
+        """The placeholder for its value in the help. Empty if it takes none."""
         return " ".join(word for word in self.names.split()[1:] if not word.startswith("-"))
 
     @property
@@ -142,18 +145,21 @@ class Option(FrozenStruct):
 
     @property
     def shown_default(self) -> str:
-        """The default as somebody would write it; empty where there is none."""
+        """The default as a user would write it. Empty if there is none."""
         text = str(self.default) if isinstance(self.default, int | str) else ""
         return text.lower() if isinstance(self.default, bool) else text
 
-    def words(self, value: Any) -> list[str]:
-        """The arguments of a command that say the value; none for the default."""
+    def arguments(self, value: Any) -> list[str]:
+        """The arguments of a command that set the value. None for the default."""
         if value == self.default:
             return []
         flag = f"--{self.name}"
         if value is True:
             return [flag]
-        return [word for text in self.kind.tell(value) for word in (flag, text)]
+        arguments = []
+        for text in self.kind.write(value):
+            arguments += [flag, text]
+        return arguments
 
 
 def option(default: T, names: str, kind: OptionKind, **more: Any) -> T:
@@ -167,9 +173,8 @@ def option(default: T, names: str, kind: OptionKind, **more: Any) -> T:
 
 def options_of(settings: Any) -> tuple[Option, ...]:
     """The options among the fields of a dataclass, in their order."""
-    fields = [
-        (it.name, it.metadata["option"])
-        for it in dataclasses.fields(settings)
-        if "option" in it.metadata
-    ]
-    return tuple(replace(entry, field=name) for name, entry in fields)
+    return tuple(
+        replace(field.metadata["option"], field=field.name)
+        for field in dataclasses.fields(settings)
+        if "option" in field.metadata
+    )

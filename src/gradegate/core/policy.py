@@ -1,4 +1,4 @@
-"""What decides about a run: rules with their limits, runs of a case, quarantine, labels."""
+"""What decides about a run: rules with their limits, the runs of a case, quarantine, labels and budgets."""
 
 import enum
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from msgspec import Meta
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
-from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
+from gradegate.structs import FrozenStruct, JsonObject, PartlyEqual, field_names, replace
 
 NOTHING: JsonObject = {}
 Scale = Annotated[int, Meta(description="People see scores times this.", ge=1, le=1000)]
@@ -45,25 +45,25 @@ class Limit(FrozenStruct):
 
     @property
     def is_share(self) -> bool:
-        """Whether it is a part of 1."""
+        """Whether the limit is a share from 0 to 1."""
         return not self.counts and (self.most is not None or self.below is not None)
 
 
-class Runs(Likened):
+class Runs(PartlyEqual):
     """How many runs of a case must pass: ``passes`` of ``of``."""
 
-    beside = ("origin",)
+    not_compared = ("origin",)
     of: int
     passes: int
     origin: Origin = NOWHERE
 
-    def milder(self, other: Self) -> bool:
-        """Whether fewer runs must pass than by another one, or a smaller share of them."""
+    def is_milder_than(self, other: Self) -> bool:
+        """Whether fewer runs must pass than for the other one, or a smaller share of them."""
         return self.passes < other.passes or self.passes * other.of < other.passes * self.of
 
 
 def parse_runs(written: tuple[int, int] | None, origin: Origin) -> Runs | None:
-    """The runs that ``2/3`` asks for: 2 of 3 must pass."""
+    """The runs that ``2/3`` requires, read as (2, 3): 2 of 3 must pass."""
     return Runs(of=written[1], passes=written[0], origin=origin) if written else None
 
 
@@ -82,8 +82,8 @@ class Quarantine(NamedTuple):
     days: int  # that are left of it; below 0, it is over
 
     @property
-    def lasts(self) -> bool:
-        """Whether its last day is not over."""
+    def is_active(self) -> bool:
+        """Whether the quarantine still lasts. Its last day is part of it."""
         return self.days >= 0
 
 
@@ -96,7 +96,7 @@ class Select(FrozenStruct):
     description: str = ""
     metadata: tuple[tuple[str, str], ...] = ()  # keys of the test's metadata with their patterns
 
-    def takes(
+    def matches(
         self,
         assertion: str,
         metric: str,
@@ -105,20 +105,22 @@ class Select(FrozenStruct):
         metadata: JsonObject = NOTHING,
     ) -> bool:
         """Whether a grade with these properties is selected."""
-        return (  # spelled out, because a hundred rules may look at each of 100,000 grades
+        return (  # no loop, because a hundred rules may look at each of 100,000 grades
             (not self.assertion or fnmatchcase(assertion, self.assertion))
             and (not self.metric or fnmatchcase(metric, self.metric))
             and (not self.provider or fnmatchcase(provider, self.provider))
             and (not self.description or fnmatchcase(description, self.description))
-            and all(_has(metadata, key, pattern) for key, pattern in self.metadata)
+            and all(_has_value(metadata, key, pattern) for key, pattern in self.metadata)
         )
 
 
-def _has(metadata: JsonObject, key: str, pattern: str) -> bool:
+def _has_value(metadata: JsonObject, key: str, pattern: str) -> bool:
     """Whether the value of a key, or one of a list, matches the pattern."""
     value = metadata.get(key)
-    values = value if isinstance(value, list | tuple) else [] if value is None else [value]
-    return any(fnmatchcase(_text(it), pattern) for it in values)
+    if value is None:
+        return False
+    values = value if isinstance(value, list | tuple) else [value]
+    return any(fnmatchcase(_text(item), pattern) for item in values)
 
 
 def _text(value: Any) -> str:
@@ -188,7 +190,7 @@ class Rule(FrozenStruct):
             reads=Earlier.BASELINE,
         ),
     ] = None
-    # Of each case, where its test does not say it; from `held` on, those of the gate are in it
+    # Of each case, if its test has none; after `with_defaults`, also those of the gate
     runs: Runs | None = None
     max_cost_increase: Annotated[
         float | None,
@@ -219,7 +221,7 @@ class Rule(FrozenStruct):
     ] = None
 
     def limits(self, reads: Earlier | None) -> dict[str, Limit]:
-        """Its limits that compare with what earlier runs left, or with None the run alone, by their fields."""
+        """The limits that are set and read these earlier results, by their fields. None: those that only read the run."""
         return {
             name: limit
             for name, limit in LIMITS.items()
@@ -229,36 +231,36 @@ class Rule(FrozenStruct):
     def selects(
         self, assertion: AssertionTraits, provider: str, description: str, metadata: JsonObject
     ) -> bool:
-        """Whether it looks at this assertion, for an answer by this target to the case with this name and metadata."""
+        """Whether the rule looks at this assertion, for an answer of this target to a case with this name and metadata."""
         if assertion.weight == 0 or (self.blocking and not assertion.blocking):
             return False
-        return self.every_case or self.select.takes(
+        return self.every_case or self.select.matches(
             assertion.type, assertion.metric, provider, description, metadata
         )
 
     @property
-    def own(self) -> bool:
-        """Whether it asks something of the run itself."""
+    def has_run_limit(self) -> bool:
+        """Whether it limits the run itself, without earlier runs."""
         return self.every_case or any(limit.decides for limit in self.limits(None).values())
 
     @property
-    def judges(self) -> bool:
-        """Whether it looks at verdicts, and not at cost and latency alone."""
-        return self.own or self.beside_base
+    def has_verdict_limit(self) -> bool:
+        """Whether it limits verdicts, and not only cost and latency."""
+        return self.has_run_limit or self.has_base_limit
 
     @property
-    def beside_base(self) -> bool:
-        """Whether it compares with the base."""
+    def has_base_limit(self) -> bool:
+        """Whether it limits verdicts compared with the base."""
         return self.max_new_failures is not None or self.max_drop is not None
 
     @property
-    def uses_baseline(self) -> bool:
-        """Whether one of its limits looks at a baseline."""
+    def needs_baseline(self) -> bool:
+        """Whether one of its limits reads a baseline."""
         return bool(self.limits(Earlier.BASELINE))
 
     @property
-    def reads_history(self) -> bool:
-        """Whether it looks at the votes of earlier runs."""
+    def needs_history(self) -> bool:
+        """Whether one of its limits reads the votes of earlier runs."""
         return bool(self.limits(Earlier.HISTORY))
 
 
@@ -287,10 +289,10 @@ class Limits(FrozenStruct):
 NO_LIMITS = Limits()
 
 
-class LabelsFile(Likened):
+class LabelsFile(PartlyEqual):
     """Labelled outputs that show whether a grader has moved; ``agreement`` is the config's, None where the file says it."""
 
-    beside = ("origin",)
+    not_compared = ("origin",)
     name: str
     content: bytes
     agreement: float | None = None
@@ -318,27 +320,28 @@ class Policy(FrozenStruct):
     labels: LabelsFile | None = None
     runs: Runs | None = None
 
-    def held(self, reask: str, has_baseline: bool) -> Self:
-        """The policy with what the command line says, and the runs of the gate in each rule that has none.
+    def with_defaults(self, reask: str, has_baseline: bool) -> Self:
+        """The policy with ``reask`` of the command line, and with the runs of the gate in each rule without runs.
 
-        With a baseline, new failures are what a config without rules blocks.
+        With a baseline, a config without rules blocks new failures.
         """
-        rules = self.rules
+        rules = [replace(rule, runs=rule.runs or self.runs) for rule in self.rules]
         if has_baseline:
-            new = {"name": "no new failure", "max_new_failures": 0, "is_default": True}
-            rules = tuple(
-                replace(rule, every_case=False, **new) if rule.every_case else rule
-                for rule in rules
-            )
-        rules = tuple(replace(rule, runs=rule.runs or self.runs) for rule in rules)
-        return replace(self, reask=reask or self.reask, rules=rules)
+            no_new_failure = {
+                "every_case": False,
+                "name": "no new failure",
+                "max_new_failures": 0,
+                "is_default": True,
+            }
+            rules = [replace(rule, **no_new_failure) if rule.every_case else rule for rule in rules]
+        return replace(self, reask=reask or self.reask, rules=tuple(rules))
 
 
-def strictest_budget(limits: Iterable[Limits]) -> Limits:
-    """What all of them allow: of each limit the lowest that anybody wrote."""
-    known = list(limits)
-    calls, dollars, seconds = (
-        [getattr(it, name) for it in known if getattr(it, name) is not None]
-        for name in ("calls", "usd", "seconds")
-    )
-    return Limits(min(calls, default=None), min(dollars, default=None), min(seconds, default=None))
+def strictest_budget(budgets: Iterable[Limits]) -> Limits:
+    """What all budgets allow: the lowest value of each limit."""
+    written = list(budgets)
+    lowest: dict[str, Any] = {}
+    for name in field_names(Limits):
+        values = [getattr(budget, name) for budget in written]
+        lowest[name] = min((value for value in values if value is not None), default=None)
+    return Limits(**lowest)

@@ -1,12 +1,12 @@
-"""What a config says of a provider and of a prompt, as the rest of gradegate reads it."""
+"""What a config says about a provider and about a prompt."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gradegate.errors import Mistake, Origin
-from gradegate.security.environment import Use
-from gradegate.structs import JsonObject, Likened
+from gradegate.security.environment import VariableUse
+from gradegate.structs import JsonObject, PartlyEqual
 
 NOWHERE = Origin("")
 
@@ -17,20 +17,20 @@ NOTHING: Mapping[str, Any] = {}
 
 
 def nothing() -> JsonObject:
-    """What a mapping is by default."""
+    """The default of a mapping."""
     return NOTHING
 
 
 class Verbatim(str):
-    """Text that is not a template, whatever braces it holds."""
+    """Text that is not a template, even if it contains braces."""
 
     __slots__ = ()
 
 
-class ProviderSpec(Likened):
+class ProviderSpec(PartlyEqual):
     """A model as the config names it."""
 
-    beside = ("places", "written", "missing")
+    not_compared = ("places", "written", "missing")
     id: str
     label: str = ""
     config: JsonObject = {}
@@ -38,7 +38,7 @@ class ProviderSpec(Likened):
     transform: Code = ""  # of each of its answers, where it is a target
     env: Mapping[str, str] = {}  # literals over the environment, for this model alone
     # The variables of the environment that its templates show, and where
-    reads: frozenset[Use] = frozenset()
+    reads: frozenset[VariableUse] = frozenset()
     drawn: Mapping[str, frozenset[str]] = {}  # those that each of its literals shows
     origin: Origin = NOWHERE
     places: Mapping[str, Origin] = {}  # of its options
@@ -48,12 +48,12 @@ class ProviderSpec(Likened):
 
     @property
     def name(self) -> str:
-        """The label, or the id where there is none."""
+        """The label, or the id if there is none."""
         return self.label or self.id
 
     @property
     def names(self) -> tuple[str, str]:
-        """What others may call it."""
+        """The id and the label, by which a config may refer to it."""
         return self.id, self.label
 
 

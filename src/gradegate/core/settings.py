@@ -1,4 +1,4 @@
-"""What the user asked for, by command line or Action: the one table of options, an entry for each field."""
+"""What the user asked for, by command line or Action: the one table of options, one for each field."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gradegate.core.options import (
 )
 from gradegate.core.policy import NO_LIMITS, Limits
 from gradegate.errors import ConfigError, Mistake, Origin
-from gradegate.security.environment import open_variables
+from gradegate.security.environment import parse_variable_names
 
 if TYPE_CHECKING:
     from gradegate.security.hosts import Host
@@ -48,56 +48,54 @@ _KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an 
 
 
 def parse_graders(written: Iterable[str]) -> Mapping[str, str]:
-    """The graders of ``ID`` and ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
+    """Read graders written as ``ID`` or ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
     from gradegate.core.provider_spec import KINDS
     from gradegate.registry import suggest
 
-    found: dict[str, str] = {}
+    provider_of: dict[str, str] = {}  # by kind, "*" for any
     mistakes = []
-    for text in (
-        part.strip() for line in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", line)
-    ):
-        kinded = _KINDED.match(text)
-        kind, provider = (kinded[1], text[kinded.end() :].strip()) if kinded else ("*", text)
+    lines = [part for text in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", text)]
+    for line in map(str.strip, lines):
+        kind = "*"
+        provider = line
+        if has_kind := _KINDED.match(line):
+            kind = has_kind[1]
+            provider = line[has_kind.end() :].strip()
+
+        earlier = provider_of.get(kind, provider)
         if kind not in (*KINDS, "*"):
+            problem = f"there is no kind of grader `{kind}`"
             cure = suggest(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
-            mistakes.append(
-                Mistake(f"there is no kind of grader `{kind}`", Origin("<--grader>"), cure)
-            )
-        elif kinded and not provider:
+        elif has_kind and not provider:
+            problem = f"the grader for {kind} is empty"
             cure = f"write {kind}=PROVIDER:MODEL"
-            mistakes.append(Mistake(f"the grader for {kind} is empty", Origin("<--grader>"), cure))
-        elif provider and found.get(kind, provider) != provider:
-            what = (
-                "there are two graders without a kind"
-                if kind == "*"
-                else f"there are two graders for {kind}"
-            )
-            cure = (
-                "write the kind of each: text=..., embedding=..."
-                if kind == "*"
-                else "leave one of them out"
-            )
-            mistakes.append(
-                Mistake(f"{what}: `{found[kind]}` and `{provider}`", Origin("<--grader>"), cure)
-            )
-        elif provider:
-            found[kind] = provider
+        elif provider and provider != earlier and kind == "*":
+            problem = f"there are two graders without a kind: `{earlier}` and `{provider}`"
+            cure = "write the kind of each: text=..., embedding=..."
+        elif provider and provider != earlier:
+            problem = f"there are two graders for {kind}: `{earlier}` and `{provider}`"
+            cure = "leave one of them out"
+        else:
+            if provider:
+                provider_of[kind] = provider
+            continue
+        mistakes.append(Mistake(problem, Origin("<--grader>"), cure))
     if mistakes:
         raise ConfigError(*mistakes)
-    return found
+    return provider_of
 
 
-_GRADERS = kinds.OptionKind(
-    gather=parse_graders,
-    tell=lambda value: [it if kind == "*" else f"{kind}={it}" for kind, it in value.items()],
-)
+def _write_graders(value: Mapping[str, str]) -> list[str]:
+    return [provider if kind == "*" else f"{kind}={provider}" for kind, provider in value.items()]
+
+
+_GRADERS = kinds.OptionKind(gather=parse_graders, write=_write_graders)
 
 
 def _hosts(written: Iterable[str]) -> tuple[Host, ...]:
-    from gradegate.security.hosts import hosts  # late, so that --version is quick
+    from gradegate.security.hosts import parse_hosts  # late, so that --version is quick
 
-    return hosts(written)
+    return parse_hosts(written)
 
 
 _OUTSIDE = re.compile(r"^(?:[/!~]|\.\.?(?:/|$))|[\\\[\]{}?]|/\.\.(?:/|$)")
@@ -106,7 +104,7 @@ _PATTERNS = kinds.OptionKind(
     "a path from the root of the repository, where * and ** match any name: src/**",
     gather=tuple,
 )
-_HOSTS = kinds.OptionKind(gather=_hosts, tell=lambda value: map(str, value))
+_HOSTS = kinds.OptionKind(gather=_hosts, write=lambda value: map(str, value))
 _BUDGET_PART = re.compile(r"([\d.]+)\s*(calls?|usd|s)", re.ASCII)
 
 
@@ -114,15 +112,19 @@ def parse_budget(text: str) -> Limits | None:
     """The limits of a text such as ``2000 calls, 5 usd, 900 s``; None if a part is unknown or comes twice."""
     limits: dict[str, Any] = {}
     for part in text.split(","):
-        found = _BUDGET_PART.fullmatch(part.strip())
-        if not found:
+        match = _BUDGET_PART.fullmatch(part.strip())
+        if not match:
             return None
-        unit = {"usd": "usd", "s": "seconds"}.get(found[2], "calls")
-        read = partial(kinds.parse_whole_number, least=1) if unit == "calls" else kinds.parse_amount
-        limit = read(found[1])
-        if limit is None or unit in limits:
+        number, unit = match.groups()
+        if unit == "usd":
+            name, limit = "usd", kinds.parse_amount(number)
+        elif unit == "s":
+            name, limit = "seconds", kinds.parse_amount(number)
+        else:
+            name, limit = "calls", kinds.parse_whole_number(number, 1)
+        if limit is None or name in limits:
             return None
-        limits[unit] = limit
+        limits[name] = limit
     return Limits(**limits)
 
 
@@ -134,21 +136,21 @@ def _show_budget(limits: Limits) -> list[str]:
 _BUDGET = kinds.OptionKind(
     parse_budget,
     "one to three limits, each once, such as 2000 calls, 5 usd, 900 s",
-    tell=_show_budget,
+    write=_show_budget,
 )
 
 
 def _read_selector(text: str) -> tuple[str, str] | None:
-    """The key and the glob of a selector; None for any other text."""
+    """Read the key and the glob of a selector. None for any other text."""
     key, _, glob = (part.strip() for part in text.partition("="))
     if key == "first":
         return (key, glob) if kinds.parse_whole_number(glob, 1) else None
-    known = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
-    return (key, glob) if known and glob else None
+    is_field = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
+    return (key, glob) if is_field and glob else None
 
 
 def _gather_selectors(selectors: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """All selectors. Raises ConfigError if `first` stands there twice, because a case cannot be in either of two beginnings."""
+    """All selectors. Raises ConfigError if `first` is among them twice: a case cannot be in either of two beginnings."""
     if sum(key == "first" for key, _ in selectors) > 1:
         raise ConfigError.at("`first` stands in <--select> twice", None, "leave one of them out")
     return tuple(selectors)
@@ -158,19 +160,19 @@ _SELECT = kinds.OptionKind(
     _read_selector,
     "metadata.KEY=GLOB, description=GLOB, provider=GLOB or first=N, such as metadata.topic=refunds",
     gather=_gather_selectors,
-    tell=kinds.write_pairs,
+    write=kinds.write_pairs,
 )
-_SHOWN = kinds.OptionKind(gather=open_variables, tell=sorted)
-_SEEN = kinds.OptionKind(gather=partial(open_variables, option="exec-env"))
+_SHOWN = kinds.OptionKind(gather=parse_variable_names, write=sorted)
+_SEEN = kinds.OptionKind(gather=partial(parse_variable_names, option="exec-env"))
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """The answers of an earlier run that are asked for again: its file, and of what did not pass the keys, of so many cases."""
+class Rerun:
+    """The answers of an earlier run that this run asks for again: those with these ``keys``, which did not pass."""
 
     file: Path
     keys: frozenset[bytes]
-    of: int
+    of: int  # the number of cases of the earlier run
 
 
 # fmt: off
@@ -185,21 +187,21 @@ class Settings:
     outputs: tuple[str, ...] = option((), "-o --output PATH", PATHS, commands=ASKING,
         help="reports to write; the suffix chooses the format: .json, .xml (JUnit), .md, .html, agent.md or .aegis.json; "
              "`gradegate calibrate` writes only .json", written="gradegate-results.json\ngradegate-junit.xml\n")
-    graders: Mapping[str, str] = option({}, "-g --grader [KIND=]ID", _GRADERS, commands=_MODELS, told=True,  # by kind, "*" for any
+    graders: Mapping[str, str] = option({}, "-g --grader [KIND=]ID", _GRADERS, commands=_MODELS, in_rerun=True,  # by kind, "*" for any
         help="the model that grades, such as openai:chat:MODEL, or one model for each kind: text=ID, embedding=ID, "
              "classification=ID, moderation=ID")
-    providers: tuple[str, ...] = option((), "-r --provider --providers ID", LINES, commands=PLANNING, told=True,
+    providers: tuple[str, ...] = option((), "-r --provider --providers ID", LINES, commands=PLANNING, in_rerun=True,
         help="tests this model or application instead of those in the config; an id such as openai:chat:MODEL, or a label from the config",
         no_input=_IN_CONFIG.format("it under `providers`"))
-    answers: tuple[str, ...] = option((), "--answers FILE", PATHS, commands=(*RUNNING, "validate"), told=True,
+    answers: tuple[str, ...] = option((), "--answers FILE", PATHS, commands=(*RUNNING, "validate"), in_rerun=True,
         help="grades recorded answers from these files or patterns; no target is asked (docs/answers.md)")
-    assertions: tuple[str, ...] = option((), "--assert TYPE[(THRESHOLD)][:VALUE]", LINES, commands=PLANNING, told=True,
+    assertions: tuple[str, ...] = option((), "--assert TYPE[(THRESHOLD)][:VALUE]", LINES, commands=PLANNING, in_rerun=True,
         help="adds this assertion to every test, such as contains:refund",
         no_input=_IN_CONFIG.format("it under `assert` of a test or of `defaultTest`"))
-    variables: Mapping[str, str] = option({}, "--var NAME=VALUE", kinds.MAPPING, commands=PLANNING, told=True,
+    variables: Mapping[str, str] = option({}, "--var NAME=VALUE", kinds.MAPPING, commands=PLANNING, in_rerun=True,
         help="sets a variable in every test that does not set it",
         no_input=_IN_CONFIG.format("it under `vars` of a test or of `defaultTest`"))
-    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", _SELECT, commands=PLANNING, told=True, harmless=True,
+    select: tuple[tuple[str, str], ...] = option((), "--select KEY=GLOB", _SELECT, commands=PLANNING, in_rerun=True, harmless=True,
         help="runs only tests that match: `metadata.KEY=GLOB`, `description=GLOB`, `provider=GLOB` (id or label), `first=N`; "
              "different keys must all match, the same key again is an alternative, and `first` is applied last")
     filter_pattern: str = option("", "--filter-pattern REGEX", TEXT, commands=PLANNING,
@@ -208,20 +210,20 @@ class Settings:
     filter_first: int | None = option(None, "-n --filter-first-n N", whole(1), commands=PLANNING,
         help="runs only the first N tests of each config, after the other filters",
         no_input="give `select: first=N`")
-    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", kinds.PAIRS, commands=PLANNING, told=True, harmless=True,
+    filter_metadata: tuple[tuple[str, str], ...] = option((), "--filter-metadata KEY=TEXT", kinds.PAIRS, commands=PLANNING, in_rerun=True, harmless=True,
         help="runs only tests with this text under this metadata key, such as topic=refunds",
         no_input="give `select: metadata.KEY=*TEXT*`")
-    filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, told=True, harmless=True,
+    filter_providers: str = option("", "--filter-providers --filter-targets REGEX", TEXT, commands=PLANNING, in_rerun=True, harmless=True,
         help="runs only providers with an id or label that matches this pattern",
         no_input="give `select: provider=*TEXT*`")
-    repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, told=True, harmless=True,
+    repeat: int | None = option(None, "--repeat N", whole(1), commands=PLANNING, in_rerun=True, harmless=True,
         help="runs every test N times", otherwise="the config's `evaluateOptions.repeat`, else 1",
         no_input=_IN_CONFIG.format("`evaluateOptions: {repeat: N}`"))
-    reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, told=True, harmless=True,
+    reask: str = option("", "--reask MODE", choice("grader", "answers", "off"), commands=PLANNING, in_rerun=True, harmless=True,
         help="how a failure is re-asked before it counts: `grader` grades the same answer again, `answers` asks the target "
              "for a new answer, `off` counts the first failure", otherwise="`gate.reask` of the config, else grader",
         no_input="write `reask` into the `gate` block, such as `reask: off`; a grader without a verdict is asked once more")
-    grader_retries: int = option(1, "--grader-retries N", whole(0), commands=ASKING, told=True, harmless=True,
+    grader_retries: int = option(1, "--grader-retries N", whole(0), commands=ASKING, in_rerun=True, harmless=True,
         help="how often a grader is asked again when its reply contains no verdict",
         no_input="remove it: a grader without a verdict is asked once more")
     asks: int = option(3, "--asks N", whole(1), commands=("calibrate",),
@@ -261,9 +263,9 @@ class Settings:
     merge: str = option("", "merge DIR", PATH, commands=("merge",),
         help="directory with the parts of all shards; only failures are re-asked, with the keys of this job",
         more="This step decides, comments and writes the reports.")
-    allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, told=True,
+    allowed_env: frozenset[str] = option(frozenset(), "--allowed-env NAME", _SHOWN, commands=_MODELS, in_rerun=True,
         help="an environment variable that prompts, variables and assertions of a config may show")
-    allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", _HOSTS, commands=_MODELS, told=True,
+    allowed_hosts: tuple[Host, ...] = option((), "--allowed-hosts HOST", _HOSTS, commands=_MODELS, in_rerun=True,
         help="a further host that keys may go to, as `host`, `host:port` or `https://host`; an address in a private network, and on "
              "GitHub also on this machine, needs this entry or `ready`")
     allow_exec: bool = option(False, "--allow-exec", SWITCH, commands=_MODELS,
@@ -289,33 +291,33 @@ class Settings:
     # fmt: on
     # What is no option: what the doors know of the place where they are.
     in_ci: bool = False
-    listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
+    is_listing: bool = False  # only what would be asked of targets is wanted: no model is asked, and nothing is graded
     inputs: bool = False  # whether options are inputs of the Action
-    instead: Mapping[Path, bytes] = field(default_factory=dict, repr=False)  # what configs are going to hold, by their real paths
-    exec_apart: bool = False  # code of the repository runs as a user of its own, or not at all
-    found_baseline: Path | None = None  # the folder into which the Action put what it found for `auto` and `live`
-    unfound_baseline: str = ""  # why it found nothing
-    kept_baseline: Path | None = None  # the folder in which the Action wants what this run leaves for later ones
-    again: Again | None = None
+    file_overrides: Mapping[Path, bytes] = field(default_factory=dict, repr=False)  # what configs are going to hold, by their real paths
+    separate_exec_user: bool = False  # code of the repository runs as a user of its own, or not at all
+    fetched_baseline: Path | None = None  # the folder into which the Action put what it found for `auto` and `live`
+    why_no_baseline: str = ""  # why it found nothing
+    baseline_output: Path | None = None  # the folder in which the Action wants what this run leaves for later ones
+    rerun: Rerun | None = None
     default_grader_key: str = ""  # the variable that chose the default grader in the shards of a merge
 
-    def at(self, name: str) -> Origin:
-        """The place of what an option says, as messages and reports name it."""
+    def origin_of(self, name: str) -> Origin:
+        """The origin of the value of an option, as messages and reports name it."""
         return Origin(kinds.resolve_option_names(f"<--{name}>", self.inputs))
 
     @property
     def asks_targets(self) -> bool:
-        """Whether targets are asked; where they are not, what a config names is only a label."""
-        return not self.answers and not self.listing
+        """Whether targets are asked. Otherwise the names in a config are only labels."""
+        return not self.answers and not self.is_listing
 
     @property
     def seeks_baseline(self) -> bool:
-        """Whether the Action is to find what the default branch left."""
+        """Whether the Action has to find what the default branch left."""
         return self.baseline in (AUTO, LIVE)
 
     @property
     def is_partial(self) -> bool:
-        """Whether another selection of tests and targets is run than the configs contain."""
+        """Whether the run leaves out tests or targets of the configs, or replaces targets."""
         chosen = (
             self.select,
             self.filter_pattern,
@@ -323,7 +325,7 @@ class Settings:
             self.filter_providers,
             self.providers,
         )
-        return any(chosen) or self.filter_first is not None or self.again is not None
+        return any(chosen) or self.filter_first is not None or self.rerun is not None
 
 
 # fmt: off

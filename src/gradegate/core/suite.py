@@ -1,4 +1,4 @@
-"""What a dialect reads: a suite of plain data, frozen, each item with the place that it came from."""
+"""A config file as data, whatever its dialect: a suite with its cases. Each item knows the place that it came from."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -49,11 +49,9 @@ class Case(FrozenStruct):
     origin: Origin = NOWHERE
 
     @property
-    def recorded(self) -> bool:
-        """Whether the case brings what is graded, so that no target is asked."""
-        return self.output is not None or (
-            bool(self.turns) and any(turn.role == "assistant" for turn in self.turns)
-        )
+    def is_recorded(self) -> bool:
+        """Whether the case contains the answer, so that no target is asked."""
+        return self.output is not None or any(turn.role == "assistant" for turn in self.turns)
 
 
 class DerivedSpec(FrozenStruct):
@@ -65,7 +63,7 @@ class DerivedSpec(FrozenStruct):
 
 
 class Idle(NamedTuple):
-    """A key of a config that means nothing where it stands."""
+    """A key of a config that means nothing at its place."""
 
     key: str
     origin: Origin
@@ -79,12 +77,12 @@ class Suite(FrozenStruct):
     prompts: tuple[PromptSpec, ...] = ()
     targets: tuple[ProviderSpec, ...] = ()
     # Configured and not asked: a grader may name one by its id or label
-    others: tuple[ProviderSpec, ...] = ()
+    unused_targets: tuple[ProviderSpec, ...] = ()
     targetless: Mistake | None = None  # what is wrong where nobody else names a target
     cases: tuple[Case, ...] = ()
     policy: Policy = Policy()
     graders: Graders = {}  # of defaultTest
-    given: Graders = {}  # of the command line: stronger than those of defaultTest
+    option_graders: Graders = {}  # of the command line: stronger than those of defaultTest
     env: Environment = Environment()
     max_concurrency: int | None = None
     repeat: int | None = None
@@ -97,30 +95,34 @@ class Suite(FrozenStruct):
     mistakes: tuple[Mistake, ...] = ()
 
     @property
-    def configured(self) -> tuple[ProviderSpec, ...]:
+    def all_targets(self) -> tuple[ProviderSpec, ...]:
         """The targets of the config, asked or not."""
-        return (*self.targets, *self.others)
+        return (*self.targets, *self.unused_targets)
 
     @property
-    def unread(self) -> list[Mistake]:
-        """What could not be read."""
+    def reading_mistakes(self) -> list[Mistake]:
+        """The mistakes for which something could not be read."""
         return [mistake for mistake in self.mistakes if not mistake.missing]
 
     @property
-    def missing(self) -> list[Mistake]:
-        """The variables that its templates need and that are not set."""
-        own = [mistake for mistake in self.mistakes if mistake.missing]
-        return own + [mistake for spec in self.specs() for mistake in spec.missing]
+    def missing_variables(self) -> list[Mistake]:
+        """The mistakes about variables that templates need and that are not set."""
+        mistakes = [mistake for mistake in self.mistakes if mistake.missing]
+        for spec in self.provider_specs():
+            mistakes += spec.missing
+        return mistakes
 
-    def specs(self) -> Iterator[ProviderSpec]:
-        """Every model that the suite names: targets, what prompts set for them, graders of every level, and the members of sets."""
-        yield from self.configured
-        yield from (
-            ProviderSpec("", config=prompt.config) for prompt in self.prompts if prompt.config
-        )
-        yield from (*self.graders.values(), *self.given.values())
+    def provider_specs(self) -> Iterator[ProviderSpec]:
+        """Every model that the suite names: targets, their settings by prompts, and the graders of every level."""
+        yield from self.all_targets
+        for prompt in self.prompts:
+            if prompt.config:
+                yield ProviderSpec("", config=prompt.config)
+        yield from self.graders.values()
+        yield from self.option_graders.values()
         for case in self.cases:
             yield from case.options.graders.values()
-            yield from ([case.target] if case.target else [])
+            if case.target:
+                yield case.target
             for assertion in case.assertions:
-                yield from assertion.specs()
+                yield from assertion.provider_specs()

@@ -1,15 +1,14 @@
-"""What calls used: tokens, dollars, seconds, and what the cache and the budget report."""
+"""What calls used: tokens, dollars and seconds, and what the cache and the budget report."""
 
 import math
 import operator
-from operator import attrgetter
 from typing import Annotated
 
 from msgspec import Meta
 from msgspec.structs import astuple, force_setattr
 
 from gradegate.core.policy import NO_LIMITS, Limits
-from gradegate.structs import FrozenStruct, names
+from gradegate.structs import FrozenStruct
 
 
 class Readings(FrozenStruct):
@@ -24,9 +23,11 @@ class Readings(FrozenStruct):
     unreadable: int = 0
 
     def __add__(self, other: "Readings") -> "Readings":
-        if self is NO_READINGS or other is NO_READINGS:
-            return other if self is NO_READINGS else self
-        return Readings(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        if self is NO_READINGS:
+            return other
+        if other is NO_READINGS:
+            return self
+        return Readings(*map(operator.add, astuple(self), astuple(other)))
 
 
 NO_READINGS = Readings()
@@ -72,7 +73,7 @@ class Usage(FrozenStruct):
     readings: Readings = NO_READINGS
 
     def __post_init__(self) -> None:
-        # What is not finite is no amount: it would be contagious in every sum, and no file can hold it.
+        # An amount that is not finite would spoil every sum, and no file can contain it.
         for name in ("cost", "seconds", "saved"):
             if not math.isfinite(getattr(self, name)):
                 force_setattr(self, name, 0.0)
@@ -88,12 +89,13 @@ class Usage(FrozenStruct):
         return None if self.unpriced else self.cost
 
     def __add__(self, other: "Usage") -> "Usage":
-        if self is NO_USAGE or other is NO_USAGE:  # as the first of every sum is
-            return other if self is NO_USAGE else self
-        return Usage(*map(operator.add, _amounts(self), _amounts(other)))
+        if self is NO_USAGE:  # as the first of every sum is
+            return other
+        if other is NO_USAGE:
+            return self
+        return Usage(*map(operator.add, astuple(self), astuple(other)))
 
 
-_amounts = attrgetter(*names(Usage))
 NO_USAGE = Usage()
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a value that pydantic refused, in words for people: what it has to be, what it is, and what to write."""
+"""Explains in words for people what is wrong with a value that pydantic refused, and what to write instead."""
 
 import re
 from collections.abc import Mapping
@@ -28,81 +28,94 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     ),
     "finite_number": ("a finite number", "write a number, such as 0.5"),
 }
+# The words for a bound, by its name in pydantic.
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 # A number with a unit or a decimal comma: "$5", "5 USD", "300 ms", "0,7".
 # 1,000 may be a thousand, or one
 _AMOUNT = re.compile(r"\$? ?(\d+)(?:[.,](\d{1,2}))? ?(?:\$|USD|ms)?", re.IGNORECASE)
 _SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?s")
-_LONGEST = 60  # characters of a value that is repeated
+_MAX_SHOWN = 60  # characters of a value that is repeated
 
 
 def explain_invalid(detail: JsonObject, share: bool = False, name: str = "") -> tuple[str, str]:
-    """``must be at most 1, not 95`` and ``write 0.95``, of one of pydantic's errors.
+    """What is wrong and the cure, such as ``must be at most 1, not 95`` and ``write 0.95``, from an error of pydantic.
 
-    ``share`` says that the value is one from 0 to 1, where the error does not; ``name`` is that of its key.
+    ``share`` says that the value is one from 0 to 1, if the error does not. ``name`` is that of its key.
     """
     context = detail.get("ctx", {})
     value = detail.get("input")
-    if detail["type"] == "value_error":  # our own words
-        text = detail["msg"].removeprefix("Value error, ")
-        return text, "correct it"
+    if detail["type"] == "value_error":  # raised with our own words
+        return detail["msg"].removeprefix("Value error, "), "correct it"
     if "cure" in context:
         return detail["msg"], context["cure"]
     if detail["type"] == "missing":
         return "is missing", "add it"
-    bound = next(
-        (f"{word} {context[sign]:g}" for sign, word in _BOUNDS.items() if sign in context), ""
-    )
-    need, cure = _KINDS.get(detail["type"], (bound, f"write a number that is {bound}"))
-    if detail["type"] == "literal_error":
-        choices = re.findall(r"'([^']*)'", context["expected"])
-        need = context["expected"]
-        cure = (isinstance(value, str) and suggest(value, choices)) or "write one of these"
+
+    need, cure = _requirement(detail["type"], context, value)
     if not need:
         text = detail["msg"].removeprefix("Input ")
-        return text[0].lower() + text[1:] + _not(value), "correct it"
-    if need == "text" and isinstance(value, int | float):
-        cure = "put it in quotes"
-    amount = (
-        _AMOUNT.fullmatch(value.strip())
-        if isinstance(value, str) and need in (_NUMBER[0], _WHOLE[0])
-        else None
-    )
-    number = ".".join(filter(None, amount.groups())) if amount else ""
-    if number and ("." not in number or need == _NUMBER[0]):
-        cure = f"write {number}"
-    # Of `latency`, as promptfoo has it
-    if name == "threshold" and isinstance(value, str) and (seconds := _SECONDS.fullmatch(value)):
-        cure = f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
-    meant = (
-        parse_percent(value)
-        if share or str(value).endswith("%") or context.get("le") == 1 or context.get("lt") == 1
-        else None
-    )
-    return f"must be {need}{_not(value)}", cure if meant is None else f"write {meant:g}"
+        return text[0].lower() + text[1:] + _not_this(value), "correct it"
+    is_share = share or 1 in (context.get("le"), context.get("lt")) or str(value).endswith("%")
+    cure = _cure_of_value(value, need, is_share, name) or cure
+    return f"must be {need}{_not_this(value)}", cure
+
+
+def _requirement(kind: str, context: JsonObject, value: Any) -> tuple[str, str]:
+    """What the value has to be, and the general cure."""
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        suggestion = isinstance(value, str) and suggest(value, choices)
+        return context["expected"], suggestion or "write one of these"
+    if kind in _KINDS:
+        return _KINDS[kind]
+    for sign, words in _BOUNDS.items():
+        if sign in context:
+            bound = f"{words} {context[sign]:g}"
+            return bound, f"write a number that is {bound}"
+    return "", ""
+
+
+def _cure_of_value(value: Any, need: str, is_share: bool, name: str) -> str:
+    """What to write in place of this value. Empty if the general cure says as much."""
+    if is_share and (share := parse_percent(value)) is not None:
+        return f"write {share:g}"
+    if need == _TEXT[0] and isinstance(value, int | float):
+        return "put it in quotes"
+    if not isinstance(value, str):
+        return ""
+    # A latency, as promptfoo has it
+    if name == "threshold" and (seconds := _SECONDS.fullmatch(value)):
+        return f"write {float(seconds[1]) * 1000:g}: a latency is in milliseconds"
+    amount = _AMOUNT.fullmatch(value.strip())
+    if amount and need in (_NUMBER[0], _WHOLE[0]):
+        number = ".".join(filter(None, amount.groups()))
+        if "." not in number or need == _NUMBER[0]:
+            return f"write {number}"
+    return ""
 
 
 def parse_percent(value: Any) -> float | None:
-    """The share that a per cent is: of 95 and of "95%"."""
-    match = re.fullmatch(
-        r"(\d{1,3}(?:\.\d+)?) ?%?", f"{value:g}" if isinstance(value, float) else str(value)
-    )
-    return float(match[1]) / 100 if match and 1 < float(match[1]) <= 100 else None
+    """The share that a per cent means, of 95 and of "95%". None for anything else."""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%?", text)
+    if match and 1 < float(match[1]) <= 100:
+        return float(match[1]) / 100
+    return None
 
 
-def _not(value: Any) -> str:
-    """``, not 95``; of a mapping or a list that it is one; nothing of what is long."""
-    if isinstance(value, Mapping | list):
-        return ", not a mapping" if isinstance(value, Mapping) else ", not a list"
+def _not_this(value: Any) -> str:
+    """Say ``, not 95`` or ``, not a list``. Empty for a value that is too long to show."""
+    if isinstance(value, Mapping):
+        return ", not a mapping"
+    if isinstance(value, list):
+        return ", not a list"
     if value is None:
         return ", and it is empty"
     if isinstance(value, bool):
         return f", not {str(value).lower()}"
-    shown = (
-        f"{value:g}"
-        if isinstance(value, float)
-        else repr(value)
-        if isinstance(value, str | int)
-        else ""
-    )
-    return f", not {shown}" if 0 < len(shown) < _LONGEST else ""
+    shown = ""
+    if isinstance(value, float):
+        shown = f"{value:g}"
+    elif isinstance(value, str | int):
+        shown = repr(value)
+    return f", not {shown}" if 0 < len(shown) < _MAX_SHOWN else ""

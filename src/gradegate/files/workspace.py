@@ -19,7 +19,7 @@ from gradegate.errors import ConfigError, Origin
 from gradegate.files.git import Vouched, repository_of
 from gradegate.files.limits import MAX_ENTRIES, MAX_FILE, MAX_MATCHES, READ, TooMuch
 from gradegate.files.paths import holds_credentials, is_code, is_hidden, is_material
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.security.environment import Environment
 from gradegate.structs import FrozenStruct, Struct
 
@@ -207,7 +207,7 @@ def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
         others = sorted(
             entry.name for entry in islice(entries, _NAMES) if entry.is_dir() == wants_folder
         )
-    if meant := near(name, others):
+    if meant := near_miss(name, others):
         return (
             what,
             f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?',

@@ -1,4 +1,4 @@
-"""How a grader agrees with people, and how often it changes its mind. Pure."""
+"""Measures how a grader agrees with people, and how often it changes its mind. Pure."""
 
 import math
 from collections import defaultdict
@@ -8,15 +8,15 @@ from functools import cached_property
 
 from gradegate.errors import Origin
 from gradegate.gate.statistics import (
-    Crossed,
+    CrossTable,
     Flips,
     Interval,
     Kappa,
-    corrected,
-    flips,
-    kappa,
+    cohen_kappa,
+    corrected_pass_rate,
+    count_flips,
     upper_bound,
-    wilson,
+    wilson_interval,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade
 from gradegate.results.rows import Row
@@ -37,17 +37,17 @@ class Share(FrozenStruct):
 
     @property
     def value(self) -> float | None:
-        """None where nothing was counted."""
+        """The share from 0 to 1. None if nothing was counted."""
         return self.hits / self.count if self.count else None
 
     @property
     def interval(self) -> Interval | None:
-        """95 %, by Wilson."""
-        return wilson(self.hits, self.count)
+        """The 95 % interval, by Wilson."""
+        return wilson_interval(self.hits, self.count)
 
 
-class Judged(FrozenStruct):
-    """A labelled output with what the grader said of it, a row for each ask in order."""
+class JudgedOutput(FrozenStruct):
+    """A labelled output with what the grader said about it: a row for each ask, in order."""
 
     passes: bool  # by the label
     origin: Origin
@@ -61,26 +61,26 @@ class Judged(FrozenStruct):
 
     @property
     def first(self) -> Grade:
-        """The grade of the first ask, which is held against the label."""
+        """The grade of the first ask, which is compared with the label."""
         return self.rows[0].grades[0]
 
     @property
     def votes(self) -> tuple[int, int]:
-        """How many asks passed and failed; an ERROR is no vote."""
+        """How many asks passed and how many failed. An ERROR is no vote."""
         outcomes = [grade.outcome for grade in self.grades]
         return outcomes.count(PASS), outcomes.count(FAIL)
 
     @property
-    def differs(self) -> bool:
-        """Whether the first ask says otherwise than the label."""
+    def contradicts_label(self) -> bool:
+        """Whether the first ask contradicts the label."""
         return not self.first.has_error and self.first.has_passed != self.passes
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The figures of one assertion, or of all; ``errors`` are outputs whose first ask gave no verdict."""
+    """The figures of one assertion, or of all. ``errors`` counts the outputs without a verdict at the first ask."""
 
-    table: Crossed
+    table: CrossTable
     errors: int
     flips: Flips
     assertion: str = ""  # the type; empty for all
@@ -88,42 +88,44 @@ class Agreement:
 
     @property
     def agreement(self) -> Share:
-        """How often grader and people say the same."""
+        """How often the grader and people say the same."""
         return Share(self.table.pp + self.table.ff, sum(self.table))
 
     @property
     def tpr(self) -> Share:
-        """How much of what people pass the grader passes."""
+        """The share of what people pass that the grader passes."""
         return Share(self.table.pp, self.table.pp + self.table.pf)
 
     @property
     def tnr(self) -> Share:
-        """How much of what people fail the grader fails."""
+        """The share of what people fail that the grader fails."""
         return Share(self.table.ff, self.table.fp + self.table.ff)
 
     @cached_property
     def kappa(self) -> Kappa | None:
         """Agreement beyond chance."""
-        return kappa(self.table)
+        return cohen_kappa(self.table)
 
     @property
     def too_few(self) -> tuple[str, ...]:
-        """The labels, "pass" or "fail", of which there are too few to lean on."""
-        return tuple(
-            name for name, share in (("pass", self.tpr), ("fail", self.tnr)) if share.count < FEW
-        )
+        """The labels, "pass" or "fail", of which there are too few to rely on."""
+        shares = {"pass": self.tpr, "fail": self.tnr}
+        return tuple(label for label, share in shares.items() if share.count < FEW)
 
-    def corrected(self, pass_rate: float) -> float | None:
-        """The share of good answers behind a pass rate that this grader measured; None where it cannot be told."""
-        tpr, tnr = self.tpr.value, self.tnr.value
-        return None if tpr is None or tnr is None else corrected(pass_rate, tpr, tnr)
+    def correct_pass_rate(self, pass_rate: float) -> float | None:
+        """The share of good answers behind a pass rate that this grader measured. None if that is not known."""
+        tpr = self.tpr.value
+        tnr = self.tnr.value
+        if tpr is None or tnr is None:
+            return None
+        return corrected_pass_rate(pass_rate, tpr, tnr)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of labelled outputs; ``asks`` is how often each was to be graded."""
+    """What a calibration found. ``asks`` is how often each labelled output is graded."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedOutput, ...]
     asks: int
     run: RunResult
 
@@ -136,16 +138,19 @@ class Calibration:
     def assertions(self) -> tuple[Agreement, ...]:
         """Each assertion, by type and metric, in the order of the labels."""
         groups = defaultdict(list)
-        for it in self.judged:
-            groups[it.first.assertion.type, it.first.metric].append(it)
-        return tuple(_agreement(several, *names) for names, several in groups.items())
+        for judged in self.judged:
+            assertion = judged.first.assertion
+            groups[assertion.type, assertion.metric].append(judged)
+        return tuple(_agreement(outputs, *names) for names, outputs in groups.items())
 
     @property
     def noise(self) -> float | None:
-        """The ``noise`` to write into the config; None where too few asks tell."""
+        """The ``noise`` to write into the config. None if there are too few asks to tell."""
         if self.asks < ASKS or self.overall.flips.votes < VOTES:
             return None
-        return min(NOISE[1], max(NOISE[0], math.ceil(round(self.noise_bound * 100, 6)) / 100))
+        least, most = NOISE
+        rounded_up = math.ceil(round(self.noise_bound * 100, 6)) / 100
+        return min(most, max(least, rounded_up))
 
     @property
     def noise_bound(self) -> float:
@@ -153,19 +158,34 @@ class Calibration:
         return upper_bound(*self.overall.flips)
 
     @property
-    def unmoved(self) -> bool:
-        """Whether asking again changed nothing anywhere, not even a reason: a cache or temperature 0 answers so."""
-        asked = [it.grades for it in self.judged if it.asks_model and len(it.grades) > 1]
-        return len(asked) >= ASKS and all(
-            len({(g.outcome, g.score, g.reason) for g in grades}) == 1 for grades in asked
-        )
+    def is_unmoved(self) -> bool:
+        """Whether no re-ask changed anything, not even a reason. Replies of a cache or at temperature 0 are like that."""
+        reasked = 0
+        for judged in self.judged:
+            if not judged.asks_model or len(judged.rows) < 2:
+                continue
+            reasked += 1
+            replies = {(grade.outcome, grade.score, grade.reason) for grade in judged.grades}
+            if len(replies) > 1:
+                return False
+        return reasked >= ASKS
 
 
-def _agreement(judged: Sequence[Judged], assertion: str = "", metric: str = "") -> Agreement:
-    pairs = [(it.passes, it.first.outcome) for it in judged]
-    cells = (pairs.count((passes, outcome)) for passes in (True, False) for outcome in (PASS, FAIL))
+def _agreement(outputs: Sequence[JudgedOutput], assertion: str = "", metric: str = "") -> Agreement:
+    pairs = [(judged.passes, judged.first.outcome) for judged in outputs]
+    table = CrossTable(
+        pp=pairs.count((True, PASS)),
+        pf=pairs.count((True, FAIL)),
+        fp=pairs.count((False, PASS)),
+        ff=pairs.count((False, FAIL)),
+    )
     errors = sum(outcome is ERROR for _, outcome in pairs)
-    # What no model grades cannot change, and would hide what does. An ask without a verdict is no vote, and none to pass
-    # either: one pass beside two of them shows no majority.
-    changing = flips(it.votes for it in judged if it.asks_model and 2 * it.votes[0] > len(it.rows))
-    return Agreement(Crossed(*cells), errors, changing, assertion, metric)
+
+    # Code always says the same, and would hide how often a model does not. An ask without a verdict counts against a
+    # majority: one pass beside two such asks is none.
+    votes = []
+    for judged in outputs:
+        passes, _ = judged.votes
+        if judged.asks_model and 2 * passes > len(judged.rows):
+            votes.append(judged.votes)
+    return Agreement(table, errors, count_flips(votes), assertion, metric)

@@ -11,36 +11,40 @@ from gradegate.results.baseline import (
     PRE_EXISTING,
     UNDECIDED,
     WORST,
-    standing,
+    case_status,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Counterpart, Grade, Outcome
 from gradegate.results.rows import (
     AnswerId,
     GradeId,
     Row,
-    counted,
+    counts_case,
     open_in_case,
     open_in_grade,
-    runs_of,
-    takes,
+    runs_by_case,
+    selects_grade,
 )
 from gradegate.structs import FrozenStruct, replace
 
 
-def verdict(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
-    """What a case comes to by its first runs, None as long as further ones decide."""
-    made = outcomes[: runs.of]
-    passed, failed, _ = map(made.count, Outcome)
-    left, most = runs.of - len(made), runs.of - runs.passes
+def conclude_runs(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
+    """The outcome of a case by its first runs. None while further runs can decide."""
+    counted = outcomes[: runs.of]
+    passed = counted.count(PASS)
+    failed = counted.count(FAIL)
+    remaining = runs.of - len(counted)
+    failures_allowed = runs.of - runs.passes
     if passed >= runs.passes:
         return PASS
-    if failed > most:
+    if failed > failures_allowed:
         return FAIL
-    return ERROR if passed + left < runs.passes and failed + left <= most else None
+    may_pass = passed + remaining >= runs.passes
+    may_fail = failed + remaining > failures_allowed
+    return None if may_pass or may_fail else ERROR
 
 
-def of_rule(rule: Rule | None, needs: CaseRuns) -> Runs:
-    """What a rule asks of the runs of a case; without a rule, what the case as a whole is held to."""
+def runs_required(rule: Rule | None, needs: CaseRuns) -> Runs:
+    """How many runs of a case a rule requires to pass. Without a rule, what the case as a whole requires."""
     if rule is None or needs.own:
         return needs.whole
     runs = rule.runs or Runs(needs.plain, needs.plain)
@@ -48,192 +52,251 @@ def of_rule(rule: Rule | None, needs: CaseRuns) -> Runs:
 
 
 def next_runs(rules: Iterable[Rule], rows: Sequence[Row], needs: CaseRuns) -> int:
-    """How many more runs of a case are made at once, with those that there are, so that it is settled for all that look at it.
-
-    Of as many, each is needed whatever the others say.
-    """
+    """How many more runs of a case are made at once. Each of them is needed, whatever the others give."""
     most = 0
     for rule in (None, *rules):
-        runs, outcomes = of_rule(rule, needs), [it for row in rows if (it := outcome_of(rule, row))]
-        if len(outcomes) == len(rows) and not verdict(runs, outcomes):
-            made = outcomes[: runs.of]
-            to_pass = runs.passes - made.count(PASS)
-            to_fail = runs.of - runs.passes + 1 - made.count(FAIL)
-            most = max(most, 1, min(to_pass, to_fail, runs.of - len(made)))
-        if rule and rule.min_score is not None and outcomes:  # a mean is over all runs
+        runs = runs_required(rule, needs)
+        outcomes = _outcomes_in_rule(rule, rows)
+        if len(outcomes) == len(rows) and conclude_runs(runs, outcomes) is None:
+            counted = outcomes[: runs.of]
+            to_pass = runs.passes - counted.count(PASS)
+            to_fail = runs.of - runs.passes + 1 - counted.count(FAIL)
+            remaining = runs.of - len(counted)
+            most = max(most, 1, min(to_pass, to_fail, remaining))
+        # A mean score is taken over all runs.
+        if rule and rule.min_score is not None and outcomes:
             most = max(most, runs.of - len(rows))
     return most
 
 
-def _is_whole(rule: Rule | None, row: Row) -> bool:
-    """Whether a rule looks at all that counts in a case, so that the outcome of its row says it."""
-    if rule is None or rule.every_case:
-        return True
-    if not rule.blocking or row.suite != rule.suite or not row.counts:
-        return False
-    return all(takes(rule, row, grade) for grade in row.grades if grade.counts)
+# --- what a rule says about one row ---------------------------------------------------------------------------
 
 
-def _selected(rule: Rule | None, row: Row) -> list[Grade]:
-    if _is_whole(rule, row):
-        return [grade for grade in row.grades if grade.counts] or [
-            grade for grade in row.grades if not grade.inner
-        ]
-    return [grade for grade in row.grades if rule and takes(rule, row, grade)]
+def outcome_in_rule(rule: Rule | None, row: Row) -> Outcome | None:
+    """What a rule says about a case with one run, or about one run of a case. None if the rule does not count it.
 
-
-def outcome_of(rule: Rule | None, row: Row) -> Outcome | None:
-    """What a rule says of a case with one run, or of one run of a case; None if the case is not in the rule.
-
-    If a selected assertion fails, the case fails; else if one has an error, the case has an error. A rule that selects
-    everything follows the case, so a threshold of the case decides.
+    If a selected assertion fails, the case fails. Otherwise an error makes it an error. A rule that selects everything
+    follows the case, so a threshold of the case decides.
     """
-    row = _counting(row)
+    row = _without_quarantine(row)
     if rule is None:
         return row.outcome
     if rule.every_case:
-        return row.outcome if counted(rule, row) else None
-    if row.grades and _is_whole(rule, row):
+        return row.outcome if counts_case(rule, row) else None
+    if row.grades and _selects_whole_case(rule, row):
         return row.outcome
-    outcomes = {grade.outcome for grade in _selected(rule, row)}
-    return next((outcome for outcome in (FAIL, ERROR, PASS) if outcome in outcomes), None)
+    outcomes = {grade.outcome for grade in _selected_grades(rule, row)}
+    for outcome in (FAIL, ERROR, PASS):
+        if outcome in outcomes:
+            return outcome
+    return None
 
 
 def is_unfinished(rule: Rule, row: Row) -> bool:
     """Whether a case has an error in a rule only because a budget or a signal ended the run before it."""
-    errors = [grade for grade in _selected(rule, row) if grade.has_error]
-    if not errors or outcome_of(rule, row) is not ERROR:
+    errors = [grade for grade in _selected_grades(rule, row) if grade.has_error]
+    if not errors or outcome_in_rule(rule, row) is not ERROR:
         return False
     return all(grade.undone for grade in errors)
 
 
-def open_selected(rule: Rule, row: Row, open_: Collection[int]) -> list[int]:
-    """The open grades of a case that fails in the rule by nothing else."""
-    if outcome_of(rule, row) is not FAIL:
+def open_positions(rule: Rule, row: Row, open_: Collection[int]) -> list[int]:
+    """The positions of the open grades of a case, if it fails in the rule by nothing else."""
+    if outcome_in_rule(rule, row) is not FAIL:
         return []
-    if _is_whole(rule, row):
+    if _selects_whole_case(rule, row):
         return open_in_case(row, open_)
-    failing = [
-        position
-        for position, grade in enumerate(row.grades)
-        if grade.has_failed and takes(rule, row, grade)
-    ]
-    each = [open_in_grade(row.grades, position, open_) for position in failing]
-    if not all(each):
-        return []
-    return sorted({position for positions in each for position in positions})
+    positions: set[int] = set()
+    for position, grade in enumerate(row.grades):
+        if grade.has_failed and selects_grade(rule, row, grade):
+            open_here = open_in_grade(row.grades, position, open_)
+            if not open_here:
+                return []
+            positions.update(open_here)
+    return sorted(positions)
 
 
-def _counting(row: Row) -> Row:
-    """A run of a case as it is without a quarantine: that is for the case, which no rule looks at then."""
+def _outcomes_in_rule(rule: Rule | None, rows: Iterable[Row]) -> list[Outcome]:
+    """The outcomes of the runs that the rule counts."""
+    return [outcome for row in rows if (outcome := outcome_in_rule(rule, row))]
+
+
+def _selects_whole_case(rule: Rule | None, row: Row) -> bool:
+    """Whether a rule looks at everything that counts in a case, so that the outcome of the row decides."""
+    if rule is None or rule.every_case:
+        return True
+    if not rule.blocking or row.suite != rule.suite or not row.counts:
+        return False
+    return all(selects_grade(rule, row, grade) for grade in row.grades if grade.counts)
+
+
+def _selected_grades(rule: Rule | None, row: Row) -> list[Grade]:
+    if rule and not _selects_whole_case(rule, row):
+        return [grade for grade in row.grades if selects_grade(rule, row, grade)]
+    counting = [grade for grade in row.grades if grade.counts]
+    return counting or [grade for grade in row.grades if not grade.inner]
+
+
+def _without_quarantine(row: Row) -> Row:
+    """A run of a case without its quarantine, which excuses the case as a whole and not a run."""
     if not (row.needs and any(grade.quarantine for grade in row.grades)):
         return row
     return replace(row, grades=tuple(replace(grade, quarantine=None) for grade in row.grades))
 
 
-def _is_forgiven(row: Row) -> bool:
-    return any(grade.quarantine for grade in row.grades) and all(
-        grade.quarantine or grade.has_passed or grade.inner or not grade.assertion.counts
-        for grade in row.grades
-    )
+def _is_excused_by_quarantine(row: Row) -> bool:
+    """Whether everything that counts in a row passed or is in quarantine."""
+    for grade in row.grades:
+        is_excused = grade.quarantine or grade.has_passed or grade.inner
+        if not is_excused and grade.assertion.counts:
+            return False
+    return any(grade.quarantine for grade in row.grades)
 
 
 # --- a case as one row ----------------------------------------------------------------------------------------
 
 
-def as_cases(rule: Rule | None, rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows, the runs of a case as the one that a rule sees; what it does not look at is left out."""
-    for case in runs_of(rows):
+def fold_cases(rule: Rule | None, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, with the runs of a case folded into the one row that a rule sees."""
+    for case in runs_by_case(rows):
         if case[0].needs is None:
             yield from case
-        elif row := whole(rule, case):
+        elif row := fold_runs(rule, case):
             yield row
 
 
-def held_runs(rule: Rule, cases: Iterable[Row]) -> str:
-    """Say what passing takes, of cases with runs that are all held to the same."""
-    held = {of_rule(rule, row.needs) if row.needs else None for row in cases}
-    (runs,) = held if len(held) == 1 else (None,)
+def describe_runs_required(rule: Rule, cases: Iterable[Row]) -> str:
+    """Say how many runs must pass, if that is the same for all cases. Otherwise empty."""
+    required = {runs_required(rule, row.needs) if row.needs else None for row in cases}
+    if len(required) != 1:
+        return ""
+    runs = required.pop()
     return f"at least {runs.passes} of {runs.of} runs" if runs else ""
 
 
-def whole(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
-    """The runs of a case as one row with one grade, as a rule sees it; None where the rule does not look at it."""
+def fold_runs(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
+    """Fold the runs of a case into one row with one grade, as a rule sees them. None if the rule does not count the case."""
     assert rows[0].needs is not None
-    runs = of_rule(rule, rows[0].needs)
-    forgiven = [*map(_is_forgiven, rows[: runs.of])]
-    rows = [*map(_counting, rows[: runs.of])]
-    outcomes = [it for row in rows if (it := outcome_of(rule, row))]
-    if len(outcomes) < len(rows):
+    runs = runs_required(rule, rows[0].needs)
+    as_written = rows[: runs.of]
+    counted = [_without_quarantine(row) for row in as_written]
+    outcomes = _outcomes_in_rule(rule, counted)
+    if len(outcomes) < len(counted):
         return None
-    end = verdict(runs, outcomes) or ERROR
-    telling = [row for row, outcome in zip(rows, outcomes, strict=True) if outcome is end] or rows
-    why = [it for it, outcome in zip(forgiven, outcomes, strict=True) if outcome is end]
-    if rule and rule.blocking and end is not PASS and why and all(why):
-        return None  # of a test in quarantine
+    outcome = conclude_runs(runs, outcomes) or ERROR
+
+    # A blocking rule does not count a case that fails only in quarantine.
+    if rule and rule.blocking and outcome is not PASS:
+        pairs = zip(as_written, outcomes, strict=True)
+        alike = [row for row, of_run in pairs if of_run is outcome]
+        if alike and all(map(_is_excused_by_quarantine, alike)):
+            return None
+
+    # The runs with the outcome of the case decide. The first of them stands for the case.
+    pairs = zip(counted, outcomes, strict=True)
+    deciding = [row for row, of_run in pairs if of_run is outcome] or counted
     row = replace(
-        telling[0],
-        outcome=end,
+        deciding[0],
+        outcome=outcome,
         threshold=None,
-        verdict=end,
-        runs=len(rows),
+        verdict=outcome,
+        runs=len(counted),
         of=runs.of,
         passed=outcomes.count(PASS),
         needed=runs.passes,
     )
-    row = replace(row, reason=row.ran)
-    selected = [grade for one in telling for grade in _selected(rule, one)]
-    decisive = [grade for grade in selected if grade.outcome is end] or selected
+    row = replace(row, reason=row.runs_summary)
+    grade = _fold_grades(rule, row, deciding, hides_failure=FAIL in outcomes)
+    return replace(row, grades=(grade,)) if grade else row
+
+
+def _fold_grades(
+    rule: Rule | None, case: Row, deciding: Sequence[Row], *, hides_failure: bool
+) -> Grade | None:
+    """The one grade of a folded case, made of the selected grades of the runs that decided. None if nothing is selected."""
+    selected = [grade for run in deciding for grade in _selected_grades(rule, run)]
+    decisive = [grade for grade in selected if grade.outcome is case.outcome] or selected
     if not decisive:
-        return row
-    bases = {grade.base.outcome if grade.base else ERROR for grade in _selected(rule, row)}
-    base = row.base
-    if not _is_whole(rule, row):
-        base = None if ERROR in bases else FAIL if FAIL in bases else PASS
-    compared = any(grade.status or grade.base for grade in selected) or row.base is not None
+        return None
     first = decisive[0]
-    grade = replace(
+
+    reason = case.reason
+    if case.has_error and first.has_error:
+        reason += f"; the first error: {first.reason}"
+    confirmed = None
+    if case.has_failed:
+        confirmed = any(grade.confirmed for grade in decisive)
+
+    base = _base_outcome(rule, case)
+    is_compared = case.base is not None or any(grade.status or grade.base for grade in selected)
+    return replace(
         first,
         assertion=replace(first.assertion, is_set=False),
-        outcome=end,
+        outcome=case.outcome,
         score=None,
-        reason=row.ran
-        if end is not ERROR or not first.has_error
-        else f"{row.ran}; the first error: {first.reason}",
+        reason=reason,
         votes=(),
-        confirmed=any(grade.confirmed for grade in decisive) if end is FAIL else None,
+        confirmed=confirmed,
         undone=any(grade.undone for grade in decisive),
-        unheard=all(grade.unheard for grade in decisive)
-        and FAIL not in outcomes,  # no failure may hide behind an error
+        # No failure may hide behind an error.
+        unheard=not hides_failure and all(grade.unheard for grade in decisive),
         inner=False,
-        status=_status(rule, end, base, telling) if compared else "",
+        status=_status(rule, case.outcome, base, deciding) if is_compared else "",
         base=Counterpart(base, base) if base else None,
     )
-    return replace(row, grades=(grade,))
 
 
 def with_verdicts(rows: Sequence[Row]) -> list[Row]:
-    """The rows of a job, those of a case with runs with what these come to."""
-    case = whole(None, rows) if rows[0].needs else None
+    """The rows of a job. Each run of a case also knows the outcome of the case."""
+    case = fold_runs(None, rows) if rows[0].needs else None
     if case is None:
         return [*rows]
-    said = {name: getattr(case, name) for name in ("verdict", "runs", "of", "passed", "needed")}
-    return [replace(row, **said) for row in rows]
+    return [
+        replace(
+            row,
+            verdict=case.verdict,
+            runs=case.runs,
+            of=case.of,
+            passed=case.passed,
+            needed=case.needed,
+        )
+        for row in rows
+    ]
 
 
-def _status(rule: Rule | None, end: Outcome, base: Outcome | None, telling: Sequence[Row]) -> str:
-    """What a case is beside the base: verdicts are compared; of one that passed there the failing runs say whether it still does."""
-    if end is not FAIL:
-        return UNDECIDED if end is ERROR else FIXED if base is FAIL else OK
+def _base_outcome(rule: Rule | None, case: Row) -> Outcome | None:
+    """What the base says about the selected part of a folded case."""
+    if _selects_whole_case(rule, case):
+        return case.base
+    bases = {grade.base.outcome if grade.base else ERROR for grade in _selected_grades(rule, case)}
+    if ERROR in bases:
+        return None
+    return FAIL if FAIL in bases else PASS
+
+
+def _status(
+    rule: Rule | None, outcome: Outcome, base: Outcome | None, deciding: Sequence[Row]
+) -> str:
+    """The status of a folded case. Outcomes of cases are compared.
+
+    If the case passed on the base, its failing runs say whether it still passes.
+    """
+    if outcome is ERROR:
+        return UNDECIDED
+    if outcome is PASS:
+        return FIXED if base is FAIL else OK
     if base is FAIL:
         return PRE_EXISTING
-    found = {standing(row, _selected(rule, row)) for row in telling}
-    if base is PASS:
-        return next((kind for kind in WORST if kind in found), NEW_FAILURE)
-    return OPEN if OPEN in found else NEW_FAILURE
+    statuses = {case_status(row, _selected_grades(rule, row)) for row in deciding}
+    if base is not PASS:
+        return OPEN if OPEN in statuses else NEW_FAILURE
+    for status in WORST:
+        if status in statuses:
+            return status
+    return NEW_FAILURE
 
 
-# --- what is open ---------------------------------------------------------------------------------------------
+# --- open grades ----------------------------------------------------------------------------------------------
 
 
 class OpenRow(FrozenStruct):
@@ -249,14 +312,15 @@ class OpenRow(FrozenStruct):
 
 
 def open_grades(rule: Rule, case: Sequence[OpenRow]) -> list[GradeId]:
-    """The open grades of all failing runs of a case that has not passed; none if it fails anyway."""
+    """The open grades of all failing runs of a case that has not passed. None of them if the case fails anyway."""
     needs = case[0].row.needs
     assert needs is not None
-    runs = of_rule(rule, needs)
+    runs = runs_required(rule, needs)
     grades: list[GradeId] = []
-    best = []  # the outcomes if all open grades pass
+    best_outcomes = []  # if all open grades pass
     for run in case[: runs.of]:
-        positions = open_selected(rule, run.row, run.open)
+        positions = open_positions(rule, run.row, run.open)
         grades += run.grade_ids(positions)
-        best.append(PASS if positions else outcome_of(rule, run.row) or ERROR)
-    return [] if verdict(runs, best) is FAIL else grades
+        best = PASS if positions else outcome_in_rule(rule, run.row)
+        best_outcomes.append(best or ERROR)
+    return [] if conclude_runs(runs, best_outcomes) is FAIL else grades

@@ -1,14 +1,14 @@
-"""Whether a grader still agrees with the labels of outputs as it did before. Pure."""
+"""Finds out whether a grader still agrees with the labels of outputs as it did before, and what that means for rules. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import comb
 
 from gradegate.core.numbers import exact_fraction, format_count, format_number
 from gradegate.results.accounts import GraderCheck, LabelAsk, LabelsReport
-from gradegate.results.case_outcome import conclude_case
-from gradegate.results.grades import Outcome
-from gradegate.results.rows import Row, parts, takes
+from gradegate.results.case_outcome import with_grades
+from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
+from gradegate.results.rows import Row, leaf_grades, selects_grade
 from gradegate.results.run_result import RuleResult
 from gradegate.structs import replace
 
@@ -17,126 +17,142 @@ _MOVED = Fraction(1, 100)
 _UNDONE = "the run ended before the labelled outputs were graded, so a grader that moved would not be noticed"
 
 
-def report(asks: Sequence[LabelAsk], agreement: float) -> LabelsReport | None:
-    """All graders that were asked, each by its own verdicts, None where none was; ``p`` is that of the least likely one."""
+def summarize_labels(asks: Sequence[LabelAsk], agreement: float) -> LabelsReport | None:
+    """What the graders said about labelled outputs, each grader by its own verdicts. None if none was asked.
+
+    ``agreement`` is the share of labels with which they agreed when that was measured. Its ``p`` is the lowest of all.
+    """
     if not asks:
         return None
-    held = min(
-        0.99, max(0.5, agreement)
-    )  # nobody agrees always, and a grader that does not better than a coin shows nothing
-    share = exact_fraction(held)
-    graders = []
-    for model in dict.fromkeys(ask.model for ask in asks if ask.passed is not None):
-        pairs = [
-            (ask.passed, ask.label) for ask in asks if ask.model == model and ask.passed is not None
-        ]
-        count, agree = len(pairs), sum(passed is label for passed, label in pairs)
-        # The chance that a grader which has not moved agrees with so few.
-        terms = (
-            comb(count, hits) * share**hits * (1 - share) ** (count - hits)
-            for hits in range(agree + 1)
-        )
-        p = sum(terms, Fraction(0)) if count >= LEAST else None
-        lenient = pairs.count((True, False))
-        graders.append(
-            GraderCheck(
-                model,
-                count,
-                agree,
-                None if p is None else float(p),
-                p is not None and p <= _MOVED,
-                lenient,
-            )
-        )
-    least = min((it.p for it in graders if it.p is not None), default=None)
-    verdicts, agree = sum(it.verdicts for it in graders), sum(it.agree for it in graders)
-    moved, undone = any(it.moved for it in graders), any(ask.undone for ask in asks)
-    return LabelsReport(verdicts, agree, held, least, moved, tuple(graders), undone)
+    # Nobody agrees always, and a grader that is no better than a coin shows nothing.
+    agreement = min(0.99, max(0.5, agreement))
+    pairs_of: dict[str, list[tuple[bool, bool]]] = {}
+    for ask in asks:
+        if ask.passed is not None:
+            pairs_of.setdefault(ask.model, []).append((ask.passed, ask.label))
+    checks = [_check_grader(model, pairs, agreement) for model, pairs in pairs_of.items()]
+    return LabelsReport(
+        verdicts=sum(check.verdicts for check in checks),
+        agree=sum(check.agree for check in checks),
+        agreement=agreement,
+        p=min((check.p for check in checks if check.p is not None), default=None),
+        moved=any(check.moved for check in checks),
+        graders=tuple(checks),
+        undone=any(ask.undone for ask in asks),
+    )
 
 
-def _said(check: GraderCheck, agreement: float) -> str:
+def _check_grader(model: str, pairs: Sequence[tuple[bool, bool]], agreement: float) -> GraderCheck:
+    """One grader. ``pairs`` say for each verdict whether the grader and the label pass."""
+    count = len(pairs)
+    agree = sum(passed is label for passed, label in pairs)
+    lenient = pairs.count((True, False))
+    if count < LEAST:
+        return GraderCheck(model, count, agree, lenient=lenient)
+
+    # The exact chance that a grader which has not moved agrees with so few.
+    share = exact_fraction(agreement)
+    p = Fraction(0)
+    for hits in range(agree + 1):
+        p += comb(count, hits) * share**hits * (1 - share) ** (count - hits)
+    return GraderCheck(model, count, agree, float(p), p <= _MOVED, lenient)
+
+
+def drift_remarks(report: LabelsReport | None) -> list[str]:
+    """What every report says about graders and labels: sentences."""
+    if report is None:
+        return []
+    if report.undone:
+        return [_UNDONE]
+    if all(check.p is None for check in report.graders):
+        verdicts = format_count(report.verdicts, "verdict")
+        few = (
+            f"the labelled outputs got {verdicts}, but a check takes at least {LEAST} of one grader"
+        )
+        return [f"{few}: a grader that moved would not be noticed"]
+    return [_describe_drift(check, report.agreement) for check in report.graders if check.moved]
+
+
+def _describe_drift(check: GraderCheck, agreement: float) -> str:
     """Say ``the grader moved: it agrees with 6 of 10 labels, 9.5 expected (p = 0.001)``, and what to do."""
-    name, p = f" {check.model}" if check.model else "", format_number(check.p or 0.0, 3)
-    figures = f"{check.agree} of {check.verdicts} labels, {format_number(check.verdicts * agreement, 1)} expected (p = {p})"
+    name = f" {check.model}" if check.model else ""
+    p = format_number(check.p or 0.0, 3)
+    expected = format_number(check.verdicts * agreement, 1)
+    figures = f"{check.agree} of {check.verdicts} labels, {expected} expected (p = {p})"
     cure = "measure it with `gradegate calibrate`, and write the new figures into the config"
     return f"the grader{name} moved: it agrees with {figures}: {cure}"
 
 
-def remarks(found: LabelsReport | None) -> list[str]:
-    """What every report says of them: sentences."""
-    if found is None or found.undone:
-        return [_UNDONE] if found else []
-    if any(it.p is not None for it in found.graders):
-        return [_said(it, found.agreement) for it in found.graders if it.moved]
-    few = f"the labelled outputs got {format_count(found.verdicts, 'verdict')}, but a check takes at least {LEAST} of one grader"
-    return [f"{few}: a grader that moved would not be noticed"]
+# --- what a rule may still say --------------------------------------------------------------------------------
 
 
-def standing(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
-    """What a rule comes to over the grades of a grader: one that it meets stays met, unless the grader lets failures pass."""
-    return Outcome.ERROR if moved and (outcome is Outcome.FAIL or lenient > 0) else outcome
+def outcome_under_drift(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
+    """The outcome of a rule over the grades of one grader.
+
+    A rule that is met stays met if its grader moved, unless the grader lets failures pass.
+    """
+    return ERROR if moved and (outcome is FAIL or lenient > 0) else outcome
 
 
-def ruled(
+def apply_drift(
     result: RuleResult,
     rows: Sequence[Row],
-    found: LabelsReport | None,
-    again: Callable[[Sequence[Row]], RuleResult],
+    report: LabelsReport | None,
+    apply_to: Callable[[Sequence[Row]], RuleResult],
 ) -> RuleResult:
-    """The result of a blocking rule, as far as graders have not moved. ``again`` applies the rule to other rows.
+    """The result of a blocking rule, which is inconclusive as far as its graders moved.
 
-    What it is missed for by other graders, or by code, it is missed for.
+    ``apply_to`` applies the rule to other rows. A rule stays missed because of other graders, or of code.
     """
-    if found is None or not (found.moved or found.undone) or not result.rule.blocking:
+    if report is None or not (report.moved or report.undone):
         return result
-    if result.outcome is None:
+    if result.outcome is None or not result.rule.blocking:
         return result
-    places = [
-        (row, place)
-        for row in rows
-        for place, grade in enumerate(row.grades)
-        if takes(result.rule, row, grade)
-    ]
-    asked = {model for pair in places for model in _models(*pair)}
-    moved = [it for it in found.graders if it.moved and it.model in asked]
+
+    # Which of the graders that the rule depends on moved, and does that change what the rule may say?
+    models = _models_of_rule(result, rows)
+    moved = [check for check in report.graders if check.moved and check.model in models]
     doubts = [
         check
         for check in moved
-        if standing(result.outcome, True, check.lenient) is not result.outcome
+        if outcome_under_drift(result.outcome, True, check.lenient) is not result.outcome
     ]
-    if not doubts and not (found.undone and asked and result.has_failed):
+    if not doubts and not (report.undone and models and result.has_failed):
         return result
-    models = asked if found.undone else {it.model for it in moved}
 
-    def forgiven(row: Row) -> Row:
-        """The row as if those graders had passed what they failed."""
-        failed = [
-            grade.has_failed and not models.isdisjoint(_models(row, place))
-            for place, grade in enumerate(row.grades)
-        ]
-        passing = [
-            replace(it, outcome=Outcome.PASS, score=1.0) if fails else it
-            for it, fails in zip(row.grades, failed, strict=True)
-        ]
-        return (
-            replace(
-                row, grades=tuple(passing), outcome=conclude_case(passing, row.threshold).outcome
-            )
-            if any(failed)
-            else row
-        )
+    # Is the rule missed even if these graders had passed everything?
+    doubtful = models if report.undone else {check.model for check in moved}
+    if result.has_failed:
+        passing = [_with_passes_of(doubtful, row) for row in rows]
+        if apply_to(passing).has_failed:
+            return result
 
-    if result.has_failed and again([*map(forgiven, rows)]).has_failed:
-        return result
-    return replace(
-        result,
-        outcome=Outcome.ERROR,
-        reason=_said(doubts[0], found.agreement) if doubts else _UNDONE,
-    )
+    reason = _describe_drift(doubts[0], report.agreement) if doubts else _UNDONE
+    return replace(result, outcome=ERROR, reason=reason)
 
 
-def _models(row: Row, place: int) -> set[str]:
-    """The models that gave the grade at a place, or the members of that set. A model may name itself nowhere."""
-    return {
-        it.model for it in parts(row.grades, place) if it.model or it.usage.calls or it.usage.cached
-    }
+def _models_of_rule(result: RuleResult, rows: Iterable[Row]) -> set[str]:
+    models: set[str] = set()
+    for row in rows:
+        for position, grade in enumerate(row.grades):
+            if selects_grade(result.rule, row, grade):
+                models |= _models_of_grade(row, position)
+    return models
+
+
+def _models_of_grade(row: Row, position: int) -> set[str]:
+    """The models that gave a grade, or the members of a set. The empty name is a model that does not name itself."""
+    models = set()
+    for leaf in leaf_grades(row.grades, position):
+        if leaf.model or leaf.usage.calls or leaf.usage.cached:
+            models.add(leaf.model)
+    return models
+
+
+def _with_passes_of(models: set[str], row: Row) -> Row:
+    """The row as if these models had passed everything that they failed."""
+    grades = list(row.grades)
+    for position, grade in enumerate(row.grades):
+        if grade.has_failed and not models.isdisjoint(_models_of_grade(row, position)):
+            grades[position] = replace(grade, outcome=PASS, score=1.0)
+    return with_grades(row, grades)

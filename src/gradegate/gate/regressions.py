@@ -1,8 +1,8 @@
-"""The rules that compare with earlier runs: new failures, drops, cost and latency, and flaky cases. Pure."""
+"""Applies the limits of a rule against earlier runs: new failures, drops, cost and latency, and flaky cases. Pure."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from gradegate.core.numbers import (
@@ -16,10 +16,10 @@ from gradegate.core.numbers import (
 )
 from gradegate.core.policy import Earlier, Rule
 from gradegate.core.usage import Increase
-from gradegate.gate.case_runs import as_cases
+from gradegate.gate.case_runs import fold_cases
 from gradegate.gate.reasks.ballot import is_contradicted
-from gradegate.gate.rules import count, left_undone, overturned
-from gradegate.gate.statistics import student
+from gradegate.gate.rules import count_outcomes, note_on_overturned, note_on_unfinished
+from gradegate.gate.statistics import student_t
 from gradegate.results.accounts import BaselineReport
 from gradegate.results.baseline import (
     FIXED,
@@ -28,360 +28,311 @@ from gradegate.results.baseline import (
     PRE_EXISTING,
     UNDECIDED,
     UNSTEADY,
-    fails,
-    of_base,
-    standing,
+    case_status,
+    describe_base,
+    is_untolerated_failure,
 )
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.results.rows import Row, case_name, parts, takes
+from gradegate.results.rows import Row, case_name, leaf_grades, selects_grade
 from gradegate.results.run_result import RuleResult, RunResult
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, replace
 
 SIGNIFICANT = Fraction(1, 100)
-_NAMED = 5  # cases that a reason names
-_LEAST = 5  # pairs of which the spread says something
-_MOST = 1e15  # no answer takes so many dollars or seconds
+_NAMED_CASES = 5  # in a reason
+_MIN_PAIRS = 5  # with fewer, their spread says nothing
+_MAX_AMOUNT = 1e15  # no answer takes so many dollars or seconds
+_FROM_BEST_TO_WORST = (PASS, None, ERROR, FAIL)
+# The outcome of a case after its re-asks, by its status. None: it is not decided.
+_FINAL_OUTCOMES = {NEW_FAILURE: FAIL, FIXED: PASS, UNDECIDED: None, OPEN: None}
 
 
-class Case(FrozenStruct):
+class RuleCase(FrozenStruct):
     """A case as a rule sees it: the row with the grades that the rule selects."""
 
     row: Row
     grades: tuple[Grade, ...]
 
     @property
-    def standing(self) -> str:
-        """What it is beside the base."""
-        return standing(self.row, self.grades)
+    def status(self) -> str:
+        """The status of the case compared with the base."""
+        return case_status(self.row, self.grades)
 
     @property
     def base(self) -> Outcome | None:
-        """What the base says of it, None where it cannot be compared; a threshold of the case decides over its grades."""
+        """What the base says about the case. None if it cannot be compared.
+
+        If the case has a threshold, that decides over its grades.
+        """
         if self.row.threshold is not None:
             return None if self.row.base is ERROR else self.row.base
-        return _together([grade.base.outcome if grade.base else None for grade in self.grades])
+        return _worst_outcome(grade.base.outcome if grade.base else None for grade in self.grades)
 
     @property
-    def firsts(self) -> tuple[Outcome | None, Outcome | None]:
-        """What base and head said when they were asked first."""
-        base = _together([grade.base.first if grade.base else None for grade in self.grades])
-        return base, _together(
-            [grade.votes[0].outcome if grade.votes else grade.outcome for grade in self.grades]
-        )
+    def first_base(self) -> Outcome | None:
+        """What the base said when it was asked first."""
+        return _worst_outcome(grade.base.first if grade.base else None for grade in self.grades)
+
+    @property
+    def first_outcome(self) -> Outcome | None:
+        """What this run said before any re-ask."""
+        return _worst_outcome(grade.first_outcome for grade in self.grades)
+
+    @property
+    def has_error(self) -> bool:
+        """Whether a selected grade is an error."""
+        return any(grade.has_error for grade in self.grades)
 
 
-def is_old(row: Row, grade: Grade) -> bool:
-    """Whether a failure was there before. Where a threshold decides over the case, that of the whole counts."""
-    old = grade.base is not None and grade.base.has_failed
-    return old and (row.threshold is None or row.base is FAIL)
+def is_known_failure(row: Row, grade: Grade) -> bool:
+    """Whether a failure was there before. If a threshold decides over the case, the case must have failed, too."""
+    failed_before = grade.base is not None and grade.base.has_failed
+    return failed_before and (row.threshold is None or row.base is FAIL)
 
 
-def _together(outcomes: Sequence[Outcome | None]) -> Outcome | None:
-    """One FAIL fails all; None where one of them is an error."""
-    if not outcomes or None in outcomes or ERROR in outcomes:
-        return None
-    return FAIL if FAIL in outcomes else PASS
+def apply_base_limits(
+    result: RuleResult, rows: Sequence[Row], run: RunResult, compares_answers: bool
+) -> RuleResult:
+    """The result of a rule with its limits against earlier runs.
 
-
-def with_base(result: RuleResult, rows: Sequence[Row], run: RunResult, answers: bool) -> RuleResult:
-    """A rule's result with what it asks of earlier runs. ``answers``: failures are answered anew when they are asked again."""
-    rule, report = result.rule, run.baseline
-    found = []
-    if report or rule.beside_base:
-        found = [
-            Case(row, tuple(grade for grade in row.grades if takes(rule, row, grade)))
-            for row in as_cases(rule, rows)
-        ]
-    if report and rule.judges and (rule.every_case or rule.min_pass_rate is not None):
-        bases = (case.base for case in found)
-        result = replace(result, base_rate=count(filter(None, bases)).pass_rate)
-    if not rule.own and result.has_passed:  # what it says of the run itself
+    ``compares_answers``: re-asks ask the target for new answers, so the first answers of both sides are compared.
+    """
+    rule = result.rule
+    cases = []
+    if run.baseline or rule.has_base_limit:
+        for row in fold_cases(rule, rows):
+            selected = tuple(grade for grade in row.grades if selects_grade(rule, row, grade))
+            cases.append(RuleCase(row, selected))
+    if run.baseline and (rule.every_case or rule.min_pass_rate is not None):
+        base_outcomes = filter(None, (case.base for case in cases))
+        result = replace(result, base_rate=count_outcomes(base_outcomes).pass_rate)
+    # A rule without a limit on the run itself has nothing to say about it.
+    if not rule.has_run_limit and result.has_passed:
         result = replace(result, reason="")
-    for earlier in Earlier if run.on_default_branch else ():
-        limits = [name for name, limit in rule.limits(earlier).items() if not limit.decides_alone]
-        if limits and not _has(earlier, rule, rows, run):
-            missing = f"the default branch has no {earlier.value} of its cases yet"
-            result = _joined(result, None, missing)
-            rule = replace(rule, **dict.fromkeys(limits))  # the other limits decide
+
+    # On the default branch, limits wait for the first baseline or history. The other limits decide.
+    if run.on_default_branch:
+        for earlier in Earlier:
+            limits = [
+                name for name, limit in rule.limits(earlier).items() if not limit.decides_alone
+            ]
+            if limits and not _has_earlier_results(earlier, rule, rows, run):
+                missing = f"the default branch has no {earlier.value} of its cases yet"
+                result = _add_limit(result, None, missing)
+                rule = replace(rule, **dict.fromkeys(limits))
+
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
-        cost, latency = increases(rows, rule)
-        result = replace(result, cost=cost, latency=latency)
-        for outcome, reason, noise in _weigh_increases(result, rule, rows):
-            result = _joined(
-                replace(result, within_noise=result.within_noise or noise), outcome, reason
-            )
+        result = _limit_increases(result, rule, rows)
     if rule.max_flaky is not None:
-        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run))
-    cases = [case for case in found if case.grades]
-    if rule.beside_base and (excuse := _excuse(cases)):
-        return _joined(replace(result, excused=True), ERROR, excuse)
+        outcome, reason = _count_flaky(rule.max_flaky, rule, rows, run)
+        result = _add_limit(result, outcome, reason)
+
+    # If most failures are known or unsteady, nothing can be said about new ones.
+    cases = [case for case in cases if case.grades]
+    if rule.has_base_limit and (excuse := _excuse_for_failures(cases)):
+        return _add_limit(replace(result, excused=True), ERROR, excuse)
     if rule.max_new_failures is not None:
-        result = _joined(*_count_new_failures(result, cases, report))
+        result = _limit_new_failures(result, cases, run.baseline)
     if rule.max_drop is not None:
-        result = _joined(*_measure_drop(result, cases, answers))
+        result = _limit_drop(result, cases, compares_answers)
     return result
 
 
-def _has(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
-    """Whether earlier runs left something for a rule to compare with.
+def _has_earlier_results(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
+    """Whether earlier runs left something that the rule can compare with.
 
-    What no model grades leaves no votes: a rule over such cases alone needs no more than a history.
+    Grades without a model leave no votes. A rule that selects only such grades needs no more than a history.
     """
     if earlier is Earlier.HISTORY:
-        graded = [part for row in rows for part in _parts_of(rule, row) if part.model]
-        return run.history is not None and (not graded or any(part.history for part in graded))
-    seen = (row for row in rows if _sees(rule, row))
-    return any(row.base is not None or any(grade.base for grade in row.grades) for row in seen)
+        leaves = [leaf for row in rows for leaf in _selected_leaves(rule, row) if leaf.model]
+        has_votes = not leaves or any(leaf.history for leaf in leaves)
+        return run.history is not None and has_votes
+    for row in rows:
+        has_base = row.base is not None or any(grade.base for grade in row.grades)
+        if has_base and _looks_at(rule, row):
+            return True
+    return False
 
 
-def _joined(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleResult:
-    """A rule is missed when one of its keys is; what is said of keys that are met then is left out."""
-    order = (PASS, None, ERROR, FAIL)
-    worst = max(result.outcome, outcome, key=order.index)
-    said = [
-        text
-        for of, text in ((result.outcome, result.reason), (outcome, reason))
-        if of is worst and text
-    ]
-    return replace(result, outcome=worst, reason="; ".join(said))
+def _add_limit(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleResult:
+    """The result with one more limit. The worst outcome wins, and only reasons for that outcome are kept."""
+    worst = max(result.outcome, outcome, key=_FROM_BEST_TO_WORST.index)
+    reasons = []
+    if result.reason and result.outcome is worst:
+        reasons.append(result.reason)
+    if reason and outcome is worst:
+        reasons.append(reason)
+    return replace(result, outcome=worst, reason="; ".join(reasons))
 
 
-def _excuse(cases: Iterable[Case]) -> str:
-    """Which side failed so much that most failures are excused, and nothing can be told; else an empty string."""
-    standings = [
-        case.standing
-        for case in cases
-        if case.base is not None and not any(grade.has_error for grade in case.grades)
-    ]
-    old, unsteady = standings.count(PRE_EXISTING), standings.count(UNSTEADY)
-    if 2 * (old + unsteady) <= len(standings):
+def _excuse_for_failures(cases: Iterable[RuleCase]) -> str:
+    """Which side failed so much that known and unsteady failures are the majority. Empty if neither did."""
+    statuses = [case.status for case in cases if case.base is not None and not case.has_error]
+    known = statuses.count(PRE_EXISTING)
+    unsteady = statuses.count(UNSTEADY)
+    if 2 * (known + unsteady) <= len(statuses):
         return ""
-    of = f"of {format_count(len(standings), 'compared case')}"
-    if old >= unsteady:
+    of_cases = f"of {format_count(len(statuses), 'compared case')}"
+    if known >= unsteady:
         more = f"; {unsteady:,} more: unsteady" if unsteady else ""
-        return f"the base is broken: it failed {old:,} {of}{more}"
-    more = f"; {old:,} more: known" if old else ""
-    return f"the grader is broken here: it fails {unsteady:,} {of}, and the base's answers that passed{more}"
+        return f"the base is broken: it failed {known:,} {of_cases}{more}"
+    more = f"; {known:,} more: known" if known else ""
+    return f"the grader is broken here: it fails {unsteady:,} {of_cases}, and the base's answers that passed{more}"
 
 
 # --- new failures ---------------------------------------------------------------------------------------------
 
 
-def _count_new_failures(
-    result: RuleResult, cases: Sequence[Case], report: BaselineReport | None
-) -> tuple[RuleResult, Outcome, str]:
-    most = result.rule.max_new_failures or 0
-    standings = Counter[str]()
+def _limit_new_failures(
+    result: RuleResult, cases: Sequence[RuleCase], report: BaselineReport | None
+) -> RuleResult:
+    allowed = result.rule.max_new_failures or 0
     new = []
-    unsure = []  # nobody asked again, or the base's answer could not be graded again
+    unsure = []  # not re-asked, or the base's answer could not be graded again
     contradicted = []
     for case in cases:
-        standing = case.standing
-        standings[standing] += 1
-        if standing == NEW_FAILURE:
+        status = case.status
+        if status == NEW_FAILURE:
             new.append(case)
-        # `errors` decides about errors of the head, as in every rule.
-        elif standing in (OPEN, UNDECIDED) and any(fails(case.row, it) for it in case.grades):
+        # The policy for errors decides about errors of this run, as in every rule.
+        elif status in (OPEN, UNDECIDED) and _has_untolerated_failure(case):
             unsure.append(case)
         elif any(map(is_contradicted, case.grades)):
             contradicted.append(case)
-    again = sum(grade.has_passed and bool(grade.votes) for case in cases for grade in case.grades)
-    note = overturned(again)
-    known = [
-        format_count(standings[kind], noun)
-        for kind, noun in ((PRE_EXISTING, "known failure"), (UNSTEADY, "unsteady failure"))
-        if standings[kind]
-    ]
-    if known:
-        note = f"; {' and '.join(known)} not counted{note}"
+
+    note = _note_on_other_failures(cases)
     failures = format_count(len(new), "new failure")
     result = replace(result, new_failures=len(new))
-    if len(new) > most:
-        allowed = f" where at most {most:,} {'is' if most == 1 else 'are'} allowed" if most else ""
-        return result, FAIL, f"{failures}{allowed}{_evidence(new, report)}{note}"
+
+    # Missed: more failures are new than the rule allows.
+    if len(new) > allowed:
+        limit = ""
+        if allowed:
+            limit = f" where at most {allowed:,} {'is' if allowed == 1 else 'are'} allowed"
+        return _add_limit(result, FAIL, f"{failures}{limit}{_evidence(new, report)}{note}")
+
+    # Not known: with the unsure failures there are more.
     may_be_new = new + unsure
-    if len(may_be_new) > most:
+    if len(may_be_new) > allowed:
         verb = "is" if len(unsure) == 1 else "are"
-        return (
-            result,
-            ERROR,
-            f"it is not known whether {format_count(len(unsure), 'failure')} {verb} new",
-        )
-    decides = result.rule.max_drop is None and not result.rule.own
-    if decides and contradicted and len(may_be_new + contradicted) <= most:
+        unknown = format_count(len(unsure), "failure")
+        return _add_limit(result, ERROR, f"it is not known whether {unknown} {verb} new")
+
+    # Met, and perhaps even if each answer on which the grader contradicts itself is a new failure.
+    is_only_limit = result.rule.max_drop is None and not result.rule.has_run_limit
+    if is_only_limit and contradicted and len(may_be_new + contradicted) <= allowed:
         result = replace(result, bears=True)
         may_be_new += contradicted
         unsure = contradicted
     if not may_be_new:
-        return result, PASS, f"no new failure{note}"
-    what = f"{format_count(len(may_be_new), 'failure')} may be new" if unsure else failures
-    result = replace(result, new_failures=len(may_be_new))
+        return _add_limit(result, PASS, f"no new failure{note}")
+    if unsure:
+        failures = f"{format_count(len(may_be_new), 'failure')} may be new"
     names = _name_cases([case.row for case in may_be_new])
-    return result, PASS, f"{what}, at most {most:,} allowed: {names}{note}"
+    result = replace(result, new_failures=len(may_be_new))
+    return _add_limit(result, PASS, f"{failures}, at most {allowed:,} allowed: {names}{note}")
 
 
-def _evidence(new: Sequence[Case], report: BaselineReport | None) -> str:
-    """``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, as far as that holds of all of them."""
+def _has_untolerated_failure(case: RuleCase) -> bool:
+    return any(is_untolerated_failure(case.row, grade) for grade in case.grades)
+
+
+def _note_on_other_failures(cases: Iterable[RuleCase]) -> str:
+    """Say how many failures are not counted because they are known or unsteady, or were overturned."""
+    statuses = Counter(case.status for case in cases)
+    overturned = 0
+    for case in cases:
+        overturned += sum(grade.has_passed and bool(grade.votes) for grade in case.grades)
+
+    uncounted = []
+    if statuses[PRE_EXISTING]:
+        uncounted.append(format_count(statuses[PRE_EXISTING], "known failure"))
+    if statuses[UNSTEADY]:
+        uncounted.append(format_count(statuses[UNSTEADY], "unsteady failure"))
+    note = note_on_overturned(overturned)
+    return f"; {' and '.join(uncounted)} not counted{note}" if uncounted else note
+
+
+def _evidence(new: Sequence[RuleCase], report: BaselineReport | None) -> str:
+    """Say ``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, if that is true for all of them."""
     confirmed = ", confirmed here" if all(map(_is_confirmed, new)) else ""
     passed = sum(map(_has_passed_before, new))
     if not passed:
         return f"{confirmed}, without a base result"
-    if rest := len(new) - passed:
-        there = f"{passed:,} passing on the base{of_base(report)}"
-        return f"{confirmed}: {there}, {rest:,} without a base result"
-    joined = f"{confirmed} and passing" if confirmed else ", passing"
-    return f"{joined} on the base{of_base(report)}"
+    base = describe_base(report)
+    if passed < len(new):
+        without = len(new) - passed
+        return (
+            f"{confirmed}: {passed:,} passing on the base{base}, {without:,} without a base result"
+        )
+    joint = " and passing" if confirmed else ", passing"
+    return f"{confirmed}{joint} on the base{base}"
 
 
-def _is_confirmed(case: Case) -> bool:
-    """Whether re-asks confirmed all that is new in a case."""
-    new = _new_grades(case)
+def _is_confirmed(case: RuleCase) -> bool:
+    """Whether re-asks confirmed every new failure of a case."""
+    new = _new_failures(case)
     return bool(new) and all(grade.confirmed for grade in new)
 
 
-def _has_passed_before(case: Case) -> bool:
-    """Whether the base passed all that is new in a case."""
+def _has_passed_before(case: RuleCase) -> bool:
+    """Whether the base passed everything that fails newly in a case."""
     if case.row.threshold is not None:
         return case.base is PASS
-    new = _new_grades(case)
+    new = _new_failures(case)
     return bool(new) and all(grade.base and grade.base.has_passed for grade in new)
 
 
-def _new_grades(case: Case) -> list[Grade]:
-    return [it for it in case.row.grades if it.status == NEW_FAILURE and not it.assertion.is_set]
+def _new_failures(case: RuleCase) -> list[Grade]:
+    return [
+        grade
+        for grade in case.row.grades
+        if grade.status == NEW_FAILURE and not grade.assertion.is_set
+    ]
 
 
 def _name_cases(rows: Sequence[Row]) -> str:
     """The names of the first rows, and how many more there are."""
-    names = [f"`{excerpt(case_name(row), 80)}`" for row in rows[:_NAMED]]
+    names = [f"`{excerpt(case_name(row), 80)}`" for row in rows[:_NAMED_CASES]]
     return list_some(names, len(rows))
 
 
 # --- flaky cases ----------------------------------------------------------------------------------------------
 
 
-def _count_flaky(most: int, rule: Rule, rows: Sequence[Row], run: RunResult) -> tuple[Outcome, str]:
-    if not _has(Earlier.HISTORY, rule, rows, run):
+def _count_flaky(
+    allowed: int, rule: Rule, rows: Sequence[Row], run: RunResult
+) -> tuple[Outcome, str]:
+    if not _has_earlier_results(Earlier.HISTORY, rule, rows, run):
         return ERROR, "there is no history that shows which cases are flaky"
     flaky = [row for row in rows if _is_flaky(rule, row)]
     if not flaky:
         return PASS, "no case is flaky or broken on the default branch"
     verb = "is" if len(flaky) == 1 else "are"
-    what = f"{format_count(len(flaky), 'case')} {verb} flaky or broken on the default branch"
-    reason = f"{what}, at most {most:,} allowed: {_name_cases(flaky)}"
-    return FAIL if len(flaky) > most else PASS, reason
+    cases = f"{format_count(len(flaky), 'case')} {verb} flaky or broken on the default branch"
+    reason = f"{cases}, at most {allowed:,} allowed: {_name_cases(flaky)}"
+    return FAIL if len(flaky) > allowed else PASS, reason
 
 
 def _is_flaky(rule: Rule, row: Row) -> bool:
-    """Whether what the rule selects is flaky or broken on the default branch, outside of a quarantine."""
-    past_votes = [part.history for part in _parts_of(rule, row) if part.history]
-    return any((it.flaky or it.broken) and not it.quarantined for it in past_votes)
+    """Whether a selected grade is flaky or broken on the default branch, outside of quarantine."""
+    for leaf in _selected_leaves(rule, row):
+        history = leaf.history
+        if history and (history.flaky or history.broken) and not history.quarantined:
+            return True
+    return False
 
 
-def _parts_of(rule: Rule, row: Row) -> list[Grade]:
-    """What the rule selects in a case, with the members of sets apart."""
-    selected: list[Grade] = []
-    for place, grade in enumerate(row.grades):
+def _selected_leaves(rule: Rule, row: Row) -> list[Grade]:
+    """What the rule selects in a case, quarantined or not, with the members of a set in place of the set."""
+    leaves: list[Grade] = []
+    for position, grade in enumerate(row.grades):
         if _selects(rule, row, grade):
-            selected += parts(row.grades, place)
-    return selected
+            leaves += leaf_grades(row.grades, position)
+    return leaves
 
 
-# --- drops ----------------------------------------------------------------------------------------------------
-
-
-class Sign(FrozenStruct):
-    """How many cases became worse and better, of how many that could be compared."""
-
-    worse: int
-    better: int
-    compared: int
-
-    @property
-    def p(self) -> Fraction:
-        """P(Bin(worse + better, 1/2) >= worse), exactly: the chance of so many worse ones, were both ways alike."""
-        trials = self.worse + self.better
-        ways = term = 1  # of all trials
-        for hits in range(trials, self.worse, -1):
-            term = term * hits // (trials - hits + 1)
-            ways += term
-        return Fraction(ways, 1 << trials)
-
-    def drops(self, most: float) -> bool:
-        """Whether more than a share ``most`` of the cases became worse, and noise alone does not explain it."""
-        return self.p <= SIGNIFICANT and Fraction(
-            self.worse - self.better, self.compared
-        ) > exact_fraction(most)
-
-
-def _measure_drop(
-    result: RuleResult, cases: Sequence[Case], answers: bool
-) -> tuple[RuleResult, Outcome, str]:
-    sign = _sign(cases, answers)
-    if not sign.compared:
-        return result, ERROR, "no case could be compared with the base"
-    p = float(sign.p)
-    result = replace(result, worse=sign.worse, better=sign.better, p=p)
-    compared = format_count(sign.compared, "compared case")
-    share = format_percent(max(0.0, (sign.worse - sign.better) / sign.compared))
-    counts = f"{sign.worse:,} worse and {sign.better:,} better of {compared}"
-    reason = f"{counts}: a drop of {share}, p = {format_number(p, 6)}"
-    most = result.rule.max_drop or 0.0
-    if not sign.drops(most):
-        return result, PASS, reason
-    # Those that a budget or a signal left before the end, as far as they are not compared; at best, all of them pass.
-    undone = []
-    for case in cases:
-        base, head = case.firsts
-        if any(grade.undone for grade in case.grades) and not (answers and base and head):
-            undone.append(base if answers else case.base)
-    best = Sign(
-        sign.worse,
-        sign.better + undone.count(FAIL),
-        sign.compared + len(undone) - undone.count(None),
-    )
-    if undone and not best.drops(most):
-        return result, ERROR, f"{reason} so far; {left_undone(len(undone))}"
-    return result, FAIL, reason
-
-
-def _sign(cases: Iterable[Case], answers: bool) -> Sign:
-    """What base and head said at first where ``answers`` are compared; else in the end, as far as that is decided."""
-    pairs = []
-    for case in cases:
-        base, head = case.firsts
-        if not answers:
-            base = None if any(grade.has_error for grade in case.grades) else case.base
-            ends = {NEW_FAILURE: FAIL, FIXED: PASS, UNDECIDED: None, OPEN: None}
-            head = ends.get(case.standing, base)
-        if base is not None and head is not None:
-            pairs.append((base, head))
-    return Sign(
-        pairs.count((PASS, FAIL)),
-        pairs.count((FAIL, PASS)),
-        len(pairs),
-    )
-
-
-# --- cost and latency: the mean of paired differences, and its noise ------------------------------------------
-
-
-def increases(
-    rows: Iterable[Row], rule: Rule | None = None
-) -> tuple[Increase | None, Increase | None]:
-    """In dollars and in seconds an answer, over those that both sides asked for and of which the rule looks at a grade."""
-    pairs = [
-        (row.base_took, row.took)
-        for row in rows
-        if row.base_took and row.took and (rule is None or _sees(rule, row))
-    ]
-    return _increase((base.usd, here.usd) for base, here in pairs), _increase(
-        (base.seconds, here.seconds) for base, here in pairs
-    )
-
-
-def _sees(rule: Rule, row: Row) -> bool:
+def _looks_at(rule: Rule, row: Row) -> bool:
     return any(_selects(rule, row, grade) for grade in row.grades)
 
 
@@ -391,54 +342,175 @@ def _selects(rule: Rule, row: Row, grade: Grade) -> bool:
     )
 
 
-def _increase(sides: Iterable[tuple[float | None, float | None]]) -> Increase | None:
-    pairs = [
-        (base, here)
-        for base, here in sides
-        if base is not None and here is not None and max(base, here) < _MOST
-    ]
-    count = len(pairs)
-    if count < _LEAST:
-        return None
-    base, here = (math.fsum(side) / count for side in zip(*pairs, strict=True))
-    variance = math.fsum((ours - theirs - (here - base)) ** 2 for theirs, ours in pairs) / (
-        count - 1
+# --- drops ----------------------------------------------------------------------------------------------------
+
+
+class SignTest(FrozenStruct):
+    """How many cases became worse and better, and how many could be compared."""
+
+    worse: int
+    better: int
+    compared: int
+
+    @property
+    def p(self) -> Fraction:
+        """The exact chance of so many worse cases if worse and better were equally likely.
+
+        P(Bin(worse + better, 1/2) >= worse), the sign test.
+        """
+        trials = self.worse + self.better
+        term = 1  # trials over hits, beginning with hits = trials
+        total = 1
+        for hits in range(trials, self.worse, -1):
+            term = term * hits // (trials - hits + 1)
+            total += term
+        return Fraction(total, 1 << trials)
+
+    def is_drop(self, allowed: float) -> bool:
+        """Whether the share that became worse is above the ``allowed`` one, and noise does not explain it."""
+        if self.p > SIGNIFICANT:
+            return False
+        return Fraction(self.worse - self.better, self.compared) > exact_fraction(allowed)
+
+
+def _limit_drop(
+    result: RuleResult, cases: Sequence[RuleCase], compares_answers: bool
+) -> RuleResult:
+    sign = _test_signs(cases, compares_answers)
+    if not sign.compared:
+        return _add_limit(result, ERROR, "no case could be compared with the base")
+
+    p = float(sign.p)
+    allowed = result.rule.max_drop or 0.0
+    result = replace(result, worse=sign.worse, better=sign.better, p=p)
+    compared = format_count(sign.compared, "compared case")
+    drop = format_percent(max(0.0, (sign.worse - sign.better) / sign.compared))
+    reason = f"{sign.worse:,} worse and {sign.better:,} better of {compared}: a drop of {drop}, p = {format_number(p, 6)}"
+    if not sign.is_drop(allowed):
+        return _add_limit(result, PASS, reason)
+
+    # A budget or a signal may have left cases undone. If all of them passed, would the rule be met?
+    undone_bases = []
+    for case in cases:
+        is_compared = compares_answers and case.first_base and case.first_outcome
+        if any(grade.undone for grade in case.grades) and not is_compared:
+            undone_bases.append(case.first_base if compares_answers else case.base)
+    best = SignTest(
+        sign.worse,
+        sign.better + undone_bases.count(FAIL),
+        sign.compared + len(undone_bases) - undone_bases.count(None),
     )
-    half = student(count - 1) * math.sqrt(variance / count)
-    return Increase(count, base, here, here - base - half, here - base + half)
+    if undone_bases and not best.is_drop(allowed):
+        unfinished = note_on_unfinished(len(undone_bases))
+        return _add_limit(result, ERROR, f"{reason} so far; {unfinished}")
+    return _add_limit(result, FAIL, reason)
 
 
-def _weigh_increases(
-    result: RuleResult, rule: Rule, rows: Iterable[Row]
-) -> Iterator[tuple[Outcome, str, bool]]:
-    """The outcome of each limit of a rule, the reason, and whether noise alone may be what is above it."""
-    undone = sum(row.undone and _sees(rule, row) for row in rows)
-    for name, most, by in (
-        ("cost", rule.max_cost_increase, result.cost),
-        ("latency", rule.max_latency_increase, result.latency),
-    ):
-        if most is None:
-            continue
-        if by is None:
-            unknown = f"was measured for fewer than {_LEAST} answers here and on the base; cached and recorded answers do not count, and a cost needs known prices"
-            yield ERROR, f"the {name} {unknown}", False
-            continue
-        limit, change, allowed = f"{most:g} s", describe_latency_increase(by), most
-        if name == "cost":
-            limit, change, allowed = (
-                format_percent(most),
-                describe_cost_increase(by),
-                most * by.base,
-            )
-        above, beyond = (
-            it > allowed and not math.isclose(it, allowed, abs_tol=1e-9 * by.base)
-            for it in (by.here - by.base, by.low)
-        )
-        end = f"at most {limit} is allowed"
-        if above and not beyond:
-            end = f"above the limit of {limit} by no more than noise explains"
-        reason = f"an answer is {change} than on the base, over {format_count(by.compared, 'answer')}: {end}"
-        if beyond and undone:  # the answers that are missing may be the cheap and fast ones
-            yield ERROR, f"{reason} so far; {left_undone(undone)}", False
+def _test_signs(cases: Iterable[RuleCase], compares_answers: bool) -> SignTest:
+    """Compare what both sides said first, or in the end, as far as that is decided."""
+    worse = better = compared = 0
+    for case in cases:
+        if compares_answers:
+            base = case.first_base
+            head = case.first_outcome
         else:
-            yield FAIL if beyond else PASS, reason, above and not beyond
+            base = None if case.has_error else case.base
+            # A known failure is as on the base.
+            head = _FINAL_OUTCOMES.get(case.status, base)
+        if base is None or head is None:
+            continue
+        compared += 1
+        worse += (base, head) == (PASS, FAIL)
+        better += (base, head) == (FAIL, PASS)
+    return SignTest(worse, better, compared)
+
+
+def _worst_outcome(outcomes: Iterable[Outcome | None]) -> Outcome | None:
+    """The outcome of several grades together: one FAIL fails all. None without grades, or if one is unknown."""
+    distinct = set(outcomes)
+    if not distinct or None in distinct or ERROR in distinct:
+        return None
+    return FAIL if FAIL in distinct else PASS
+
+
+# --- cost and latency: the mean of paired differences, and its noise ------------------------------------------
+
+
+def measure_increases(
+    rows: Iterable[Row], rule: Rule | None = None
+) -> tuple[Increase | None, Increase | None]:
+    """How many dollars and seconds more an answer takes than on the base.
+
+    Only answers count for which both sides asked the target, and which the rule looks at.
+    """
+    costs = []
+    times = []
+    for row in rows:
+        base, head = row.base_took, row.took
+        if base and head and (rule is None or _looks_at(rule, row)):
+            times.append((base.seconds, head.seconds))
+            if base.usd is not None and head.usd is not None:
+                costs.append((base.usd, head.usd))
+    return _mean_increase(costs), _mean_increase(times)
+
+
+def _mean_increase(amounts: Iterable[tuple[float, float]]) -> Increase | None:
+    """The mean increase from base to head with its 99 % interval. None if too few amounts are known."""
+    pairs = [(base, head) for base, head in amounts if max(base, head) < _MAX_AMOUNT]
+    count = len(pairs)
+    if count < _MIN_PAIRS:
+        return None
+    base_mean = math.fsum(base for base, _ in pairs) / count
+    head_mean = math.fsum(head for _, head in pairs) / count
+    increase = head_mean - base_mean
+    squares = math.fsum((head - base - increase) ** 2 for base, head in pairs)
+    variance = squares / (count - 1)
+    half = student_t(count - 1) * math.sqrt(variance / count)
+    return Increase(count, base_mean, head_mean, increase - half, increase + half)
+
+
+def _limit_increases(result: RuleResult, rule: Rule, rows: Sequence[Row]) -> RuleResult:
+    cost, latency = measure_increases(rows, rule)
+    result = replace(result, cost=cost, latency=latency)
+    unfinished = sum(row.undone and _looks_at(rule, row) for row in rows)
+    for name, limit, increase in (
+        ("cost", rule.max_cost_increase, cost),
+        ("latency", rule.max_latency_increase, latency),
+    ):
+        if limit is None:
+            continue
+        if increase is None:
+            unknown = f"was measured for fewer than {_MIN_PAIRS} answers here and on the base; cached and recorded answers do not count, and a cost needs known prices"
+            result = _add_limit(result, ERROR, f"the {name} {unknown}")
+            continue
+
+        if name == "cost":
+            allowed = limit * increase.base
+            shown = format_percent(limit)
+            change = describe_cost_increase(increase)
+        else:
+            allowed = limit
+            shown = f"{limit:g} s"
+            change = describe_latency_increase(increase)
+
+        # Is the increase above the limit, and is it even at the lower end of its interval?
+        is_above = _is_above(allowed, increase.here - increase.base, increase.base)
+        is_certain = _is_above(allowed, increase.low, increase.base)
+        verdict = f"at most {shown} is allowed"
+        if is_above and not is_certain:
+            verdict = f"above the limit of {shown} by no more than noise explains"
+            result = replace(result, within_noise=True)
+        answers = format_count(increase.compared, "answer")
+        reason = f"an answer is {change} than on the base, over {answers}: {verdict}"
+        if is_certain and unfinished:
+            # The missing answers may be the cheap and fast ones.
+            reason = f"{reason} so far; {note_on_unfinished(unfinished)}"
+            result = _add_limit(result, ERROR, reason)
+        else:
+            result = _add_limit(result, FAIL if is_certain else PASS, reason)
+    return result
+
+
+def _is_above(allowed: float, increase: float, base: float) -> bool:
+    """Whether an increase is above the allowed one by more than rounding."""
+    return increase > allowed and not math.isclose(increase, allowed, abs_tol=1e-9 * base)

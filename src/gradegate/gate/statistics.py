@@ -1,6 +1,6 @@
 """The statistics behind decisions: intervals, exact tails, agreement, and how often to re-ask.
 
-Pure functions of numbers. Shares and chances are from 0 to 1; what nothing was counted for is None.
+Pure functions of numbers. Shares and chances are from 0 to 1. None means that nothing was counted.
 """
 
 import math
@@ -16,7 +16,7 @@ from gradegate.results.run_result import Power
 
 LEADS = range(2, 9)
 WRONG_FAILS = Fraction(1, 100)  # how many wrong confirmed failures a whole run may have on average
-_NOTHING = 1e-18  # a chance that changes no figure
+_NEGLIGIBLE = 1e-18  # a chance that changes no figure
 _HALVINGS = 60  # of an interval from 0 to 1: finer than a float can tell
 
 
@@ -27,7 +27,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(hits: int, count: int) -> Interval | None:
+def wilson_interval(hits: int, count: int) -> Interval | None:
     """The two-sided 95 % score interval of ``hits`` of ``count``, None where nothing was counted.
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927), 209-212.
@@ -38,9 +38,9 @@ def wilson(hits: int, count: int) -> Interval | None:
     middle = (hits + square / 2) / (count + square)
     half = math.sqrt(square * (hits * (count - hits) / count + square / 4)) / (count + square)
     # The ends at 0 and 1 are exact; rounding must not move them inside.
-    return Interval(
-        max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < count else 1.0
-    )
+    low = max(0.0, middle - half) if hits else 0.0
+    high = min(1.0, middle + half) if hits < count else 1.0
+    return Interval(low, high)
 
 
 @cache
@@ -50,17 +50,17 @@ def _quantile(share: float) -> float:
     return NormalDist().inv_cdf(share)
 
 
-def student(freedom: int) -> float:
+def student_t(freedom: int) -> float:
     """Student's t that differs from 0 by so much in 1 % of samples, either way; at most 1.5 % too large from 4 degrees of freedom on.
 
     D. B. Peizer, J. W. Pratt, "A normal approximation for binomial, F, beta, and other common, related tail probabilities",
-    JASA 63 (1968), 1416-1456, turned round.
+    JASA 63 (1968), 1416-1456, inverted.
     """
     spread = _quantile(0.995) / (freedom - 2 / 3 + 0.1 / freedom)
     return math.sqrt(freedom * math.expm1(spread**2 * (freedom - 5 / 6)))
 
 
-def tail(least: int, count: int, chance: float) -> float:
+def binomial_tail(least: int, count: int, chance: float) -> float:
     """P(Bin(count, chance) >= least), the terms summed exactly; holds to 1e-9 of its value up to 100,000 trials."""
     if least <= 0:
         return 1.0
@@ -68,17 +68,19 @@ def tail(least: int, count: int, chance: float) -> float:
         return 0.0
     if chance >= 1:
         return 1.0
-    if least <= count * chance:  # the shorter side loses no digits, and is never tiny on this one
-        return 1.0 - math.fsum(terms(range(least), count, chance))
-    return min(1.0, math.fsum(terms(range(least, count + 1), count, chance)))
+    if least <= count * chance:  # the shorter side, which loses no digits
+        return 1.0 - math.fsum(binomial_terms(range(least), count, chance))
+    return min(1.0, math.fsum(binomial_terms(range(least, count + 1), count, chance)))
 
 
-def terms(hits: Iterable[int], count: int, chance: float) -> Iterable[float]:
+def binomial_terms(hits: Iterable[int], count: int, chance: float) -> Iterable[float]:
     """The chance of each of these numbers of hits, of a share above 0 and below 1."""
-    yes, no, all_ways = math.log(chance), math.log1p(-chance), math.lgamma(count + 1)
+    log_hit = math.log(chance)
+    log_miss = math.log1p(-chance)
+    log_count = math.lgamma(count + 1)
     for k in hits:
-        ways = all_ways - math.lgamma(k + 1) - math.lgamma(count - k + 1)
-        yield math.exp(ways + k * yes + (count - k) * no)
+        log_ways = log_count - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+        yield math.exp(log_ways + k * log_hit + (count - k) * log_miss)
 
 
 def upper_bound(hits: int, count: int, level: float = 0.95) -> float:
@@ -87,19 +89,23 @@ def upper_bound(hits: int, count: int, level: float = 0.95) -> float:
     C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
     Biometrika 26 (1934), 404-413. 1 where every trial hit, or none was made.
     """
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS if hits < count else 0):
+    if hits == count:
+        return 1.0
+    low = 0.0
+    high = 1.0
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if 1 - tail(hits + 1, count, middle) > 1 - level else (low, middle)
-        )
+        if 1 - binomial_tail(hits + 1, count, middle) > 1 - level:
+            low = middle
+        else:
+            high = middle
     return high
 
 
 # --- a grader against people ----------------------------------------------------------------------------------
 
 
-class Crossed(NamedTuple):
+class CrossTable(NamedTuple):
     """How often a person and the grader said pass and fail: the person first, so ``pf`` failed what a person passes."""
 
     pp: int = 0
@@ -115,7 +121,7 @@ class Kappa(NamedTuple):
     interval: Interval
 
 
-def kappa(table: Crossed) -> Kappa | None:
+def cohen_kappa(table: CrossTable) -> Kappa | None:
     """Agreement beyond chance; None where chance alone agrees always, or nothing was counted.
 
     J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20 (1960),
@@ -126,31 +132,40 @@ def kappa(table: Crossed) -> Kappa | None:
     if not count:
         return None
     pp, pf, fp, ff = (Fraction(cell, count) for cell in table)
-    person, grader = (pp + pf, fp + ff), (pp + fp, pf + ff)  # the shares of pass and of fail
+    person_pass = pp + pf
+    person_fail = fp + ff
+    grader_pass = pp + fp
+    grader_fail = pf + ff
     agreed = pp + ff
-    chance = person[0] * grader[0] + person[1] * grader[1]
+    disagreed = 1 - agreed
+    chance = person_pass * grader_pass + person_fail * grader_fail
     if chance == 1:
         return None
-    rest = 1 - agreed
-    on = sum(
-        cell * (1 - chance - (person[i] + grader[i]) * rest) ** 2 for i, cell in enumerate((pp, ff))
-    )
-    off = rest**2 * (pf * (grader[0] + person[1]) ** 2 + fp * (grader[1] + person[0]) ** 2)
-    variance = (on + off - (agreed * chance - 2 * chance + agreed) ** 2) / (
-        count * (1 - chance) ** 4
-    )
-    value, half = float((agreed - chance) / (1 - chance)), _quantile(0.975) * math.sqrt(variance)
+
+    # Formula 13: the cells on the diagonal, the cells beside it, and the correction.
+    both_pass = pp * (1 - chance - (person_pass + grader_pass) * disagreed) ** 2
+    both_fail = ff * (1 - chance - (person_fail + grader_fail) * disagreed) ** 2
+    only_person = pf * (grader_pass + person_fail) ** 2
+    only_grader = fp * (grader_fail + person_pass) ** 2
+    correction = (agreed * chance - 2 * chance + agreed) ** 2
+    terms = both_pass + both_fail + disagreed**2 * (only_person + only_grader) - correction
+    variance = terms / (count * (1 - chance) ** 4)
+
+    value = float((agreed - chance) / (1 - chance))
+    half = _quantile(0.975) * math.sqrt(variance)
     return Kappa(value, Interval(value - half, value + half))
 
 
-def corrected(pass_rate: float, tpr: float, tnr: float) -> float | None:
+def corrected_pass_rate(pass_rate: float, tpr: float, tnr: float) -> float | None:
     """The share that really passes, of a share that a grader passed; None for a grader no better than chance.
 
     ``tpr`` is the share of good answers that it passes, ``tnr`` of bad ones that it fails. W. J. Rogan, B. Gladen,
     "Estimating prevalence from the results of a screening test", American Journal of Epidemiology 107 (1978), 71-76.
     """
-    better = tpr + tnr - 1
-    return min(1.0, max(0.0, (pass_rate + tnr - 1) / better)) if better > 0 else None
+    better_than_chance = tpr + tnr - 1
+    if better_than_chance <= 0:
+        return None
+    return min(1.0, max(0.0, (pass_rate + tnr - 1) / better_than_chance))
 
 
 class Flips(NamedTuple):
@@ -160,33 +175,41 @@ class Flips(NamedTuple):
     votes: int
 
 
-def flips(asked: Iterable[tuple[int, int]]) -> Flips:
-    """Counts them over outputs, each with its votes to pass and to fail; ties are in neither number."""
-    mostly = [(passes, fails) for passes, fails in asked if passes > fails]
-    return Flips(sum(fails for _, fails in mostly), sum(map(sum, mostly)))
+def count_flips(outputs: Iterable[tuple[int, int]]) -> Flips:
+    """Count the flips over outputs, each with its votes to pass and to fail. Ties are in neither number."""
+    minority = 0
+    votes = 0
+    for passes, fails in outputs:
+        if passes > fails:
+            minority += fails
+            votes += passes + fails
+    return Flips(minority, votes)
 
 
-# --- asking again ---------------------------------------------------------------------------------------------
+# --- re-asks --------------------------------------------------------------------------------------------------
 
 
 class Lead(NamedTuple):
     """By how many votes failures must lead to be confirmed."""
 
     votes: int
-    held: bool = True  # wrong ones stay within 1 % of runs
+    is_bounded: bool = True  # wrong ones stay within 1 % of runs
 
 
-def lead(grades: int, noise: float) -> Lead:
-    """The smallest of 2 to 8 votes with which ``grades`` that flip as often as ``noise`` hold 1 %, in exact fractions.
+def required_lead(grades: int, noise: float) -> Lead:
+    """The smallest of 2 to 8 votes with which wrong failures stay within 1 % of runs, in exact fractions.
+
+    ``grades`` is how many may be re-asked, ``noise`` how often each flips.
 
     A. Wald, "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16 (1945), 117-186.
     """
-    enough = (votes for votes in LEADS if grades * wrong_fail(votes, noise) <= WRONG_FAILS)
-    votes = next(enough, None)
-    return Lead(votes or LEADS[-1], votes is not None)
+    for votes in LEADS:
+        if grades * chance_of_wrong_failure(votes, noise) <= WRONG_FAILS:
+            return Lead(votes)
+    return Lead(LEADS[-1], is_bounded=False)
 
 
-def wrong_fail(votes: int, noise: float) -> Fraction:
+def chance_of_wrong_failure(votes: int, noise: float) -> Fraction:
     """The chance that a good answer is confirmed to fail: the gambler's ruin, from the first ask on."""
     share = exact_fraction(noise)
     if not share:
@@ -196,7 +219,7 @@ def wrong_fail(votes: int, noise: float) -> Fraction:
 
 
 def expected_reasks(grades: int, noise: float) -> float:
-    """How many asks follow the first ones on average, where every answer is good and flips as often as ``noise``."""
+    """How many re-asks there are on average, if every answer is good and flips as often as ``noise``."""
     share = exact_fraction(noise)
     return float(grades * 2 * share / (1 - 2 * share))
 
@@ -208,124 +231,142 @@ Group = tuple[int, float]  # so many cases, and the chance of each to fail
 
 
 class Chances(NamedTuple):
-    """The chance that a good case is failed in the end, and that a broken one is."""
+    """The chance that a good case fails in the end, and that a broken one does."""
 
     good: float
     broken: float
 
 
-def of_grade(noise: float, votes: int, beside_base: bool = False) -> Chances:
-    """Of a grade that is asked again until its failures lead by ``votes``; 0 where it is asked once.
+def grade_chances(noise: float, votes: int, beside_base: bool = False) -> Chances:
+    """The chances of a grade that is re-asked until its failures lead by ``votes``; 0 if it is asked once.
 
-    ``beside_base``: it fails only if the base's answer stands when it is graded again.
+    ``beside_base``: it fails only if the base's answer still passes when it is graded again.
     """
     if not votes:
         return Chances(noise, 1 - noise)
-    again = lead_reached(1 - noise, votes) if beside_base else 1.0
-    return Chances(*(share * lead_reached(share, votes) * again for share in (noise, 1 - noise)))
+    base_passes = chance_of_lead(1 - noise, votes) if beside_base else 1.0
+    return Chances(
+        good=noise * chance_of_lead(noise, votes) * base_passes,
+        broken=(1 - noise) * chance_of_lead(1 - noise, votes) * base_passes,
+    )
 
 
-def of_runs(share: float, of: int, passes: int) -> Chances:
-    """Of a case that has to pass ``passes`` of its runs, of which that share fails."""
-    return Chances(*(tail(of - passes + 1, of, each) for each in (share, 1 - share)))
+def runs_chances(share: float, of: int, passes: int) -> Chances:
+    """The chances of a case that must pass ``passes`` of its runs, if that share of good runs fails."""
+    enough = of - passes + 1
+    return Chances(binomial_tail(enough, of, share), binomial_tail(enough, of, 1 - share))
 
 
-def of_case(grades: Iterable[Chances]) -> Chances:
-    """Of a case that fails where one of its grades does; broken is the one whose failure is seen least."""
-    parts = list(grades)
-    good = 1 - math.prod(1 - it.good for it in parts)
-    return Chances(good, max(good, min((it.broken for it in parts), default=0.0)))
+def case_chances(grades: Iterable[Chances]) -> Chances:
+    """The chances of a case that fails if one of its grades does. Broken is the grade with the failure that is seen least."""
+    chances = list(grades)
+    good = 1 - math.prod(1 - grade.good for grade in chances)
+    broken = min((grade.broken for grade in chances), default=0.0)
+    return Chances(good, max(good, broken))
 
 
 @cache
-def lead_reached(share: float, votes: int) -> float:
-    """The chance that the side which won the first ask, and wins others with that share, leads by ``votes`` before it falls behind."""
-    leads, reached = {1: 1.0}, 0.0
+def chance_of_lead(share: float, votes: int) -> float:
+    """The chance that the side which won the first ask leads by ``votes`` before it falls behind.
+
+    It wins each further ask with the chance ``share``.
+    """
+    chance_of = {1: 1.0}  # by its lead
+    reached = 0.0
     for _ in range(3 * votes - 1):
-        moved: dict[int, float] = defaultdict(float)
-        for lead, chance in leads.items():
-            moved[lead + 1] += chance * share
-            moved[lead - 1] += chance * (1 - share)
-        reached += moved.pop(votes, 0.0)
-        leads = {lead: chance for lead, chance in moved.items() if lead >= 0}
+        following = defaultdict[int, float](float)
+        for lead, chance in chance_of.items():
+            following[lead + 1] += chance * share
+            following[lead - 1] += chance * (1 - share)
+        reached += following.pop(votes, 0.0)
+        following.pop(-1, None)
+        chance_of = following
     return reached
 
 
-def room(cases: int, min_pass_rate: float) -> int:
+def failures_allowed(cases: int, min_pass_rate: float) -> int:
     """How many cases may fail."""
     return cases - math.ceil(exact_fraction(min_pass_rate) * cases)
 
 
-def power(
+def rule_power(
     cases: Counter[Chances],
     may_fail: int,
     failing: int = 0,
     new_only: bool = False,
     unchanged: Iterable[Group] = (),
 ) -> Power:
-    """The figures of a rule over ``cases``, of which ``failing`` fail on the base and ``may_fail`` may fail, or ``new_only`` new ones.
+    """What a rule cannot see: the chances that it blocks.
 
-    ``unchanged`` are the cases with chances of their own where nothing changed.
+    Of its ``cases``, ``failing`` fail on the base. ``may_fail`` may fail; with ``new_only``, so many new ones.
+    ``unchanged`` are the cases that have chances of their own if nothing changed.
     """
-    number, known = cases.total(), list(unchanged)
+    number = cases.total()
+    groups = list(unchanged)
 
-    def missed(broken: int) -> float:
-        """As many of the most common cases are broken or ``failing``, which do not count where only new ones do."""
-        groups: list[Group] = []
-        old_left, new_left = failing, min(broken, number - failing)
-        for chances, count in cases.most_common():
-            old = min(old_left, count)
-            new = min(new_left, count - old)
-            old_left, new_left = old_left - old, new_left - new
-            groups += (
-                (count - old - new, chances.good),
-                (new if new_only else old + new, chances.broken),
-            )
-        return more_than(may_fail, groups)
+    def chance_to_block(broken: int) -> float:
+        """As if so many of the most common cases were broken, besides those that fail on the base."""
+        by_chance = _groups(cases, failing, min(broken, number - failing), new_only)
+        return chance_of_more_than(may_fail, by_chance)
 
     return Power(
         cases=number,
         failing_before=failing,
         slack=may_fail - (0 if new_only else failing),
-        unchanged=more_than(may_fail, known) if known else missed(0),
-        one_broken=missed(1),
-        three_broken=missed(3),
-        five_points=missed(Power(cases=number).drop),
+        unchanged=chance_of_more_than(may_fail, groups) if groups else chance_to_block(0),
+        one_broken=chance_to_block(1),
+        three_broken=chance_to_block(3),
+        five_points=chance_to_block(Power(cases=number).five_percent),
     )
 
 
-def more_than(most: int, groups: Iterable[Group]) -> float:
-    """The chance that more than ``most`` of independent cases fail, exactly: linear in the cases but for the smaller groups."""
-    *few, last = sorted((_table(*group) for group in groups if group[0]), key=len) or [[1.0]]
-    above = [*accumulate(reversed(last))][::-1]  # the chance of so many or more
-    first: Sequence[float] = reduce(_together, few, [1.0])
-    return min(
-        1.0,
-        math.fsum(
-            chance * above[max(0, most + 1 - n)]
-            for n, chance in enumerate(first)
-            if most + 1 - n < len(above)
-        ),
-    )
+def _groups(cases: Counter[Chances], failing: int, broken: int, new_only: bool) -> list[Group]:
+    """The cases by the chance to fail. Failing and broken ones are taken from the most common cases first.
+
+    With ``new_only``, cases that fail on the base don't count.
+    """
+    groups: list[Group] = []
+    for chances, count in cases.most_common():
+        old = min(failing, count)
+        new = min(broken, count - old)
+        failing -= old
+        broken -= new
+        groups.append((count - old - new, chances.good))
+        groups.append((new if new_only else old + new, chances.broken))
+    return groups
+
+
+def chance_of_more_than(most: int, groups: Iterable[Group]) -> float:
+    """The exact chance that more than ``most`` of independent cases fail. Linear in the size of the largest group."""
+    tables = sorted((_table(*group) for group in groups if group[0]), key=len) or [[1.0]]
+    largest = tables.pop()
+    or_more = [*accumulate(reversed(largest))][::-1]  # the chance of so many failures or more
+    others: Sequence[float] = reduce(_convolve, tables, [1.0])
+    chances = []
+    for failures, chance in enumerate(others):
+        further = max(0, most + 1 - failures)
+        if further < len(or_more):
+            chances.append(chance * or_more[further])
+    return min(1.0, math.fsum(chances))
 
 
 def _table(count: int, chance: float) -> list[float]:
-    """The chance of each number of failures of so many cases, as far as it is worth a figure."""
+    """The chance of each number of failures among so many cases, without a tail of no weight."""
     if not 0 < chance < 1:
         return [0.0] * (count if chance else 0) + [1.0]
-    return _trimmed(list(terms(range(count + 1), count, chance)))
+    return _trim(list(binomial_terms(range(count + 1), count, chance)))
 
 
-def _together(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
-    """The same of two tables at once."""
-    sums = [0.0] * (len(one) + len(other) - 1)
-    for n, chance in enumerate(one):
-        for m, further in enumerate(other):
-            sums[n + m] += chance * further
-    return _trimmed(sums)
+def _convolve(one: Sequence[float], two: Sequence[float]) -> Sequence[float]:
+    """The table of two groups together."""
+    sums = [0.0] * (len(one) + len(two) - 1)
+    for first, chance in enumerate(one):
+        for second, further in enumerate(two):
+            sums[first + second] += chance * further
+    return _trim(sums)
 
 
-def _trimmed(table: list[float]) -> list[float]:
-    while table[-1] < _NOTHING and len(table) > 1:
+def _trim(table: list[float]) -> list[float]:
+    while table[-1] < _NEGLIGIBLE and len(table) > 1:
         table.pop()
     return table

@@ -1,4 +1,4 @@
-"""The action: reads its inputs and the event, runs, and publishes what came of it."""
+"""The Action: reads its inputs and the event, runs the gate, and publishes the decision."""
 
 import sys
 from functools import partial
@@ -9,32 +9,30 @@ from gradegate.config.context import Context, build_context
 from gradegate.errors import ConfigError, Mistake
 from gradegate.files.git import head_of, repository_of
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS
-from gradegate.github.approval import approval
-from gradegate.github.artifact import fetched, keep
-from gradegate.github.changed_files import Filter
+from gradegate.github.approval import find_approval
+from gradegate.github.artifact import name_artifact, with_fetched_baseline
+from gradegate.github.changed_files import ChangeFilter
 from gradegate.github.client import connect
-from gradegate.github.gate_key import shown_gate
-from gradegate.github.inputs import from_inputs
-from gradegate.github.links import links
-from gradegate.github.publish import Step, holds, publish, publish_mistakes, warn
+from gradegate.github.inputs import settings_from_inputs
+from gradegate.github.publish import Step, publish_decision, publish_mistakes
 from gradegate.github.pull_request import with_pull_request
-from gradegate.github.step_files import Ending
-from gradegate.reports.delivery.deliver import remove_earlier
-from gradegate.reports.delivery.redact import at_door
-from gradegate.reports.format.escape import command, harmless, join_nonempty
+from gradegate.github.step_files import LastOutputs
+from gradegate.reports.delivery.deliver import remove_earlier_outputs
+from gradegate.reports.delivery.redact import with_option_names
+from gradegate.reports.format.escape import harmless, join_nonempty, workflow_command
 from gradegate.results.gate_changes import Approval
 from gradegate.results.run_result import GateOutcome
-from gradegate.runner.prepare import Prepared
+from gradegate.runner.prepare import Preparation
 from gradegate.runner.progress import progress
 from gradegate.runner.session import RunHooks, reason_without_keys, run_gate
 from gradegate.runner.shards.shard import ShardReport, run_shard
 from gradegate.security.environment import Environment
 from gradegate.security.event import read_event
-from gradegate.security.secrets import is_runners
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import NamedTexts, replace
 
 PUBLISHED = ("annotations", "summary", "comment")
-TARGET = (
+TARGET_WARNING = (
     "A run for pull_request_target has the secrets and checks out the default branch, so gradegate tests that branch and not the "
     "pull request. Use the event pull_request, and for forks the two stages of docs/github-forks.md."
 )
@@ -45,44 +43,46 @@ TWO_STAGES = (
 )
 
 
-def main(environ: NamedTexts, cwd: Path) -> int:
+def run_action(environ: NamedTexts, cwd: Path) -> int:
     """Run one step of a workflow and give its exit code. Raises ConfigError after publishing its mistakes."""
     environ = {**environ, "GITHUB_ACTIONS": "true"}  # this command is for nowhere else
-    with Ending(environ) as ending:
-        settings = from_inputs(environ, cwd)
-        mistakes = (*settings.mistakes, *remove_earlier(settings.run, Environment(environ)))
-        event = read_event(environ)
+    with LastOutputs(environ) as outputs:
+        settings = settings_from_inputs(environ, cwd)
+        mistakes = list(settings.mistakes)
+        mistakes += remove_earlier_outputs(settings.run, Environment(environ))
         if settings.run.shard:  # only the merge comments
             settings = replace(settings, comment="off")
+        event = read_event(environ)
         github = connect(environ, settings.token)
         event = with_pull_request(github, event)
         step = Step(settings, event, environ, github, partial(print, flush=True))
         if event.name == "pull_request_target":
-            warn(step, TARGET)
+            step.warn(TARGET_WARNING)
         try:
             if mistakes:
                 raise ConfigError(*mistakes)
-            code = _run_shard(step) if settings.run.shard else _run(step)
+            code = _run_shard(step) if settings.run.shard else _run_gate(step)
         except ConfigError as e:
-            said = ConfigError(*map(_with_key_line, at_door(e.mistakes, inputs=True)))
-            publish_mistakes(step, said)
-            ending.settled = True
-            raise said from e
-        ending.settled = True
+            named = with_option_names(e.mistakes, inputs=True)
+            error = ConfigError(*map(_with_key_line, named))
+            publish_mistakes(step, error)
+            outputs.is_published = True
+            raise error from e
+        outputs.is_published = True
         return code
 
 
 def _with_key_line(mistake: Mistake) -> Mistake:
-    """The mistake of a missing key with the line to write in the workflow."""
+    """Add the line of the workflow that gives a missing key."""
     name = mistake.missing
-    if not name or is_runners(name):
+    if not name or belongs_to_runner(name):
         return mistake
     line = f"in the workflow, under `env:` of the step: `{name}: ${{{{ secrets.{name} }}}}`"
     return replace(mistake, cure=join_nonempty("; ", mistake.cure, line))
 
 
 def _run_shard(step: Step) -> int:
-    """Run a shard, which decides nothing, and say what it asked. Raises ConfigError."""
+    """Run a shard, which decides nothing, and write its report to the log. Raises ConfigError."""
     context = build_context(step.settings.run, step.environ, event=step.event)
     try:
         shard = run_shard(context, _hooks(step, context))
@@ -93,64 +93,66 @@ def _run_shard(step: Step) -> int:
         is_neutral = step.settings.on_missing_secrets == "neutral"
         shard = ShardReport(f"NOT RUN: {reason}", PASS if is_neutral else INCONCLUSIVE)
     if shard.problem:
-        warn(step, shard.problem)
+        step.warn(shard.problem)
     step.tell(harmless(shard.text))
     return shard.code
 
 
-def _run(step: Step) -> int:
-    with fetched(step) as own:
-        context = build_context(own.settings.run, step.environ, event=step.event)
-        # A plan that lacks keys says what else is wrong, and what the pull request does to its gate.
+def _run_gate(step: Step) -> int:
+    """Run the gate and publish the decision. Raises ConfigError."""
+    with with_fetched_baseline(step) as fetched:
+        context = build_context(fetched.settings.run, step.environ, event=step.event)
+        # A plan without keys says what else is wrong, and what the pull request does to its gate.
         context = replace(context, keyless=bool(step.event.outsider))
         delivered = run_gate(context, _hooks(step, context))
+    code = delivered.exit_code(neutral=step.settings.on_missing_secrets == "neutral")
     decision = delivered.decision
-    code = delivered.code(neutral=step.settings.on_missing_secrets == "neutral")
-    if decision.run.interrupted or signals.received():  # a cancelled job has seconds left
+    if decision.run.interrupted or signals.ending_signal():  # a cancelled job has seconds left
         step = replace(step, github=connect(step.environ, step.settings.token, hurry=True))
+
     console, *documents = delivered.documents
-    # The log folded under a title, but for the last two lines: how many, and the verdict.
+    # Fold the log under a title, but for the last two lines: the counts and the verdict.
     *folded, counts, verdict = console.parts
-    sys.stdout.writelines(
-        [command("group", "Report"), "\n", *folded, command("endgroup", ""), "\n", counts, verdict]
-    )
+    start = workflow_command("group", "Report")
+    end = workflow_command("endgroup", "")
+    sys.stdout.writelines([start, "\n", *folded, end, "\n", counts, verdict])
     for failure in delivered.failures.values():
-        warn(step, failure)
+        step.warn(failure)
     if decision.outcome is GateOutcome.NOT_RUN:
-        warn(step, f"NOT RUN: {decision.reason}.")
-    publish(step, decision, documents, delivered.written)
-    keep(own, delivered)
+        step.warn(f"NOT RUN: {decision.reason}.")
+    publish_decision(step, decision, documents, delivered.written)
+    name_artifact(fetched, delivered)
     return code
 
 
 def _hooks(step: Step, context: Context) -> RunHooks:
-    where = links(step.event, step.environ)
+    links = step.links
     # A step that uploads the HTML report puts it there. The page of a run has the artifacts of its last attempt.
-    page = f"{where.run.partition('/attempts/')[0]}#artifacts" if where.run else ""
-    gate = shown_gate(step.settings, step.environ)
+    page = f"{links.run.partition('/attempts/')[0]}#artifacts" if links.run else ""
     return RunHooks(
         partial(progress, in_ci=context.settings.in_ci),
         ("console", *PUBLISHED),
-        replace(where, holds=holds(step), key=gate, page=page),
-        partial(_spared, step, context),
-        partial(_approval, step),
+        replace(links, has_file=step.has_file, page=page),
+        partial(_reason_to_skip, step, context),
+        partial(_find_approval, step),
         TWO_STAGES,
     )
 
 
-def _spared(step: Step, context: Context, prepared: Prepared) -> str:
-    """Why nothing needs to be run, where the workflow asks for that; an empty string where something does."""
+def _reason_to_skip(step: Step, context: Context, prepared: Preparation) -> str:
+    """Why nothing needs to run, if the workflow asks for that, or an empty string."""
     if step.settings.when != "changed":
         return ""
-    reason, otherwise = Filter(step.github, context, step.settings.paths).look(prepared)
-    if otherwise:
-        step.tell(harmless(f"{otherwise}."))
+    change_filter = ChangeFilter(step.github, context, step.settings.paths)
+    reason, why_run = change_filter.reason_to_skip(prepared)
+    if why_run:
+        step.tell(harmless(f"{why_run}."))
     return reason
 
 
-def _approval(step: Step) -> Approval:
-    """Whether a person approved of what the pull request does to its gate."""
+def _find_approval(step: Step) -> Approval:
+    """Whether a person approved what the pull request does to its gate."""
     commits = {step.environ.get("GITHUB_SHA", ""), step.event.head_sha}
     root = repository_of(step.settings.run.cwd)
     head = head_of(root) if root else ""
-    return approval(step.github, step.event, step.settings.approve_label, commits, head)
+    return find_approval(step.github, step.event, step.settings.approve_label, commits, head)

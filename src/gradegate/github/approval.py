@@ -1,21 +1,29 @@
 """Whether a person approved a weaker gate: by a label that was set after the head was pushed.
 
-Authors choose the dates of their commits, and GitHub sorts the timeline by these dates, so neither decides. What GitHub itself
-writes decides: who set a label and when, when a branch was forced to another commit, and the event of the run, which names the
-head and the latest time at which it can have been pushed. A push without force starts a run of its own.
+Authors choose the dates of their commits, and GitHub sorts the timeline by these dates, so neither decides. Only what GitHub itself
+writes decides: who set a label and when, when a branch was forced to another commit, and the event of the run. The event names the
+head, and the latest time at which the head can have been pushed. A push without force starts a run of its own.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from functools import partial
+from operator import itemgetter
 
 from pydantic import BaseModel, ValidationError
 
-from gradegate.github.client import READ_RIGHTS, GitHub, Never, patiently, unreadable
+from gradegate.github.client import (
+    READ_RIGHTS,
+    GitHub,
+    GitHubError,
+    User,
+    explain_unreadable,
+    retry_requests,
+)
 from gradegate.results.gate_changes import Approval
 from gradegate.security.event import Event, Person
 
-# After these, what a label approved of is not what is there.
+# After these events a pull request has other commits than a label approved.
 _MOVES = (
     "head_ref_force_pushed",
     "head_ref_restored",
@@ -24,13 +32,7 @@ _MOVES = (
     "automatic_base_change_succeeded",
 )
 _EVENTS = ("pull_request", "pull_request_target")
-_PUSHES = ("opened", "reopened", "synchronize")  # what somebody does who brings a head
-
-
-class _User(BaseModel):
-    login: str
-    id: int | None = None
-    type: str = ""
+_PUSHES = ("opened", "reopened", "synchronize")  # actions of the person who pushed the head
 
 
 class _Label(BaseModel):
@@ -40,95 +42,88 @@ class _Label(BaseModel):
 class _Item(BaseModel):
     event: str = ""
     created_at: datetime | None = None
-    actor: _User | None = None
+    actor: User | None = None
     label: _Label | None = None
 
 
-def approval(
+def find_approval(
     github: GitHub, event: Event, label: str, commits: Container[str], checked_out: str
 ) -> Approval:
-    """By whom the head was approved with that label, or why it was not. Whatever goes wrong approves nothing.
+    """Find out who approved the head with the label, or why nobody did. Nothing that goes wrong approves.
 
-    ``commits`` are those that the event is about, ``checked_out`` is the one in the work tree.
+    ``commits`` are those of the event, ``checked_out`` is the commit in the work tree.
     """
     if not label:
-        return Approval(why="the workflow sets no label for approval (input `approve-label`)")
-    if (
-        event.name not in _EVENTS
-        or event.number is None
-        or event.updated is None
-        or not event.author.login
-    ):
-        return Approval(
-            why=f"the event {event.name or 'of this run'} does not name the pull request that a label could approve"
-        )
-    if not checked_out or checked_out not in commits:
-        why = f"the checkout is at {checked_out or 'an unknown commit'}, and a label approves only the head"
-        return Approval(why=why)
-    if not github.token:
-        return Approval(
-            why=f"gradegate cannot look for the label `{label}`: the input `github-token` is empty"
-        )
-    try:
-        items = patiently(github, lambda: list(_timeline(github, event)))
-    except Never as e:
-        return Approval(why=f"gradegate cannot look for the label `{label}`: {e}")
-    # The label as it is on the pull request now, and when and by whom the head was last forced elsewhere.
-    last: tuple[_User, datetime] | None = None
-    moved: datetime | None = None
-    pusher: _User | None = None
-    dated = [(item.created_at, item) for item in items if item.created_at is not None]
-    for at, item in sorted(dated, key=lambda pair: pair[0]):
-        named = item.label is not None and item.label.name.lower() == label.lower()
-        if item.event == "labeled" and named and item.actor is not None:
-            last = (item.actor, at)
-        elif item.event in ("labeled", "unlabeled") and named:
-            last = None
-        elif item.event in _MOVES:
-            moved, pusher = at, item.actor
-    if last is None or event.updated is None:
-        return Approval(why=f"nobody set the label `{label}`")
-    by, since = last
+        why = "the workflow sets no label for approval (input `approve-label`)"
+    elif event.name not in _EVENTS or not (event.number and event.updated and event.author.login):
+        name = event.name or "of this run"
+        why = f"the event {name} does not name the pull request that a label could approve"
+    elif not checked_out or checked_out not in commits:
+        commit = checked_out or "an unknown commit"
+        why = f"the checkout is at {commit}, and a label approves only the head"
+    elif not github.token:
+        why = f"gradegate cannot look for the label `{label}`: the input `github-token` is empty"
+    else:
+        try:
+            items = retry_requests(github, lambda: list(_read_timeline(github, event)))
+        except GitHubError as e:
+            return Approval(why=f"gradegate cannot look for the label `{label}`: {e}")
+        return _judge_timeline(items, event, label)
+    return Approval(why=why)
+
+
+def _judge_timeline(items: Iterable[_Item], event: Event, label: str) -> Approval:
+    # Who set the label that is on the pull request now, and who last forced the head elsewhere.
+    by: User | None = None
+    set_at: datetime | None = None
+    moved_by: User | None = None
+    moved_at: datetime | None = None
+    dated = [(item.created_at, item) for item in items if item.created_at]
+    for time, item in sorted(dated, key=itemgetter(0)):
+        if item.event in _MOVES:
+            moved_by = item.actor
+            moved_at = time
+        elif item.label and item.label.name.lower() == label.lower():
+            by = item.actor if item.event == "labeled" else None
+            set_at = time
+
+    name = f"the label `{label}`"
+    if not by or not set_at or not event.updated:
+        return Approval(why=f"nobody set {name}")
     if by.type != "User":
-        return Approval(why=f"the label `{label}` was set by {by.login}, which is not a person")
-    if _is(by, event.author):
-        return Approval(
-            why=f"the label `{label}` was set by {by.login}, who opened the pull request"
-        )
-    # The event of the label itself names the head that it was set on.
-    on_this_head = event.action == "labeled" and event.label.lower() == label.lower()
-    if (moved is not None and since <= moved) or (since <= event.updated and not on_this_head):
-        return Approval(why=f"the label `{label}` was set before the head was pushed; set it again")
-    if (event.action in _PUSHES and _is(by, event.sender)) or (
-        pusher is not None and _is(by, pusher)
-    ):
-        return Approval(why=f"the label `{label}` was set by {by.login}, who pushed the head")
-    return Approval(f"the label `{label}` of {by.login}")
+        return Approval(why=f"{name} was set by {by.login}, which is not a person")
+    if _is_same_account(by, event.author):
+        return Approval(why=f"{name} was set by {by.login}, who opened the pull request")
+    # An event about the label itself names the head that the label was set on.
+    is_on_head = event.action == "labeled" and event.label.lower() == label.lower()
+    was_moved = moved_at is not None and set_at <= moved_at
+    if was_moved or (set_at <= event.updated and not is_on_head):
+        return Approval(why=f"{name} was set before the head was pushed; set it again")
+    pushers = (event.sender if event.action in _PUSHES else None, moved_by)
+    if any(_is_same_account(by, pusher) for pusher in pushers if pusher):
+        return Approval(why=f"{name} was set by {by.login}, who pushed the head")
+    return Approval(f"{name} of {by.login}")
 
 
-def _is(user: _User, other: Person | _User) -> bool:
-    """Whether both are one account, whatever it is called by now."""
-    same_id = user.id is not None and user.id == other.id
-    return same_id or user.login.lower() == other.login.lower()
+def _is_same_account(user: User, person: Person | User) -> bool:
+    """Whether both are one account, also under a new name."""
+    same_id = user.id is not None and user.id == person.id
+    return same_id or user.login.lower() == person.login.lower()
 
 
-def _timeline(github: GitHub, event: Event) -> Iterator[_Item]:
-    """What happened to the pull request that approves or moves; an item of it that cannot be read raises Never, as GitHub may."""
-    what = f"the timeline of pull request {event.number}"
+def _read_timeline(github: GitHub, event: Event) -> Iterator[_Item]:
+    """Yield the labels and moves of the pull request. Raises GitHubError, also for one that cannot be read."""
+    subject = f"the timeline of pull request {event.number}"
     address = f"{github.api}/repos/{event.repository}/issues/{event.number}/timeline"
-    for written in github.pages(
-        address, what, "a timeline", partial(unreadable, what=what, needs=READ_RIGHTS)
-    ):
-        if not isinstance(written, dict) or written.get("event") not in (
-            "labeled",
-            "unlabeled",
-            *_MOVES,
-        ):
+    explain = partial(explain_unreadable, subject=subject, permissions=READ_RIGHTS)
+    for content in github.list_items(address, subject, "a timeline", explain):
+        kind = content.get("event") if isinstance(content, dict) else None
+        if kind not in ("labeled", "unlabeled", *_MOVES):
             continue
         try:
-            item = _Item.model_validate(written)
+            item = _Item.model_validate(content)
         except ValidationError as e:
-            raise Never("the timeline has an item that cannot be read") from e
+            raise GitHubError("the timeline has an item that cannot be read") from e
         if item.created_at is None or item.created_at.tzinfo is None:
-            raise Never("the timeline has an item without a date")
+            raise GitHubError("the timeline has an item without a date")
         yield item

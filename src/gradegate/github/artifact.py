@@ -1,7 +1,7 @@
-"""What runs of the default branch leave for later ones: their results and their history, as one artifact that the action itself finds.
+"""The artifact with results and history that runs of the default branch leave for later runs. The Action finds it by itself.
 
-Believed is what a run of this workflow left at a commit of the default branch, started by somebody who may write or by the clock. Of
-two runs at the same time each leaves an artifact of its own, and the one with the higher id is read.
+It is believed if a run of this workflow left it at a commit of the default branch, started by somebody who may write or by the clock.
+Of two runs at the same time each leaves an artifact of its own, and the one with the higher id is read.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from zipfile import BadZipFile, ZipFile
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from gradegate.files.limits import MAX_BASELINE, MIB
-from gradegate.github.client import PER_PAGE, GitHub, Never, patiently, said
-from gradegate.github.gate_key import WORKFLOW, key_of_gate, workflow_file
+from gradegate.github.client import PER_PAGE, GitHub, GitHubError, retry_requests, status_text
+from gradegate.github.gate_key import WORKFLOW, gate_key, workflow_file
 from gradegate.github.publish import Step, set_outputs
 from gradegate.reports.format.escape import harmless
 from gradegate.results.baseline import HISTORY, RESULTS
-from gradegate.runner.session import Delivered
-from gradegate.security.environment import OWN
+from gradegate.runner.session import Delivery
+from gradegate.security.environment import TRUSTED_EVENTS
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
-RUNS = 30  # of each event that are looked at, newest first
-LONGEST = 150  # characters of a name
+MOST_RUNS = 30  # of each event that are looked at, newest first
+LONGEST_NAME = 150  # characters
 MOST_PACKED = 64 * MIB  # bytes; 100,000 cases with short answers have a third of that
 # The last record of a zip: its mark, ..., how many entries, in how many bytes, ..., the length of a comment.
-_LAST = struct.Struct("<4s4H2LH")
-_LISTED = 512  # bytes that the list of our files takes at most
+_END_RECORD = struct.Struct("<4s4H2LH")
+_MOST_LISTED = 512  # bytes that the list of our files takes at most
 
 
 class _Run(BaseModel):
@@ -62,44 +62,38 @@ class _Artifact(BaseModel):
 
 
 class ArtifactNames(FrozenStruct):
-    """``own`` is the name of this gate's artifact, ``of_job`` how those of the job's other configs begin, too.
+    """The names of artifacts of a gate and its job."""
 
-    Earlier releases named neither matrix nor configs (``former``).
-    """
-
-    own: str
-    of_job: str
-    former: str
+    gate: str  # the artifact of this gate
+    job_prefix: str  # how artifacts of the same job with any configs begin
+    former: str  # of earlier releases, which named neither matrix nor configs
 
 
 def artifact_names(step: Step) -> ArtifactNames:
     """The names under which a gate leaves its artifact, and under which it may have left an earlier one."""
-    former = name_of_job(step.environ, step.settings.comment_key)
-    key = key_of_gate(step.settings.run, step.environ)
+    former = job_name(step.environ, step.settings.comment_key)
+    key = gate_key(step.settings.run, step.environ)
     return ArtifactNames(f"{former}-{key}", f"{former}-{key.partition('.')[0]}.", former)
 
 
-def name_of_job(environ: NamedTexts, key: str) -> str:
+def job_name(environ: NamedTexts, comment_key: str) -> str:
     """A name with the workflow, the job and the ``comment-key``, as far as their letters and digits fit."""
-    parts = (workflow_file(environ), environ.get("GITHUB_JOB", ""), key)
-    words = [
-        "gradegate",
-        *re.findall(r"[A-Za-z0-9]+", " ".join(parts)),
-        hashlib.sha256(repr(parts).encode()).hexdigest()[:12],
-    ]
-    name = "-".join(words)
-    return name if len(name) <= LONGEST else f"gradegate-{words[-1]}"
+    parts = (workflow_file(environ), environ.get("GITHUB_JOB", ""), comment_key)
+    words = re.findall(r"[A-Za-z0-9]+", " ".join(parts))
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+    name = "-".join(["gradegate", *words, digest])
+    return name if len(name) <= LONGEST_NAME else f"gradegate-{digest}"
 
 
-class _NothingError(Never):
-    """There is nothing that later runs would lose if this one began anew."""
+class _NothingError(GitHubError):
+    """There is nothing that later runs would lose if this one began from nothing."""
 
 
 @contextmanager
-def fetched(step: Step) -> Iterator[Step]:
-    """The step with the files that ``baseline`` seeks, which are there until the block ends. What cannot be had, its settings say.
+def with_fetched_baseline(step: Step) -> Iterator[Step]:
+    """The step with the files that ``baseline`` looks for, or with the reason why there are none. The block's end removes them.
 
-    Where the reason may pass, nothing is left either: it would take the place of all that earlier runs have left.
+    If the reason may pass, this run leaves no files either: they would replace all that earlier runs have left.
     """
     run = step.settings.run
     if not run.seeks_baseline:
@@ -107,58 +101,60 @@ def fetched(step: Step) -> Iterator[Step]:
         return
     temporary = step.environ.get("RUNNER_TEMP") or None
     with TemporaryDirectory(prefix="gradegate-", dir=temporary) as folder:
-        found, why, passes = Path(folder), "", False
+        why = ""
+        may_pass = False
         try:
-            packed, origin = patiently(step.github, _Source.of(step).newest)
-            unpack(packed, found)
+            artifacts = ArtifactSource.from_step(step)
+            packed, origin = retry_requests(step.github, artifacts.fetch_newest)
+            unpack(packed, Path(folder))
             step.tell(harmless(f"Found the files of {origin}."))
         except _NothingError as e:
             why = str(e)
-        except (Never, ValidationError, LookupError, TypeError) as e:
+        except (GitHubError, ValidationError, LookupError, TypeError) as e:
+            may_pass = True
             unreadable = "the reply of GitHub about the runs of the default branch cannot be read"
-            why, passes = str(e) if isinstance(e, Never) else unreadable, True
+            why = str(e) if isinstance(e, GitHubError) else unreadable
             if step.event.is_default_branch:
                 why += "; so this run keeps nothing for later runs"
-        name = artifact_names(step).own
-        if temporary and not passes:
-            run = replace(run, kept_baseline=Path(temporary, name))
+        if temporary and not may_pass:
+            run = replace(run, baseline_output=Path(temporary, artifact_names(step).gate))
         if why:
-            what = f"there is nothing for `baseline: {run.baseline}`: {why}"
-            run = replace(run, unfound_baseline=what)
+            why = f"there is nothing for `baseline: {run.baseline}`: {why}"
+            run = replace(run, why_no_baseline=why)
         else:
-            run = replace(run, found_baseline=found)
+            run = replace(run, fetched_baseline=Path(folder))
         yield replace(step, settings=replace(step.settings, run=run))
 
 
-def keep(step: Step, delivered: Delivered) -> None:
-    """Name the artifact in which the action's last step uploads what a run of the default branch left."""
-    kept = step.settings.run.kept_baseline
-    if kept and delivered.kept:
-        set_outputs(step, {"artifact": kept.name})
+def name_artifact(step: Step, delivered: Delivery) -> None:
+    """Name the artifact in which the Action's last step uploads what a run of the default branch left."""
+    folder = step.settings.run.baseline_output
+    if folder and delivered.kept:
+        set_outputs(step, {"artifact": folder.name})
 
 
-class _Source(FrozenStruct):
-    """Where the default branch's runs of one workflow leave their artifacts. ``own`` is the run that asks."""
+class ArtifactSource(FrozenStruct):
+    """Where runs of one workflow leave their artifacts. Methods raise RetryableError and GitHubError."""
 
     github: GitHub
     address: str  # of the repository
     workflow: re.Match[str]
-    branch: str
+    branch: str  # the default branch
     names: ArtifactNames
-    own: str
+    run_id: str  # of the run that asks
 
     @classmethod
-    def of(cls, step: Step) -> _Source:
-        """Raises Never where the event or the runner does not say what that takes."""
-        repository, branch = step.event.repository, step.event.default_branch
+    def from_step(cls, step: Step) -> ArtifactSource:
+        """Raises GitHubError if the event or the runner does not say enough."""
+        repository = step.event.repository
+        branch = step.event.default_branch
         workflow = WORKFLOW.fullmatch(step.environ.get("GITHUB_WORKFLOW_REF", ""))
         if not workflow or workflow["repository"].lower() != repository.lower():
-            raise Never("the workflow is not one of this repository")
-        if not (step.settings.token and branch):
-            what = "the input `github-token` is empty"
-            if step.settings.token:
-                what = "the event does not name the default branch"
-            raise Never(what)
+            raise GitHubError("the workflow is not one of this repository")
+        if not step.settings.token:
+            raise GitHubError("the input `github-token` is empty")
+        if not branch:
+            raise GitHubError("the event does not name the default branch")
         return cls(
             step.github,
             f"{step.github.api}/repos/{repository}",
@@ -168,60 +164,65 @@ class _Source(FrozenStruct):
             step.environ.get("GITHUB_RUN_ID", ""),
         )
 
-    def newest(self) -> tuple[bytes, str]:
-        """The newest artifact that is believed, packed, and whose it is. Raises Later and Never.
+    def fetch_newest(self) -> tuple[bytes, str]:
+        """The newest artifact that is believed, packed, and the run that left it.
 
-        Where no run left one under our name, it is the newest that a run left for this job alone: the step may have named
-        other configs, and an earlier release had another name.
+        If no run left one under the name of this gate, it is the newest one that only this job can have left: the step may have named
+        other configs, and earlier releases had another name.
         """
-        place = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
-        found: list[_Run] = []
-        # Each event is asked for by itself, so that runs of pull requests leave no run out.
-        for event in OWN:
-            query = f"event={event}&branch={quote(self.branch, safe='')}&exclude_pull_requests=true&per_page={RUNS}"
-            found += map(_Run.model_validate, self._read(f"{place}?{query}")["workflow_runs"])
-        refused = []
-        instead: tuple[_Artifact, str] | None = None
-        for run in sorted(
-            (run for run in found if str(run.id) != self.own), key=lambda run: -run.id
-        ):
-            artifact = self._left_by(run)
-            if artifact is None or (instead and artifact.name != self.names.own):
+        objections = []
+        fallback: tuple[_Artifact, str] | None = None
+        for run in self._list_runs():
+            artifact = self._find_artifact(run)
+            if artifact is None or (fallback and artifact.name != self.names.gate):
                 continue
             origin = f"run {run.id} of {self.branch} (commit {run.head_sha[:7]})"
-            if why := self._objection(run):
-                refused.append(f"what run {run.id} left is not believed: {why}")
-            elif artifact.name == self.names.own:
-                return self._packed(artifact, origin), origin
+            objection = self._find_objection(run)
+            if objection:
+                objections.append(f"what run {run.id} left is not believed: {objection}")
+            elif artifact.name == self.names.gate:
+                return self._download(artifact, origin), origin
             else:
-                instead = artifact, origin
-        if instead:
-            return self._packed(*instead), instead[1]
-        raise _NothingError(
-            "; ".join(refused)
-            or f"no run of {self.branch} has left the artifact {self.names.own} yet"
-        )
+                fallback = artifact, origin
+        if fallback:
+            return self._download(*fallback), fallback[1]
+        nothing = f"no run of {self.branch} has left the artifact {self.names.gate} yet"
+        raise _NothingError("; ".join(objections) or nothing)
 
-    def _left_by(self, run: _Run) -> _Artifact | None:
-        """Our artifact of a run, of several attempts the last, or the only one that may have been ours."""
+    def _list_runs(self) -> list[_Run]:
+        """Other runs of the workflow for the default branch, newest first."""
+        url = f"{self.address}/actions/workflows/{quote(self.workflow['file'], safe='')}/runs"
+        branch = quote(self.branch, safe="")
+        runs: list[_Run] = []
+        # One request for each event, so that runs of pull requests leave no run out.
+        for event in TRUSTED_EVENTS:
+            query = f"event={event}&branch={branch}&exclude_pull_requests=true&per_page={MOST_RUNS}"
+            runs += map(_Run.model_validate, self._read(f"{url}?{query}")["workflow_runs"])
+        others = [run for run in runs if str(run.id) != self.run_id]
+        return sorted(others, key=lambda run: -run.id)
+
+    def _find_artifact(self, run: _Run) -> _Artifact | None:
+        """The artifact of this gate, the last one of several attempts, or the only one that the job left."""
         artifacts = list[_Artifact]()
         for page in itertools.count(1):
             query = f"per_page={PER_PAGE}&page={page}"
-            listed = self._read(f"{self.address}/actions/runs/{run.id}/artifacts?{query}")
-            artifacts += map(_Artifact.model_validate, listed["artifacts"])
-            if len(listed["artifacts"]) < PER_PAGE:
+            url = f"{self.address}/actions/runs/{run.id}/artifacts?{query}"
+            items = self._read(url)["artifacts"]
+            artifacts += map(_Artifact.model_validate, items)
+            if len(items) < PER_PAGE:
                 break
-        by_name = {it.name: it for it in sorted(artifacts, key=lambda it: it.id)}
-        of_job = [name for name in by_name if name.startswith(self.names.of_job)]
-        if self.names.own in by_name or not of_job:
-            return by_name.get(self.names.own) or by_name.get(self.names.former)
+        artifacts.sort(key=lambda artifact: artifact.id)
+        by_name = {artifact.name: artifact for artifact in artifacts}
+        of_job = [name for name in by_name if name.startswith(self.names.job_prefix)]
+        if self.names.gate in by_name or not of_job:
+            return by_name.get(self.names.gate) or by_name.get(self.names.former)
         return by_name[of_job[0]] if len(of_job) == 1 else None
 
-    def _objection(self, run: _Run) -> str:
-        """Why a run is not believed; an empty string where it is."""
+    def _find_objection(self, run: _Run) -> str:
+        """Why a run is not believed. Empty if it is."""
         if run.source != run.repository:
             return "it ran for a fork"
-        if run.event not in OWN:
+        if run.event not in TRUSTED_EVENTS:
             return f"it ran for the event {run.event}"
         if run.path.partition("@")[0] != self.workflow["path"]:
             return f"it is a run of {run.path}"
@@ -230,52 +231,50 @@ class _Source(FrozenStruct):
         # A tag may have the name of the branch, and a workflow of its own.
         branch = self._read(f"{self.address}/branches/{quote(self.branch, safe='')}")
         span = f"{branch['commit']['sha']}...{run.head_sha}"
-        # Files stand on the first page alone.
+        # The second page has no files.
         status = self._read(f"{self.address}/compare/{span}?per_page=1&page=2")["status"]
         return "" if status in ("behind", "identical") else f"its commit is none of {self.branch}"
 
-    def _packed(self, artifact: _Artifact, origin: str) -> bytes:
+    def _download(self, artifact: _Artifact, origin: str) -> bytes:
         if artifact.expired:
             raise _NothingError(f"what {origin} left has expired")
         if artifact.size_in_bytes > MOST_PACKED:
             raise _NothingError(f"what {origin} left has more than {MOST_PACKED // MIB} MiB")
         answer = self.github.send("GET", f"{self.address}/actions/artifacts/{artifact.id}/zip")
-        place = answer.headers.get("location", "")
-        if answer.status != 302 or not place.startswith(
-            f"{self.address.partition(':')[0]}:"
-        ):  # https, as the API is
-            refusal = f"{answer.status}: {said(answer)}"
-            raise Never(f"GitHub does not hand out what {origin} left ({refusal})")
-        packed = self.github.send("GET", place, elsewhere=MOST_PACKED).body
+        url = answer.headers.get("location", "")
+        scheme = self.address.partition(":")[0]  # https, as the API is
+        if answer.status != 302 or not url.startswith(f"{scheme}:"):
+            reason = status_text(answer)
+            raise GitHubError(f"GitHub does not hand out what {origin} left ({reason})")
+        packed = self.github.download(url, MOST_PACKED)
         if artifact.digest != f"sha256:{hashlib.sha256(packed).hexdigest()}":
-            raise Never(f"what {origin} left does not have the digest that GitHub has of it")
+            raise GitHubError(f"what {origin} left does not have the digest that GitHub has of it")
         return packed
 
-    def _read(self, address: str) -> Any:
-        return self.github.read_json(
-            address, "the runs of the default branch", "actions: read` and `contents: read"
-        )
+    def _read(self, url: str) -> Any:
+        permissions = "actions: read` and `contents: read"
+        return self.github.read_json(url, "the runs of the default branch", permissions)
 
 
 def unpack(packed: bytes, folder: Path) -> None:
-    """Write the files of an artifact into a folder. Raises Never for an archive that holds anything but ours, or too much."""
+    """Write the files of an artifact into a folder. Raises GitHubError for an archive with other files, or with too much."""
     try:
-        mark, *_, entries, size, _, comment = _LAST.unpack(packed[-_LAST.size :])
+        # Before ``ZipFile`` reads the list of files: it must be short.
+        mark, *_, count, size, _, comment = _END_RECORD.unpack(packed[-_END_RECORD.size :])
         is_zip64 = packed[-42:-38] == b"PK\6\7"
-        if mark != b"PK\5\6" or entries > 2 or size > _LISTED or comment or is_zip64:
+        if mark != b"PK\5\6" or count > 2 or size > _MOST_LISTED or comment or is_zip64:
             raise BadZipFile("it does not list two files")
         with ZipFile(BytesIO(packed)) as archive:
-            listed = archive.infolist()
-            if sorted(it.filename for it in listed) != [HISTORY, RESULTS]:
+            entries = archive.infolist()
+            if sorted(entry.filename for entry in entries) != [HISTORY, RESULTS]:
                 raise BadZipFile("it holds other files than ours")
-            if sum(it.file_size for it in listed) > MAX_BASELINE:
+            if sum(entry.file_size for entry in entries) > MAX_BASELINE:
                 raise BadZipFile(f"it unpacks to more than {MAX_BASELINE // MIB} MiB")
-            for entry in listed:
+            for entry in entries:
                 with archive.open(entry) as source, (folder / entry.filename).open("wb") as target:
                     shutil.copyfileobj(source, target)
     except OSError as e:  # such as a full disk
-        raise Never(
-            f"the artifact of the default branch cannot be written: {e.strerror or e}"
-        ) from e
+        why = e.strerror or e
+        raise GitHubError(f"the artifact of the default branch cannot be written: {why}") from e
     except (BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as e:
         raise _NothingError(f"the artifact of the default branch cannot be unpacked: {e}") from e

@@ -1,10 +1,12 @@
-"""The REST client for GitHub: who we are, which answers are worth asking again, and what a refusal means."""
+"""The REST client for GitHub: who we are, which requests are worth repeating, and what a refusal means."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from gradegate import __version__
 from gradegate.errors import NO_ANSWER, GradegateError, ProviderError
@@ -22,16 +24,25 @@ READ_RIGHTS = "pull-requests: read` or `write"  # of a token that reads a pull r
 MOST_PAGES = 300
 ATTEMPTS = 4
 PATIENCE = 180.0  # seconds of waiting for a rate limit or an outage to pass, in all
-SECONDARY_PAUSE = 60.0  # what GitHub asks for when it names no time
+SECONDARY_PAUSE = 60.0  # seconds that GitHub asks for if it names no time
+_REMAINING = "x-ratelimit-remaining"
 INSTALLATION = "ghs_"  # GITHUB_TOKEN and the tokens of apps: GET /user is not for them
 
 
-class Never(GradegateError):
-    """GitHub does not do it, and asking again cannot help."""
+class User(BaseModel):
+    """An account. ``type`` is "User" or "Bot"."""
+
+    login: str
+    id: int | None = None
+    type: str = ""
 
 
-class Later(GradegateError):
-    """Asking again may help: after ``exact`` seconds if GitHub named them, else after ``base``, doubled each time."""
+class GitHubError(GradegateError):
+    """GitHub refuses a request, and repeating it cannot help."""
+
+
+class RetryableError(GradegateError):
+    """Repeating a request may help: after ``exact`` seconds if GitHub named them, or after ``base``, doubled each time."""
 
     def __init__(self, reason: str, base: float = 1.0, exact: float | None = None) -> None:
         super().__init__(reason)
@@ -41,7 +52,7 @@ class Later(GradegateError):
 
 @dataclass(frozen=True)
 class GitHub:
-    """Where and as whom to ask. ``pause`` waits, so that a caller can cut it short."""
+    """Where and as whom to send requests. ``pause`` waits, so that a caller can shorten it."""
 
     client: Client
     token: str = field(repr=False)
@@ -50,72 +61,62 @@ class GitHub:
     patience: float = PATIENCE
     pause: Callable[[float], object] = time.sleep
 
-    def send(
-        self, method: str, url: str, body: JsonObject | None = None, elsewhere: int = 0
-    ) -> Response:
-        """One request. Raises Later for outages and rate limits, Never when there is no answer at all.
-
-        ``elsewhere``: how many bytes may come from where a reply led to, another host, which is given no token.
-        """
-        own = {
+    def send(self, method: str, url: str, body: JsonObject | None = None) -> Response:
+        """Send one request. Raises RetryableError for outages and rate limits, GitHubError if there is no answer at all."""
+        headers = {
             "Accept": "application/vnd.github+json",
             "Authorization": f"Bearer {self.token}",
             "X-GitHub-Api-Version": API_VERSION,
         }
-        headers = {
-            "Accept": "*/*",
-            "User-Agent": f"gradegate/{__version__}",
-            **({} if elsewhere else own),
-        }
+        return self._send(method, url, headers, body, MAX_BODY)
+
+    def download(self, url: str, max_bytes: int) -> bytes:
+        """Read what a reply led to. The URL may be of another host, so it gets no token. Raises as ``send`` does."""
+        return self._send("GET", url, {"Accept": "*/*"}, None, max_bytes).body
+
+    def _send(
+        self, method: str, url: str, headers: NamedTexts, body: JsonObject | None, max_bytes: int
+    ) -> Response:
+        headers = {**headers, "User-Agent": f"gradegate/{__version__}"}
         try:
-            answer = self.client.send(
-                method, url, headers=headers, body=body, max_bytes=elsewhere or MAX_BODY
-            )
+            answer = self.client.send(method, url, headers=headers, body=body, max_bytes=max_bytes)
         except ProviderError as e:
-            passing = e.trouble in NO_ANSWER
-            raise (Later(str(e)) if passing else Never(str(e))) from e
+            if e.trouble in NO_ANSWER:
+                raise RetryableError(str(e)) from e
+            raise GitHubError(str(e)) from e
         if answer.status >= 500:
-            raise Later(f"{answer.host} is unavailable ({answer.status}: {said(answer)})")
-        spent = answer.headers.get("x-ratelimit-remaining") == "0"
-        limited = answer.status == 403 and (
-            spent or "retry-after" in answer.headers or "rate limit" in said(answer).lower()
-        )
-        if limited or answer.status == 429:
-            exact = None  # seconds to wait, in GitHub's order: `retry-after`, else the reset of a spent budget
-            with suppress(ValueError, KeyError):
-                if "retry-after" in answer.headers:
-                    exact = max(0.0, float(answer.headers["retry-after"]))
-                elif spent:
-                    exact = max(0.0, float(answer.headers["x-ratelimit-reset"]) - time.time())
-            raise Later(f"GitHub's rate limit is used up ({said(answer)})", SECONDARY_PAUSE, exact)
+            raise RetryableError(f"{answer.host} is unavailable ({status_text(answer)})")
+        if _is_rate_limited(answer):
+            reason = f"GitHub's rate limit is used up ({error_text(answer)})"
+            raise RetryableError(reason, SECONDARY_PAUSE, _seconds_to_wait(answer))
         return answer
 
-    def read_json(self, url: str, what: str, needs: str) -> Any:
-        """What is at an address, as JSON. Raises Later, and Never as ``unreadable`` says it."""
+    def read_json(self, url: str, subject: str, permissions: str) -> Any:
+        """Read JSON. Raises RetryableError, and GitHubError with the ``permissions`` that a job needs for the ``subject``."""
         answer = self.send("GET", url)
         if answer.status != 200:
-            raise Never(unreadable(answer, what, needs))
-        return as_json(answer)
+            raise GitHubError(explain_unreadable(answer, subject, permissions))
+        return parse_json(answer)
 
-    def pages(
-        self, url: str, what: str, kind: str, refusal: Callable[[Response], str]
+    def list_items(
+        self, url: str, subject: str, kind: str, explain: Callable[[Response], str]
     ) -> Iterator[Any]:
-        """The items of a list. Raises Later, and Never for a list that cannot be read, for the reason that ``refusal`` gives."""
+        """Yield the items of a list. Raises RetryableError, and GitHubError for the reason that ``explain`` gives."""
         for page in range(1, MOST_PAGES + 1):
             answer = self.send("GET", f"{url}?per_page={PER_PAGE}&page={page}")
             if answer.status != 200:
-                raise Never(refusal(answer))
-            items = as_json(answer)
+                raise GitHubError(explain(answer))
+            items = parse_json(answer)
             if not isinstance(items, list):
-                raise Never(f"{answer.host} answered something that is not {kind}")
+                raise GitHubError(f"{answer.host} answered something that is not {kind}")
             yield from items
             if 'rel="next"' not in answer.headers.get("link", "") and len(items) < PER_PAGE:
                 return
-        raise Never(f"{what} has more than {MOST_PAGES} pages")
+        raise GitHubError(f"{subject} has more than {MOST_PAGES} pages")
 
 
 def connect(environ: NamedTexts, token: str, hurry: bool = False) -> GitHub:
-    """GitHub as the runner names it. In a hurry (the job is being cancelled) nothing is waited for."""
+    """GitHub as the runner names it. ``hurry``: the job is being cancelled, so nothing waits."""
     # No retries in the client: GitHub's rate limits have their own rules, and a blind second POST is a second comment.
     client = Client(timeout=5.0 if hurry else 30.0, retries=0, slots=1, environ=environ)
     api = environ.get("GITHUB_API_URL", "").rstrip("/") or GitHub.api
@@ -123,74 +124,103 @@ def connect(environ: NamedTexts, token: str, hurry: bool = False) -> GitHub:
     return GitHub(client, token, api, graphql, patience=0.0 if hurry else PATIENCE)
 
 
-def patiently(github: GitHub, ask: Callable[[], T]) -> T:
-    """What ``ask`` gives, asked again where that may help. Raises Never."""
-    left = github.patience
+def retry_requests(github: GitHub, request: Callable[[], T]) -> T:
+    """Call ``request``, and call it again after a RetryableError while there is patience. Raises GitHubError."""
+    patience = github.patience
     for attempt in range(ATTEMPTS):
         try:
-            return ask()
-        except Later as e:
+            return request()
+        except RetryableError as e:
             wait = e.base * 2**attempt if e.exact is None else e.exact
-            if wait > left or attempt == ATTEMPTS - 1:
-                raise Never(str(e)) from e
-            left -= wait
+            if wait > patience or attempt == ATTEMPTS - 1:
+                raise GitHubError(str(e)) from e
+            patience -= wait
             github.pause(wait)
     raise AssertionError("the last attempt returns or raises")
 
 
-def whoami(github: GitHub, event: Event) -> tuple[str, str]:
-    """Whose token this is, "User" or "Bot": a person's by GET /user, an app's (also GITHUB_TOKEN's) by GraphQL. Raises Never."""
+def _is_rate_limited(answer: Response) -> bool:
+    if answer.status != 403:
+        return answer.status == 429
+    if answer.headers.get(_REMAINING) == "0" or "retry-after" in answer.headers:
+        return True
+    return "rate limit" in error_text(answer).lower()
+
+
+def _seconds_to_wait(answer: Response) -> float | None:
+    """What GitHub asks for, in its own order: ``retry-after``, or the reset of a spent limit. None if it names no time."""
+    with suppress(ValueError, KeyError):
+        headers = answer.headers
+        if "retry-after" in headers:
+            return max(0.0, float(headers["retry-after"]))
+        if headers.get(_REMAINING) == "0":
+            return max(0.0, float(headers["x-ratelimit-reset"]) - time.time())
+    return None
+
+
+def token_owner(github: GitHub, event: Event) -> tuple[str, str]:
+    """The login of the token and its type, "User" or "Bot". Raises GitHubError.
+
+    GET /user knows the token of a person, GraphQL that of an app (GITHUB_TOKEN is one).
+    """
     try:
         if not github.token.startswith(INSTALLATION):
             answer = github.send("GET", f"{github.api}/user")
             if answer.status == 200:
-                reply = as_json(answer)
-                return str(reply["login"]), str(reply["type"])
+                user = parse_json(answer)
+                return str(user["login"]), str(user["type"])
         answer = github.send("POST", github.graphql, {"query": "{viewer{login}}"})
-        login = str(as_json(answer)["data"]["viewer"]["login"])
+        login = str(parse_json(answer)["data"]["viewer"]["login"])
     except (KeyError, TypeError):
         if answer.status == 401:
-            raise Never(refusal(answer, event)) from None
-        raise Never(
-            f"{answer.host} does not say whose token this is ({answer.status}: {said(answer)})"
-        ) from None
+            raise GitHubError(explain_refusal(answer, event)) from None
+        what = f"{answer.host} does not say whose token this is ({status_text(answer)})"
+        raise GitHubError(what) from None
     return login.removesuffix("[bot]") + "[bot]", "Bot"
 
 
-def refusal(answer: Response, event: Event) -> str:
+def explain_refusal(answer: Response, event: Event) -> str:
     """Why GitHub refused to read or write a comment, and what to do about it."""
-    words = f"{answer.status}: {said(answer)}"
+    reason = status_text(answer)
     if answer.status == 401:
-        return f"GitHub does not accept the token ({words}); check the input `github-token`"
+        return f"GitHub does not accept the token ({reason}); check the input `github-token`"
     if answer.status not in (403, 404):
-        return f"GitHub rejects the comment ({words})"
+        return f"GitHub rejects the comment ({reason})"
     if event.outsider:
-        return f"the pull request comes from {event.outsider}, so its token is read-only ({words}); see the job summary instead"
-    return f"the token may not comment on pull request {event.number} ({words}); give the job `permissions: pull-requests: write`"
+        return f"the pull request comes from {event.outsider}, so its token is read-only ({reason}); see the job summary instead"
+    return f"the token may not comment on pull request {event.number} ({reason}); give the job `permissions: pull-requests: write`"
 
 
-def unreadable(answer: Response, what: str, needs: str) -> str:
-    """Why GitHub did not let ``what`` be read, and the permissions that it ``needs``."""
-    return f"{what} cannot be read ({answer.status}: {said(answer)}); give the job `permissions: {needs}`"
+def explain_unreadable(answer: Response, subject: str, permissions: str) -> str:
+    """Why GitHub did not let the ``subject`` be read, and the ``permissions`` that a job needs for it."""
+    reason = status_text(answer)
+    return f"{subject} cannot be read ({reason}); give the job `permissions: {permissions}`"
 
 
-def as_json(answer: Response) -> Any:
-    """The body as JSON. Raises Never."""
+def parse_json(answer: Response) -> Any:
+    """Parse the body of an answer. Raises GitHubError."""
     try:
         return answer.json()
     except ProviderError as e:
-        raise Never(str(e)) from e
+        raise GitHubError(str(e)) from e
 
 
-def said(answer: Response) -> str:
-    """GitHub's own words, as one short line."""
+def status_text(answer: Response) -> str:
+    """The status of an answer, and GitHub's own words: ``404: Not Found``."""
+    return f"{answer.status}: {error_text(answer)}"
+
+
+def error_text(answer: Response) -> str:
+    """GitHub's own words about an error in one short line."""
     try:
-        value = answer.json()
+        content = answer.json()
     except ProviderError:
-        value = None
-    if not isinstance(value, dict):
+        content = None
+    if not isinstance(content, dict):
         return "no reason given"
-    errors = value.get("errors")
-    first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
-    words = ": ".join(str(part) for part in (value.get("message"), first.get("message")) if part)
-    return excerpt(" ".join(words.split()), 300) or "no reason given"
+    texts = [content.get("message")]
+    match content.get("errors"):
+        case [{"message": message}, *_]:
+            texts.append(message)
+    text = ": ".join(str(text) for text in texts if text)
+    return excerpt(" ".join(text.split()), 300) or "no reason given"

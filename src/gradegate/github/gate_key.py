@@ -1,6 +1,6 @@
 """What tells a gate from the others on its pull request: its job with the values of its matrix, and its configs.
 
-Comments and artifacts are kept apart by it, so that no job overwrites what another one left.
+The key keeps comments and artifacts apart, so that no job overwrites those of another.
 """
 
 import hashlib
@@ -19,34 +19,36 @@ WORKFLOW = re.compile(
 )
 
 
-def key_of_gate(settings: Settings, environ: NamedTexts) -> str:
-    """``JOB.CONFIGS``, a hash each: what they are made of may be long and hold any character.
+def gate_key(settings: Settings, environ: NamedTexts) -> str:
+    """``JOB.CONFIGS``, two hashes, because names may be long and contain any character.
 
-    JOB stands for the workflow, the job and the values of its matrix; CONFIGS for the configs as the step names them.
+    JOB stands for the workflow, the job and the values of its matrix, CONFIGS for the configs as the step names them.
     """
     job = [workflow_file(environ), environ.get("GITHUB_JOB", ""), _matrix(environ)]
     root = environ.get("GITHUB_WORKSPACE") or settings.cwd
     configs = settings.configs or DEFAULT_CONFIGS[:1]
-    return f"{_hashed(job)}.{_hashed(sorted(os.path.relpath(settings.cwd / name, root) for name in configs))}"
+    paths = sorted(os.path.relpath(settings.cwd / name, root) for name in configs)
+    return f"{_short_hash(job)}.{_short_hash(paths)}"
 
 
-def shown_gate(settings: ActionSettings, environ: NamedTexts) -> str:
-    """The gate as its comment names it: the input `comment-key`, else the job with its matrix, as GitHub shows it."""
-    values = ", ".join(
-        json.loads(text) if text.startswith('"') else text for text in _matrix(environ).values()
-    )
+def gate_title(settings: ActionSettings, environ: NamedTexts) -> str:
+    """The gate as its comment names it: the input `comment-key`, or the job with its matrix, as GitHub shows it."""
+    if settings.comment_key:
+        return settings.comment_key
     job = environ.get("GITHUB_JOB", "")
-    return settings.comment_key or (f"{job} ({values})" if values else job)
+    texts = _matrix(environ).values()
+    values = [json.loads(text) if text.startswith('"') else text for text in texts]
+    return f"{job} ({', '.join(values)})" if values else job
 
 
 def workflow_file(environ: NamedTexts) -> str:
-    """The name of the file of the workflow; an empty string where the runner does not say it."""
+    """The file name of the workflow, or an empty string if the runner does not say it."""
     workflow = WORKFLOW.fullmatch(environ.get("GITHUB_WORKFLOW_REF", ""))
     return workflow["file"] if workflow else ""
 
 
 def _matrix(environ: NamedTexts) -> NamedTexts:
-    """The values of the job's matrix as JSON; empty if unreadable."""
+    """The values of the job's matrix as JSON. Empty if they cannot be read."""
     try:
         values = json.loads(environ.get(MATRIX, ""))
         return {
@@ -57,5 +59,5 @@ def _matrix(environ: NamedTexts) -> NamedTexts:
         return {}
 
 
-def _hashed(value: Any) -> str:
+def _short_hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Publishes a decision: annotations, summary, comment, outputs. Nothing here can change the verdict."""
+"""Publishes a decision: annotations, summary, comment and outputs. Nothing here can change the verdict."""
 
 import hashlib
 import os
@@ -10,26 +10,25 @@ from secrets import token_hex
 
 from gradegate.core.settings import ActionSettings
 from gradegate.errors import ConfigError
-from gradegate.github import step_files as workflow
+from gradegate.github import step_files
 from gradegate.github.client import GitHub
-from gradegate.github.comment import Left, Posted, Refused, stamp, upsert_comment
-from gradegate.github.gate_key import key_of_gate, shown_gate
-from gradegate.github.links import links
-from gradegate.github.step_files import MISTAKEN
-from gradegate.reports.delivery.redact import concealed_mistakes
-from gradegate.reports.delivery.report import Annotations, Comment, Document, Summary
-from gradegate.reports.format.escape import Escaped, command, harmless, visible
-from gradegate.reports.format.page import bare
+from gradegate.github.comment import CommentThread, Left, Refused, Stamp
+from gradegate.github.gate_key import gate_key, gate_title
+from gradegate.github.links import links_of_run
+from gradegate.reports.delivery.redact import redact_mistakes
+from gradegate.reports.delivery.report import Annotations, Comment, Document, Links, Summary
+from gradegate.reports.format.escape import Escaped, harmless, visible, workflow_command
+from gradegate.reports.format.page import render_bare_page
 from gradegate.reports.view.findings import fingerprint
 from gradegate.results.run_result import Counts, Decision, GateOutcome
 from gradegate.security.event import Event
-from gradegate.security.redaction import Hide, excerpt
-from gradegate.security.secrets import sealing
+from gradegate.security.redaction import Redact, excerpt
+from gradegate.security.secrets import document_redactor
 from gradegate.structs import NamedTexts, replace
 
 FAILING = (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE, GateOutcome.NOT_RUN)
 MOST_MISTAKES = 50
-LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment holds
+LONGEST_MISTAKE = 1000  # characters; with as many as are shown, within what a comment may have
 NO_SECRETS = (
     "This pull request comes from {}: GitHub gives its workflow no secrets and a read-only token, so no model can be called with a "
     "key. Somebody with write access can review the commits and push them to a branch of this repository."
@@ -38,7 +37,7 @@ NO_SECRETS = (
 
 @dataclass(frozen=True)
 class Step:
-    """Where the action publishes; ``say`` writes one line to the log of the step."""
+    """One start of the Action. ``say`` writes one line to its log."""
 
     settings: ActionSettings
     event: Event
@@ -47,154 +46,169 @@ class Step:
     say: Callable[[str], object] = print
 
     @cached_property
-    def hide(self) -> Hide:
+    def hide(self) -> Redact:
         """Hides the secrets of the environment in whatever leaves the step."""
-        return sealing(self.environ)
+        return document_redactor(self.environ)
+
+    @property
+    def links(self) -> Links:
+        """The links of reports, with the gate that they are about."""
+        gate = gate_title(self.settings, self.environ)
+        return replace(links_of_run(self.event, self.environ), key=gate)
+
+    @property
+    def workspace(self) -> str:
+        """The folder that the paths of outputs and annotations begin at."""
+        return self.environ.get("GITHUB_WORKSPACE") or os.fspath(self.settings.run.cwd)
+
+    def has_file(self, name: str) -> bool:
+        """Whether the workspace has a file, by its name in messages. GitHub shows only annotations of such files."""
+        try:
+            return bool(name) and Path(self.workspace, name).is_file()
+        except (OSError, ValueError):
+            return False
 
     def tell(self, text: Escaped) -> None:
         """Write to the log."""
         self.say(self.hide(text).rstrip("\n"))
 
+    def warn(self, text: str) -> None:
+        """Write to the log, and to the page of the run."""
+        self.tell(harmless(text))
+        self.tell(workflow_command("warning", text))
 
-def publish(
+
+def publish_decision(
     step: Step,
     decision: Decision,
     documents: Iterable[Document],
     written: Iterable[str | Path],
 ) -> dict[str, str]:
-    """Publish what the reports say of a decision; ``written`` are the report files. Returns the outputs that were set; says what fails."""
+    """Publish the reports of a decision. ``written`` are the report files. Returns the outputs that were set."""
     texts = {type(document): document.text for document in documents}
-    if commands := texts.get(Annotations):
-        step.tell(commands)  # first: the runner shows ten of a kind and no more
-    _summarise(step, texts.get(Summary))
+    commands = texts.get(Annotations)
+    if commands:
+        step.tell(commands)  # first: the runner shows only ten of a kind
+    _append_summary(step, texts.get(Summary))
     failing = decision.outcome in FAILING
-    url = _comment(step, texts.get(Comment), failing, fingerprint(decision))
-    cases, baseline = decision.cases, decision.run.baseline
-    usage = decision.run.target_usage + decision.run.grader_usage
+    url = _publish_comment(step, texts.get(Comment), failing, fingerprint(decision))
+
+    cases = decision.cases
+    baseline = decision.run.baseline
+    cost = decision.run.usage.known_cost
+    # The container's own paths mean nothing to later steps.
+    paths = [os.path.relpath(step.settings.run.cwd / path, step.workspace) for path in written]
     values = {
         "decision": decision.outcome.value,
         "passed": str(cases.passed),
         "failed": str(cases.failed),
         "errored": str(cases.errored),
-        "pass-rate": _rounded_down(cases),
+        "pass-rate": _rounded_down_rate(cases),
         "new-failures": "" if baseline is None else str(baseline.new_failures),
-        "cost-usd": "" if usage.known_cost is None else f"{usage.known_cost:.6f}",
+        "cost-usd": "" if cost is None else f"{cost:.6f}",
         "comment-url": url,
-        # Relative to the workspace: the container's own paths mean nothing to later steps.
-        "reports": "\n".join(_from_workspace(step, path) for path in written),
+        "reports": "\n".join(paths),
     }
     return set_outputs(step, values)
 
 
-def _rounded_down(cases: Counts) -> str:
-    """The pass rate with four digits: only a run in which every case passed reads 1.0000."""
+def _rounded_down_rate(cases: Counts) -> str:
+    """The pass rate with four digits. Only a run in which every case passed reads 1.0000."""
     graded = cases.passed + cases.failed
-    share = cases.passed * 10_000 // graded if graded else 0
-    return f"{share // 10_000}.{share % 10_000:04d}" if graded else ""
-
-
-def _from_workspace(step: Step, path: str | Path) -> str:
-    root = step.environ.get("GITHUB_WORKSPACE") or os.fspath(step.settings.run.cwd)
-    return os.path.relpath(step.settings.run.cwd / path, root)
+    if not graded:
+        return ""
+    rate = cases.passed * 10_000 // graded
+    return f"{rate // 10_000}.{rate % 10_000:04d}"
 
 
 def publish_mistakes(step: Step, error: ConfigError) -> dict[str, str]:
-    """Publish that the gate could not start; an older comment must not go on claiming a pass."""
-    error = concealed_mistakes(error, step.hide)
-    for mistake in error.mistakes:
+    """Publish that the gate could not start. An older comment must not go on claiming a pass."""
+    mistakes = redact_mistakes(error, step.hide).mistakes
+    for mistake in mistakes:
         origin = mistake.origin
-        file, line = (origin.file, origin.line) if origin and holds(step)(origin.file) else ("", 0)
-        words = mistake.what + (f" -> {mistake.cure}" if mistake.cure else "")
-        step.tell(command("error", words if file else str(mistake), file=file, line=line or None))
-    if secrets := NO_SECRETS.format(step.event.outsider) if step.event.outsider else "":
-        step.tell(command("notice", secrets))
-    listed = [
-        excerpt(visible(str(mistake)), LONGEST_MISTAKE)
-        for mistake in error.mistakes[:MOST_MISTAKES]
+        if origin and step.has_file(origin.file):
+            text = str(replace(mistake, origin=None))
+            line = origin.line or None
+            step.tell(workflow_command("error", text, file=origin.file, line=line))
+        else:
+            step.tell(workflow_command("error", str(mistake)))
+    reason = "No model was asked."
+    if step.event.outsider:
+        notice = NO_SECRETS.format(step.event.outsider)
+        step.tell(workflow_command("notice", notice))
+        reason += f" {notice}"
+
+    lines = [
+        excerpt(visible(str(mistake)), LONGEST_MISTAKE) for mistake in mistakes[:MOST_MISTAKES]
     ]
-    more = len(error.mistakes) - len(listed)
-    lines = "\n".join([*listed, f"and {more} more; see the log"] if more else listed)
-    where = replace(links(step.event, step.environ), key=shown_gate(step.settings, step.environ))
-    text = bare(MISTAKEN, f"No model was asked. {secrets}".rstrip(), lines, where)
-    _summarise(step, text)
-    findings = hashlib.sha256(
-        "\n".join(map(str, error.mistakes)).encode("utf-8", "replace")
-    ).hexdigest()[:16]
-    url = _comment(step, text, True, findings)
-    return set_outputs(step, {"decision": MISTAKEN, "comment-url": url})
+    more = len(mistakes) - len(lines)
+    if more:
+        lines.append(f"and {more} more; see the log")
+    page = render_bare_page(step_files.MISTAKE, reason, "\n".join(lines), step.links)
+    _append_summary(step, page)
+    content = "\n".join(map(str, mistakes)).encode("utf-8", "replace")
+    findings = hashlib.sha256(content).hexdigest()[:16]
+    url = _publish_comment(step, page, True, findings)
+    return set_outputs(step, {"decision": step_files.MISTAKE, "comment-url": url})
 
 
-def _summarise(step: Step, text: Escaped | None) -> None:
-    if text and (problem := workflow.append_summary(step.environ, step.hide(text))):
-        warn(step, f"The job summary was not written: {problem}.")
+def _append_summary(step: Step, text: Escaped | None) -> None:
+    problem = step_files.append_summary(step.environ, step.hide(text)) if text else ""
+    if problem:
+        step.warn(f"The job summary was not written: {problem}.")
 
 
-def _comment(step: Step, text: Escaped | None, failing: bool, findings: str) -> str:
-    """Give the address of the comment, or an empty string."""
-    mode, event = step.settings.comment, step.event
+def _publish_comment(step: Step, text: Escaped | None, failing: bool, findings: str) -> str:
+    """Write the comment. Returns its address, or an empty string."""
+    mode = step.settings.comment
+    event = step.event
     if mode == "off" or not text:
         return ""
     if event.number is None and not event.problem:
-        step.tell(
-            harmless(f"No comment was posted: the event {event.name} is not about a pull request.")
-        )
+        problem = f"No comment was posted: the event {event.name} is not about a pull request."
+        step.tell(harmless(problem))
         return ""
-    if why := event.problem or ("" if step.settings.token else "the input `github-token` is empty"):
-        warn(step, f"No comment was posted: {why}.")
+    problem = event.problem
+    if not problem and not step.settings.token:
+        problem = "the input `github-token` is empty"
+    if problem:
+        step.warn(f"No comment was posted: {problem}.")
         return ""
-    named = step.settings.comment_key
-    key = named or key_of_gate(step.settings.run, step.environ)
-    outcome = upsert_comment(
+
+    comment_key = step.settings.comment_key
+    key = comment_key or gate_key(step.settings.run, step.environ)
+    thread = CommentThread(
         step.github,
         event,
-        step.hide(text),
-        stamp(key, step.environ, event.head_sha, findings, token_hex(8)),
+        Stamp.from_environ(key, step.environ, event.head_sha, findings, token_hex(8)),
         create=mode != "failures" or failing,
         only_changed=mode == "changes",
-        former=None if named else "",  # earlier releases made no key of the job
-        is_shared=bool(named),
+        former=None if comment_key else "",  # earlier releases made no key of the job
+        is_shared=bool(comment_key),
     )
-    if isinstance(outcome, Refused):
-        warn(step, f"No comment was posted: {outcome.reason}. The verdict stands.")
-    if not isinstance(outcome, Left | Posted):
+    result = thread.update(step.hide(text))
+    if result is None:
         return ""
-    said = (
-        f"The comment was not changed: {outcome.why}. {outcome.url}"
-        if isinstance(outcome, Left)
-        else f"Comment: {outcome.url}"
-    )
-    step.tell(harmless(said))
-    return outcome.url
+    if isinstance(result, Refused):
+        step.warn(f"No comment was posted: {result.reason}. The verdict stands.")
+        return ""
+    message = f"Comment: {result.url}"
+    if isinstance(result, Left):
+        message = f"The comment was not changed: {result.why}. {result.url}"
+    step.tell(harmless(message))
+    return result.url
 
 
 def set_outputs(step: Step, values: NamedTexts) -> dict[str, str]:
     """Set outputs of the step that are safe in a shell, and warn of the others. Returns those that were set."""
-    safe, unsafe = workflow.safe_outputs(values)
+    safe, unsafe = step_files.split_outputs(values)
     if unsafe:
-        warn(
-            step,
-            f"These outputs are not set, because a shell could run their values as code: {', '.join(unsafe)}.",
+        names = ", ".join(unsafe)
+        step.warn(
+            f"These outputs are not set, because a shell could run their values as code: {names}."
         )
-    if problem := workflow.write_outputs(step.environ, safe):
-        warn(step, f"The outputs were not written: {problem}.")
+    problem = step_files.write_outputs(step.environ, safe)
+    if problem:
+        step.warn(f"The outputs were not written: {problem}.")
         return {}
     return safe
-
-
-def holds(step: Step) -> Callable[[str], bool]:
-    """Whether a file, by its name in messages, is in the workspace: GitHub shows an annotation of no other."""
-    root = Path(step.environ.get("GITHUB_WORKSPACE") or step.settings.run.cwd)
-
-    def held(name: str) -> bool:
-        try:
-            return bool(name) and (root / name).is_file()
-        except (OSError, ValueError):
-            return False
-
-    return held
-
-
-def warn(step: Step, words: str) -> None:
-    """Say it in the log and on the page of the run."""
-    step.tell(harmless(words))
-    step.tell(command("warning", words))

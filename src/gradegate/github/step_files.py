@@ -1,4 +1,4 @@
-"""The files by which a step talks to the runner, its outputs and its summary; and what it leaves when it ends before it can publish."""
+"""The files in which a step gives its outputs and its summary to the runner, also if it ends before it can publish."""
 
 import errno
 import os
@@ -13,32 +13,35 @@ from gradegate.reports.format.escape import Escaped
 from gradegate.reports.format.markdown import Markdown, fence, paragraphs
 from gradegate.results.run_result import GateOutcome
 from gradegate.security.redaction import excerpt
-from gradegate.security.secrets import sealing
+from gradegate.security.secrets import document_redactor
 from gradegate.structs import NamedTexts, Struct
 
 SUMMARY_LIMIT = 1024 * 1024  # bytes per step; the runner drops the whole summary above it
-# What may be pasted into a shell script by `${{ steps.gate.outputs.x }}` without becoming code.
+# What a workflow may paste into a shell script, by `${{ steps.gate.outputs.x }}`, without running it as code.
 SAFE = re.compile(r"[A-Za-z0-9_.:/#-]{0,200}")
-OF_LINES = ("reports",)  # outputs of several lines
-# A pipe without a reader is refused, and not waited for.
+SEVERAL_LINES = ("reports",)  # outputs with several lines
+# A pipe without a reader fails at once.
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 NAME = re.compile(r"[a-z][a-z0-9-]*")
-MISTAKEN = "mistake"  # the decision when the config is wrong: no run decided then
+MISTAKE = "mistake"  # the decision if the config is wrong, as no run decides then
 _LONGEST = 1000  # characters of an error
 
 
-def safe_outputs(values: NamedTexts) -> tuple[dict[str, str], list[str]]:
-    """The values that a later step can use without harm, and the names of the others."""
+def split_outputs(values: NamedTexts) -> tuple[dict[str, str], list[str]]:
+    """The outputs that are safe in a shell, and the names of the others."""
+    safe = {}
     unsafe = []
     for name, value in values.items():
-        lines = value.split("\n") if name in OF_LINES else [value]
-        if not all(SAFE.fullmatch(line) for line in lines):
+        lines = value.split("\n") if name in SEVERAL_LINES else [value]
+        if all(map(SAFE.fullmatch, lines)):
+            safe[name] = value
+        else:
             unsafe.append(name)
-    return {name: value for name, value in values.items() if name not in unsafe}, unsafe
+    return safe, unsafe
 
 
-def outputs_text(values: NamedTexts, token: str = "") -> str:
-    """Outputs in the runner's format. Raises ValueError for a bad name or a value that holds the delimiter."""
+def format_outputs(values: NamedTexts, token: str = "") -> str:
+    """Outputs in the runner's format. Raises ValueError for a bad name, or a value with the delimiter."""
     delimiter = f"gradegate_{token or secrets.token_hex(16)}"
     for name, value in values.items():
         if not NAME.fullmatch(name):
@@ -49,15 +52,16 @@ def outputs_text(values: NamedTexts, token: str = "") -> str:
 
 
 def write_outputs(environ: NamedTexts, values: NamedTexts) -> str:
-    """Append to ``$GITHUB_OUTPUT``. Returns why not, or an empty string."""
+    """Append to ``$GITHUB_OUTPUT``. Returns why it failed, or an empty string."""
     try:
-        return _append(environ, "GITHUB_OUTPUT", outputs_text(values).encode("utf-8", "replace"))
+        text = format_outputs(values)
     except ValueError as e:
         return str(e)
+    return _append(environ, "GITHUB_OUTPUT", text.encode("utf-8", "replace"))
 
 
 def append_summary(environ: NamedTexts, text: Escaped) -> str:
-    """Append to ``$GITHUB_STEP_SUMMARY``. Returns why not, or an empty string."""
+    """Append to ``$GITHUB_STEP_SUMMARY``. Returns why it failed, or an empty string."""
     content = text.encode("utf-8", "replace")
     if not content.endswith(b"\n"):
         content += b"\n"
@@ -74,13 +78,13 @@ def _append(environ: NamedTexts, variable: str, content: bytes, limit: int | Non
             if limit is not None and size + len(content) > limit:
                 return f"it would be {size + len(content)} bytes and GitHub takes {limit}"
             # Write all or nothing: a record that is cut off makes the runner fail the step, whatever the verdict.
-            left = memoryview(content)
+            rest = memoryview(content)
             try:
-                while left:
-                    written = file.write(left)
+                while rest:
+                    written = file.write(rest)
                     if not written:
                         raise OSError(errno.EAGAIN, "it takes no more")
-                    left = left[written:]
+                    rest = rest[written:]
             except OSError:
                 with suppress(OSError):
                     file.truncate(size)
@@ -90,11 +94,11 @@ def _append(environ: NamedTexts, variable: str, content: bytes, limit: int | Non
     return ""
 
 
-class Ending(Struct):
-    """Around a step: whatever ends it, a later step finds outputs. ``settled`` once they are written."""
+class LastOutputs(Struct):
+    """Around a step: whatever ends it, later steps find outputs."""
 
     environ: NamedTexts
-    settled: bool = False
+    is_published: bool = False  # whether the step has written outputs itself
 
     def __enter__(self) -> Self:
         return self
@@ -105,17 +109,17 @@ class Ending(Struct):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Leave what is known of the end; nothing that fails here hides the error."""
-        if error is None or self.settled:
+        """Write a decision and the error, unless the step has published. Nothing that fails here hides the error."""
+        if error is None or self.is_published:
             return
         decision = GateOutcome.INCONCLUSIVE.value
+        text = f"{type(error).__name__}: {error}"
         if isinstance(error, ConfigError):
-            decision, said = MISTAKEN, str(error)
+            decision = MISTAKE
+            text = str(error)
         elif isinstance(error, KeyboardInterrupt):
-            said = "The step was cancelled before there was a verdict."
-        else:
-            said = f"{type(error).__name__}: {error}"
+            text = "The step was cancelled before there was a verdict."
         write_outputs(self.environ, {"decision": decision})
-        block = fence(excerpt(sealing(self.environ)(said), _LONGEST))
+        block = fence(excerpt(document_redactor(self.environ)(text), _LONGEST))
         title = Markdown("### gradegate could not run")
         append_summary(self.environ, paragraphs(title, "There is no verdict.", block))

@@ -9,12 +9,12 @@ NO_FIELDS: NamedTexts = {}
 
 
 class Credential:
-    """What makes the credential field of requests: the headers that say who asks.
+    """Makes the headers that authenticate a request.
 
     A subclass is frozen. The client asks it last, and only for a request that is sent.
     """
 
-    # Whether every request has the same fields. Then they tell apart whose replies of the cache may be believed.
+    # Whether every request has the same fields. Then the fields say whose replies of the cache may be believed.
     is_fixed: ClassVar[bool] = False
 
     def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
@@ -22,16 +22,16 @@ class Credential:
         raise NotImplementedError
 
     def record_success(self, fields: NamedTexts) -> None:
-        """The vendor answered a request with these fields."""
+        """Note that the vendor answered a request with these fields."""
 
     def may_renew(self, fields: NamedTexts) -> bool:
-        """Whether new fields may be accepted in place of these, which the vendor refused."""
+        """Whether the vendor may accept new fields in place of these, which it refused."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class FixedKey(Credential):
-    """A key in one header: as a bearer token, where the vendor names no header of its own. Without a key it adds nothing."""
+    """A key in one header, by default as a bearer token. Without a key it adds nothing."""
 
     key: str | None = field(repr=False)
     header: str = "Authorization"
@@ -39,12 +39,12 @@ class FixedKey(Credential):
     is_fixed = True
 
     def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
-        """The same for each request."""
+        """The same fields for each request."""
         if not self.key:
             return NO_FIELDS
-        return (
-            bearer_header(self.key) if self.header == "Authorization" else {self.header: self.key}
-        )
+        if self.header == "Authorization":
+            return bearer_header(self.key)
+        return {self.header: self.key}
 
 
 NO_CREDENTIAL = FixedKey(None)

@@ -1,4 +1,4 @@
-"""Threads that do one kind of work together: each takes one item after another, and any of them may never begin."""
+"""Threads that take one item after another from a common list, and results of tasks that run side by side."""
 
 import _thread
 import sys
@@ -11,82 +11,84 @@ from contextvars import copy_context
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-MAX_THREADS = 64  # threads of one gathering: a long conversation has hundreds of questions
+MAX_THREADS = 64  # of one gathering: a long conversation has hundreds of questions
 LOOK_EVERY = 0.25  # seconds: a thread that ends without memory may wake nobody
 BEGIN_SECONDS = 30.0  # until a thread has begun, on the busiest machine
 
 
 class Crew(Generic[T]):
-    """Does the work for every item, but at once only for ``most`` items with the same ``key``, so that slow items hold back only those with their own key.
+    """Threads that do the work for every item. Slow items hold back only items with the same key.
 
-    ``threading.Thread.start`` waits until its thread has begun, and so for ever for one that finds no memory to begin with
-    (gh-140746). Nobody waits for these threads before they have begun.
+    ``threading.Thread.start`` waits until its thread has begun, and hangs if the thread finds no memory to begin with
+    (gh-140746). So these threads are started without waiting for them.
     """
 
     def __init__(
         self,
         work: Callable[[T], None],
         items: Iterable[T],
-        most: int = MAX_THREADS,
+        per_key: int = MAX_THREADS,
         key: Callable[[T], Hashable] = lambda _: "",
     ) -> None:
-        self._waiting = defaultdict[Hashable, deque[T]](deque)
-        for item in items:
-            self._waiting[key(item)].append(item)
-        self._most = most
-        self._in_work = Counter[Hashable]()
-        self.threads_needed = sum(
-            min(most, len(queue)) for queue in self._waiting.values()
-        )  # that find work
-        self.busy_threads = 0  # threads that have begun and not ended
+        """``per_key`` is the number of items with the same key that are worked on at the same time."""
         self._work = work
+        self._per_key = per_key
+        self._queues = defaultdict[Hashable, deque[T]](deque)
+        for item in items:
+            self._queues[key(item)].append(item)
+        self._in_work = Counter[Hashable]()  # items, by key
+        self.busy_threads = 0  # that have begun and not ended
         self._changed = threading.Condition()
         self._error: BaseException | None = None
 
     @property
+    def threads_needed(self) -> int:
+        """How many threads find work now."""
+        return sum(min(self._per_key, len(queue)) for queue in self._queues.values())
+
+    @property
     def items_left(self) -> int:
-        """How many items nobody has begun with."""
-        return sum(map(len, self._waiting.values()))
+        """How many items no thread has begun with."""
+        return sum(map(len, self._queues.values()))
 
     def drop_items(self) -> None:
-        """Forget the items that nobody has begun with."""
-        for queue in self._waiting.values():
+        """Forget the items that no thread has begun with."""
+        for queue in self._queues.values():
             queue.clear()
 
     def start(self) -> None:
-        """Have one more thread take items. Raises RuntimeError where the system has no room for it."""
+        """Start one more thread. Raises RuntimeError if the system has no room for it."""
         _thread.start_new_thread(copy_context().run, (self._run,))
 
     def take_items(self) -> None:
-        """Do the work for one item after another, until none is left that this thread may begin with."""
+        """Do the work for one item after another, until this thread may begin with no further item."""
         while True:
             with self._changed:
-                keys = [
-                    key
-                    for key, queue in self._waiting.items()
-                    if queue and self._in_work[key] < self._most
-                ]
+                keys = []
+                for key, queue in self._queues.items():
+                    if queue and self._in_work[key] < self._per_key:
+                        keys.append(key)
                 if not keys:
                     return
                 key = min(keys, key=self._in_work.__getitem__)
-                item = self._waiting[key].popleft()
+                item = self._queues[key].popleft()
                 self._in_work[key] += 1
             self._work(item)
             with self._changed:
                 self._in_work[key] -= 1
 
     def wait(self, seconds: float) -> None:
-        """Wait so long, or until a thread ends."""
+        """Wait so many seconds, or until a thread ends."""
         with self._changed:
             self._changed.wait(seconds)
 
     def join(self) -> None:
-        """Wait until all is done. Raises what ended a thread, and MemoryError where none begins."""
-        until = time.monotonic() + BEGIN_SECONDS
+        """Wait until all is done. Raises the error that ended a thread, and MemoryError if no thread begins."""
+        deadline = time.monotonic() + BEGIN_SECONDS
         while self.busy_threads or self.items_left:
             if self.busy_threads:
-                until = time.monotonic() + BEGIN_SECONDS
-            elif time.monotonic() > until:
+                deadline = time.monotonic() + BEGIN_SECONDS
+            elif time.monotonic() > deadline:
                 raise MemoryError("no thread begins")
             self.wait(LOOK_EVERY)
         if self._error:
@@ -108,18 +110,18 @@ class Crew(Generic[T]):
 
 
 def gather_results(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """The results in order. Every task is run to its end; then the first exception in order is raised."""
+    """Run tasks side by side and return their results in order. Every task runs; then the first error in order is raised."""
     results = dict[int, T]()
     errors = dict[int, Exception]()
 
-    def run(numbered: tuple[int, Callable[[], T]]) -> None:
+    def run_task(numbered: tuple[int, Callable[[], T]]) -> None:
         number, task = numbered
         try:
             results[number] = task()
         except Exception as e:
             errors[number] = e
 
-    crew = Crew(run, enumerate(tasks))
+    crew = Crew(run_task, enumerate(tasks))
     with suppress(RuntimeError):  # no room for more threads: this one does everything
         for _ in range(min(len(tasks), MAX_THREADS) - 1):
             crew.start()

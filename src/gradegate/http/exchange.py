@@ -1,4 +1,4 @@
-"""What is sent over HTTP, and what came back."""
+"""An HTTP request, its response, and how a packed body is unpacked."""
 
 import zlib
 from typing import Any
@@ -18,18 +18,18 @@ class HttpRequest(FrozenStruct):
     host: str
     headers: NamedTexts
     content: bytes | None
-    max_bytes: int = MAX_BODY  # bytes that the response may have
+    max_bytes: int = MAX_BODY  # of the response
 
 
 class Response(FrozenStruct):
-    """A response; ``headers`` in lower case, ``seconds`` of the last attempt alone."""
+    """A response; the names of ``headers`` are in lower case, ``seconds`` are those of the last attempt."""
 
     status: int
     headers: NamedTexts
     body: bytes
     host: str
     seconds: float = 0.0
-    asked: str = ""  # the model that was asked, with its host, where it refused
+    asked: str = ""  # the model that refused the request, with its host
 
     @property
     def is_success(self) -> bool:
@@ -38,40 +38,41 @@ class Response(FrozenStruct):
 
     def json(self) -> Any:
         """The body as JSON. Raises ProviderError."""
+        if self.body.count(b",") > MAX_BODY_VALUES:
+            raise ProviderError(
+                f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
+            )
         try:
-            if self.body.count(b",") > MAX_BODY_VALUES:
-                what = f"{self.host} answered JSON with more than {MAX_BODY_VALUES:,} values"
-                raise ProviderError(what)
             return strict(self.body)
         except (ValueError, RecursionError) as e:
             start = excerpt(self.body[:400].decode("utf-8", "backslashreplace"), 80)
             raise ProviderError(f"{self.host} sent a reply that is not JSON: {start!r}") from e
 
 
-def unpack_body(body: bytes, encoding: str, max_bytes: int) -> bytes:
-    """At most so many bytes of a body, whole. Raises ValueError when it is cut, or packed in a way not asked for."""
-    for name in reversed([name.strip().lower() for name in encoding.split(",")]):
-        if name in ("gzip", "x-gzip", "deflate"):
-            body = _inflated(body, name == "deflate", max_bytes)
-        elif name not in ("", "identity"):
-            raise ValueError(f"its encoding is {excerpt(name, 40)!r}")
+def unpack_body(body: bytes, encodings: str, max_bytes: int) -> bytes:
+    """The unpacked body, or its first ``max_bytes``. ``encodings`` is the header ``Content-Encoding``.
+
+    Raises ValueError if the body is cut, or packed in a way that was not requested.
+    """
+    for encoding in map(str.strip, reversed(encodings.lower().split(","))):
+        if encoding in ("gzip", "x-gzip", "deflate"):
+            body = _inflate(body, encoding == "deflate", max_bytes)
+        elif encoding not in ("", "identity"):
+            raise ValueError(f"its encoding is {excerpt(encoding, 40)!r}")
     return body
 
 
-def _inflated(body: bytes, plain: bool, max_bytes: int) -> bytes:
-    """``plain`` (deflate) is with a zlib header as RFC 9110 has it, or without as some servers send it."""
-    if not body:
-        return b""  # as of HEAD and 204
-    parts: list[bytes] = []
-    while body and sum(map(len, parts)) < max_bytes:  # a gzip body may have several members
-        unpacker = zlib.decompressobj(
-            zlib.MAX_WBITS | 32 if body[0] & 15 == 8 or not plain else -zlib.MAX_WBITS
-        )
+def _inflate(body: bytes, is_deflate: bool, max_bytes: int) -> bytes:
+    """Inflate a body. ``deflate`` has a zlib header, as RFC 9110 says, or none, as some servers send it."""
+    content = b""
+    while body and len(content) < max_bytes:  # a gzip body may have several members
+        has_header = not is_deflate or body[0] & 15 == 8
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if has_header else -zlib.MAX_WBITS)
         try:
-            parts.append(unpacker.decompress(body, max_bytes - sum(map(len, parts))))
+            content += unpacker.decompress(body, max_bytes - len(content))
         except zlib.error as e:
             raise ValueError("it is broken") from e
         if not unpacker.eof and not unpacker.unconsumed_tail:
             raise ValueError("it ends too early")
         body = unpacker.unused_data
-    return b"".join(parts)
+    return content

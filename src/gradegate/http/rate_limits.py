@@ -1,4 +1,4 @@
-"""What a host says in its headers about its limits."""
+"""Reads the headers in which a host announces pauses and rate limits."""
 
 import email.utils
 import math
@@ -11,48 +11,50 @@ from gradegate.http.pacing import Quota
 from gradegate.structs import NamedTexts
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _EPOCH = 1e9  # a larger number is a time since 1970, not seconds from now
-_REQUESTS = ("", "requests")  # what is counted, where it is calls
+_CALL_LIMITS = ("", "requests")  # names of limits that count calls
 
 
 def parse_pause(headers: NamedTexts) -> float | None:
-    """Seconds that a host asks to wait, or None where it says nothing that can be read.
+    """Seconds that a host asks to wait, or None if it says nothing readable.
 
     ``retry-after-ms`` has milliseconds, ``Retry-After`` seconds or a date (RFC 9110 section 10.2.3).
     """
-    seconds = _seconds(headers.get("retry-after-ms", "") + "ms")
-    return _seconds(headers.get("retry-after", "")) if seconds is None else seconds
+    seconds = _parse_seconds(headers.get("retry-after-ms", "") + "ms")
+    if seconds is None:
+        return _parse_seconds(headers.get("retry-after", ""))
+    return seconds
 
 
 def parse_quota(headers: NamedTexts) -> Quota | None:
-    """How many more calls a host takes, by the fullest of its limits: ``x-ratelimit-remaining-requests`` and the like.
+    """How many more calls a host takes, by its tightest limit: ``x-ratelimit-remaining-requests`` and the like.
 
-    Of tokens and others that are no calls, only a limit that is reached says something.
+    A limit that does not count calls, but tokens for example, matters only when it is used up.
     """
     tightest = None
     for name, text in headers.items():
         if "ratelimit" not in name or "remaining" not in name or not text.isdecimal():
             continue
-        counted = name.partition("ratelimit")[2].replace("remaining", "").strip("-")
-        seconds = _seconds(headers.get(name.replace("remaining", "reset"), ""))
-        left = int(text[:9])
-        if seconds is None or (left and counted not in _REQUESTS):
+        limit = name.partition("ratelimit")[2].replace("remaining", "").strip("-")
+        seconds = _parse_seconds(headers.get(name.replace("remaining", "reset"), ""))
+        remaining = int(text[:9])
+        if seconds is None or (remaining and limit not in _CALL_LIMITS):
             continue
-        if tightest is None or left < tightest.calls:
-            tightest = Quota(left, seconds)
+        if tightest is None or remaining < tightest.calls:
+            tightest = Quota(remaining, seconds)
     return tightest
 
 
-def _seconds(text: str) -> float | None:
+def _parse_seconds(text: str) -> float | None:
     """Seconds from now: a number, a duration such as `6m0s`, a time since 1970, or a date."""
     text = text.strip()
     try:
         seconds = float(text)
     except ValueError:
-        parts = _DURATION.findall(text)
-        if parts and not _DURATION.sub("", text):
-            return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        durations = _DURATION.findall(text)
+        if durations and not _DURATION.sub("", text):
+            return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in durations)
         return _seconds_until(text)
     if seconds > _EPOCH:
         seconds -= time.time()

@@ -1,106 +1,119 @@
-"""Tokens that are minted when they are needed: once for all threads, anew before they end, and not again and again in vain."""
+"""Tokens that are minted when a request needs one: once for all threads, and again before they end."""
 
 import math
 import threading
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import Credential, bearer_header
-from gradegate.security.redaction import remember
+from gradegate.security.redaction import redact_from_now_on
 from gradegate.structs import NamedTexts
 
-RENEWAL_SHARE = 2 / 3  # of a token's life, after which another is minted
-PATIENCE = 30.0  # seconds before it is tried again after a refusal, or after
-FAILURES = 3  # in a row of a kind that may pass, each of which has been tried for several seconds
-MAX_LIFETIME = 43_200.0  # seconds of a life: who says more is not believed
+RENEWAL_SHARE = 2 / 3  # of a token's lifetime, after which a new token is minted
+RETRY_SECONDS = 30.0  # after a lasting failure, before minting is tried again
+# Failures in a row after which a passing kind lasts, too. Each was retried for several seconds.
+MAX_FAILURES = 3
+MAX_LIFETIME = 43_200.0  # seconds; a longer lifetime is not believed
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token with its life in seconds from now."""
+    """A token with its lifetime in seconds from now."""
 
     text: str = field(repr=False)
     seconds: float
+
+
+class _StoredToken(NamedTuple):
+    """A token with times of the monotonic clock, which no wrong setting of a clock changes."""
+
+    text: str
+    renews_at: float
+    ends_at: float
 
 
 Mint = Callable[[], Token]
 
 
 class MintedToken(Credential):
-    """The token of one account. Any number of threads take it; one of them mints, the others wait or take the one before."""
+    """The token of one account. Any number of threads take it; one mints, the others wait or take the previous token."""
 
     def __init__(self, mint: Mint) -> None:
         self._mint = mint
         self._minting = threading.Lock()
-        # A token with the times of the monotonic clock at which it is renewed and at which it ends: no clock that is set wrong matters.
-        self._held: tuple[str, float, float] | None = None
-        self._accepted: NamedTexts = {}  # fields of the last token that was answered
+        self._token: _StoredToken | None = None
+        self._accepted_fields: NamedTexts = {}  # of the last request that was answered
         self._failure: ProviderError | None = None
-        self._failed = -math.inf  # when
+        self._failure_time = -math.inf
         self._failures = 0  # in a row
 
     def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
-        """The token as a bearer token. Raises ProviderError where none can be minted."""
+        """The token as a bearer token. Raises ProviderError if no token can be minted."""
         return bearer_header(self.take_token())
 
     def record_success(self, fields: NamedTexts) -> None:
-        """The vendor has answered to the token in these fields."""
-        self._accepted = fields
+        """Note that the vendor accepted the token in these fields."""
+        self._accepted_fields = fields
 
     def may_renew(self, fields: NamedTexts) -> bool:
-        """Whether another token may be taken in place of a refused one: it was accepted before, or is not the last.
+        """Whether a new token may replace the refused one: it was accepted before, or is not the latest.
 
-        One that was refused from the start is not too old: another would be refused as well.
+        A token that was refused from the start is not too old: another would be refused as well.
         """
-        if self._held is not None and bearer_header(self._held[0]) == fields:
-            if self._accepted != fields:
+        token = self._token
+        if token is not None and bearer_header(token.text) == fields:
+            if self._accepted_fields != fields:
                 return False
-            self._held = None
+            self._token = None
         return True
 
     def take_token(self) -> str:
-        """A token that has not ended. Raises ProviderError where none can be minted."""
-        (text, renewed, ends), now = self._held or ("", 0.0, 0.0), time.monotonic()
-        if text and now < renewed:
-            return text
-        if not self._minting.acquire(blocking=not text or now >= ends):
-            return text
+        """A token that has not ended. Raises ProviderError if no token can be minted."""
+        token = self._token
+        now = time.monotonic()
+        if token and now < token.renews_at:
+            return token.text
+
+        # While another thread mints, take the previous token. If that has ended, wait.
+        if not self._minting.acquire(blocking=token is None or now >= token.ends_at):
+            assert token
+            return token.text
         try:
-            (text, renewed, ends), now = self._held or ("", 0.0, 0.0), time.monotonic()
-            if text and now < renewed:  # another thread was first
-                return text
+            token = self._token
+            now = time.monotonic()
+            if token and now < token.renews_at:  # another thread was first
+                return token.text
             try:
-                return self._minted(now)
+                return self._mint_token(now)
             except ProviderError:
-                if not text or now >= ends:
+                if token is None or now >= token.ends_at:
                     raise
-                return text
+                return token.text
         finally:
             self._minting.release()
 
-    def _minted(self, now: float) -> str:
+    def _mint_token(self, now: float) -> str:
         failure = self._failure
-        lasts = failure is not None and (
-            failure.trouble is Trouble.SETUP or self._failures >= FAILURES
-        )
-        if failure is not None and lasts and now < self._failed + PATIENCE:
-            raise ProviderError(str(failure), failure.trouble, asked=failure.asked)
+        if failure is not None and now < self._failure_time + RETRY_SECONDS:
+            is_lasting = failure.trouble is Trouble.SETUP or self._failures >= MAX_FAILURES
+            if is_lasting:  # each thread raises an error of its own
+                raise ProviderError(str(failure), failure.trouble, asked=failure.asked)
         try:
             token = self._mint()
         except ProviderError as e:
-            self._failure, self._failed, self._failures = e, time.monotonic(), self._failures + 1
+            self._failure = e
+            self._failure_time = time.monotonic()
+            self._failures += 1
             raise
-        remember(token.text)
-        life = min(token.seconds, MAX_LIFETIME)
+        redact_from_now_on(token.text)
+        lifetime = min(token.seconds, MAX_LIFETIME)
         self._failure = None
         self._failures = 0
-        self._held = (
-            token.text,
-            now + life * RENEWAL_SHARE,
-            now + life,
-        )  # from when it was asked for
+        # The lifetime counts from the time of the request for the token.
+        self._token = _StoredToken(token.text, now + lifetime * RENEWAL_SHARE, now + lifetime)
         return token.text
 
 
@@ -112,22 +125,15 @@ class Tokens:
         self._accounts: dict[Hashable, MintedToken] = {}
 
     def for_account(self, account: Hashable, mint: Mint) -> MintedToken:
-        """The one token of an account, whoever asks first."""
+        """The one token of an account; the first caller says how it is minted."""
         with self._lock:
             return self._accounts.setdefault(account, MintedToken(mint))
 
 
 def parse_lifetime(value: object) -> float:
-    """Seconds as a reply gives them. Raises ProviderError for what is no time to live."""
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
-    if (
-        not fine
-        and isinstance(value, str)
-        and value.isascii()
-        and value.isdigit()
-        and len(value) < 10
-    ):  # Entra ID's first version
-        value, fine = int(value), int(value) > 0
-    if not fine:
-        raise ProviderError("it does not say how long its token is valid")
-    return float(value)  # type: ignore[arg-type]  # a number, as was just seen
+    """The lifetime in seconds that a reply states. Raises ProviderError if it is not a positive number."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        value = int(value)  # Entra ID's first version
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    raise ProviderError("it does not say how long its token is valid")

@@ -1,4 +1,4 @@
-"""The checkout of the base of a pull request: its configs, and its jobs beside those of the head."""
+"""The checkout of the base of a pull request: reads its configs, and adds its jobs to those of the head."""
 
 import glob
 import os
@@ -27,57 +27,64 @@ NO_BASELINE = Note("there is no baseline to compare with, so every failure count
 
 
 class BaseConfigs(FrozenStruct):
-    """The configs of the base, with a mistake for each that its commit lacks (``absent``), or that cannot be read (``problems``)."""
+    """The configs of the base."""
 
     suites: tuple[SuiteFile, ...]
-    absent: tuple[Mistake, ...]
-    problems: tuple[Mistake, ...]
+    absent: tuple[Mistake, ...]  # one for each config that the commit of the base lacks
+    problems: tuple[Mistake, ...]  # one for each config that cannot be read
 
 
 def find_renames(context: Context) -> Mapping[str, str]:
-    """The files that have another name in the base checkout, by that name; none without a checkout. Raises ConfigError."""
+    """The new names of renamed files, by their name in the base; empty without a base checkout. Raises ConfigError."""
+    if not context.settings.base_checkout:
+        return {}
     head = repository_of(context.cwd.resolve())
-    return (
-        renamed_files(context.base_root(), head) if context.settings.base_checkout and head else {}
-    )
+    return renamed_files(context.base_root(), head) if head else {}
 
 
-def read_configs_of_base(context: Context, there: Context) -> BaseConfigs:
-    """Every config by itself, so that one which the base does not have leaves the others to be compared."""
-    root = Path(there.environment.workspace)
+def read_configs_of_base(context: Context, base_context: Context) -> BaseConfigs:
+    """Read each config of the base separately: if one cannot be read, the others are still compared."""
+    root = Path(base_context.environment.workspace)
+    settings = base_context.settings
     suites: dict[Path, SuiteFile | None] = {}
     absent: list[Mistake] = []
     problems: list[Mistake] = []
-    for written in there.settings.configs or (None,):
+    for written in settings.configs or (None,):
+        configs = (written,) if written else ()
         try:
-            named = config_paths(replace(there.settings, configs=(written,) if written else ()))
+            paths = config_paths(replace(settings, configs=configs))
         except ConfigError as e:
-            place = _place_of(there, written)
+            place = _config_place(base_context, written)
             is_new = commit_lacks(root, place)
-            former = find_renames(context).items() if is_new else ()
-            named = [root / old for old, new in former if root / new == place]
-            if not named:
+            paths = []
+            if is_new:
+                renames = find_renames(context).items()
+                paths = [root / old for old, new in renames if root / new == place]
+            if not paths:
                 (absent if is_new else problems).extend(e.mistakes)
-        for path in (path for path in named if path not in suites):
+        for path in paths:
+            if path in suites:
+                continue
             suites[path] = None
             with gather_mistakes(problems):
                 if not path.resolve().is_relative_to(root):
                     what = f"`{path.name}` leads out of the base"
                     raise ConfigError.at(what, None, "keep the config inside it")
-                suites[path] = read_suite(path, there)
-    found = tuple(located for located in suites.values() if located)
-    return BaseConfigs(found, tuple(absent), tuple(problems))
+                suites[path] = read_suite(path, base_context)
+    readable = tuple(file for file in suites.values() if file)
+    return BaseConfigs(readable, tuple(absent), tuple(problems))
 
 
-def _place_of(there: Context, written: str | None) -> Path:
+def _config_place(context: Context, written: str | None) -> Path:
     """The file of a config, or the folder in which it is looked for."""
-    place = there.cwd / (written or "")
-    place = searched(place) if glob.has_magic(str(place)) else place
+    place = context.cwd / (written or "")
+    if glob.has_magic(str(place)):
+        place = searched(place)
     return Path(os.path.abspath(place))  # noqa: PTH100  # links stay as they are
 
 
 def with_base(head: Plan, context: Context, client: Client, notes: list[Note]) -> Plan:
-    """The plan with the jobs of the base beside its own; of a base that cannot be planned, a note is added. Raises ConfigError."""
+    """The plan with the jobs of the base; if the base cannot be planned, a note says so. Raises ConfigError."""
     if context.settings.answers:
         what = "`baseline: live` asks targets for the answers of the base, but with `answers` no target is asked"
         raise ConfigError.at(what, None, "name a folder with the results of the base")
@@ -89,31 +96,31 @@ def with_base(head: Plan, context: Context, client: Client, notes: list[Note]) -
         what = "`baseline: live` has no base to ask"
         raise ConfigError.at(what, None, "give <--base-checkout>, a checkout of the base commit")
     try:
-        there = context.for_base()
-        found = read_configs_of_base(context, there)
-        if not found.suites:
-            raise ConfigError(*found.problems, *found.absent)
-        base = make_plan(found.suites, there, client)
-        return both(head, base, partial(find_renames, context), notes)
+        base_context = context.for_base()
+        configs = read_configs_of_base(context, base_context)
+        if not configs.suites:
+            raise ConfigError(*configs.problems, *configs.absent)
+        base = make_plan(configs.suites, base_context, client)
+        return with_base_jobs(head, base, partial(find_renames, context), notes)
     except ConfigError as e:
         why = f"the base cannot be asked, so every failure counts as new: {e.mistakes[0]}"
         notes.append(Note(why))
         return head
 
 
-def both(head: Plan, base: Plan, find_renames: FindRenames, notes: list[Note]) -> Plan:
-    """The plan of the head, each job followed by its counterpart, if the base defines the same: both sides are asked at the same time.
+def with_base_jobs(head: Plan, base: Plan, find_renames: FindRenames, notes: list[Note]) -> Plan:
+    """The plan of the head, with its counterpart after each job, so that both are asked at the same time.
 
-    A counterpart has the base's prompt and target, and is graded by the head's assertions, so that both answers are judged alike.
+    A counterpart has the base's prompt and target. It is graded by the head's assertions, so both answers are judged alike.
     """
-    single = [replace(job, repeats=1) for job in head.jobs]
-    pairs = pair_with_base(single, base.jobs, entry_of_job, find_renames)
+    single_jobs = [replace(job, repeats=1) for job in head.jobs]
+    pairs = pair_with_base(single_jobs, base.jobs, entry_of_job, find_renames)
     jobs = []
     for index, job in enumerate(head.jobs):
         jobs.append(job)
-        if other := pairs.answers[AnswerId(index, 0)]:
+        if counterpart := pairs.answers[AnswerId(index, 0)]:
             jobs.append(
-                replace(other, assertions=job.assertions, repeats=job.repeats, of_base=True)
+                replace(counterpart, assertions=job.assertions, repeats=job.repeats, of_base=True)
             )
     notes += pairs.notes
     gone = tuple(job.case_name for job in pairs.left)

@@ -1,4 +1,4 @@
-"""Which answer of the base stands for which answer of a run: by its case, its target and its prompt, whatever these are called by now."""
+"""Pairs answers of a run with answers of the base, by case, target and prompt, even if these have new names."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -10,17 +10,17 @@ from gradegate.core.policy import Note
 from gradegate.core.provider_spec import UNREAD, PromptSpec
 from gradegate.planning.identity import digest
 from gradegate.planning.plan import Job
-from gradegate.providers.api.options import parameters
+from gradegate.providers.api.options import model_parameters
 from gradegate.providers.api.provider import Provider
 from gradegate.results.rows import AnswerId, Row
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct
 
 T = TypeVar("T")
-_NEW = "so each of their failures counts as new"
-# Gives the new names of files that were renamed, by the name in the base.
+_COUNT_AS_NEW = "so each of their failures counts as new"
+# Gives the new names of renamed files, by their name in the base.
 FindRenames = Callable[[], Mapping[str, str]]
-# What makes two things the same one, from the most to the least alike.
+# Equal results mean that two things correspond; keys are listed from the strictest to the loosest.
 Key = Callable[[T], Hashable]
 Keys = Sequence[Key[T]]
 
@@ -28,56 +28,62 @@ Keys = Sequence[Key[T]]
 def match_by_keys(
     old: Sequence[T], new: Sequence[T], keys: Keys[T], *, unique: bool = False
 ) -> dict[int, int]:
-    """Which of the head stands for which of the base, by number: for each key in turn, in order, among those that are left.
+    """Match things of the base with things of the head: for each key in turn, in order, what is not matched yet.
 
-    ``unique``: only if one thing on each side has the key, or as many for the first key, by which things are equal.
+    Gives the number in ``new`` by the number in ``old``. With ``unique``, a key matches only if one thing on each side has
+    it; things that are equal by the first key match if both sides have the same number of them.
     """
     match: dict[int, int] = {}
     for key in keys:
         if len(match) == min(len(old), len(new)):
             break
-        free = _group(new, key, match.values())
-        for mark, numbers in _group(old, key, match).items():
-            same = free.get(mark, [])
-            most = len(same) if key is keys[0] else 1
-            if not unique or len(numbers) == len(same) <= most:
-                match.update(zip(numbers, same, strict=False))
+        free = _group_by_key(new, key, match.values())
+        for value, numbers in _group_by_key(old, key, match).items():
+            counterparts = free.get(value, [])
+            if unique:
+                may_be_several = key is keys[0]
+                if len(numbers) != len(counterparts) or (len(numbers) > 1 and not may_be_several):
+                    continue
+            match.update(zip(numbers, counterparts, strict=False))
     return match
 
 
-def _group(things: Iterable[T], key: Key[T], taken: Iterable[int]) -> dict[Hashable, list[int]]:
-    """The numbers of the things that are left, by what makes them the same."""
+def _group_by_key(
+    things: Iterable[T], key: Key[T], matched: Iterable[int]
+) -> dict[Hashable, list[int]]:
+    """The numbers of the things that are not matched yet, by their key."""
     groups = defaultdict(list)
-    closed = {*taken}
+    excluded = set(matched)
     for number, thing in enumerate(things):
-        if number not in closed:
+        if number not in excluded:
             groups[key(thing)].append(number)
     return groups
 
 
 class Party(NamedTuple):
-    """A target or a prompt. ``file`` is empty where the config itself contains it, ``content`` is a digest of text and settings."""
+    """A target or a prompt."""
 
     label: str
-    file: str = ""
-    content: str = ""
+    file: str = ""  # empty if the config itself contains it
+    content: str = ""  # a digest of its text and settings
 
 
 @lru_cache(maxsize=1000)
 def parties_of(suite: str, target: Provider, prompt: PromptSpec) -> tuple[Party, Party]:
-    """The target and the prompt of a job. Options may be secrets, so only the values of model parameters tell two targets apart."""
+    """The target and the prompt of a job. Options may be secrets, so only values of model parameters are compared."""
     spec = target.spec or UNREAD
     config = spec.written or spec.config
-    settings = [spec.id, sorted(config), parameters(config)]
-    files = ["" if it.file == suite else it.file for it in (spec.origin, prompt.origin)]
+    settings = [spec.id, sorted(config), model_parameters(config)]
+    target_file = "" if spec.origin.file == suite else spec.origin.file
+    prompt_file = "" if prompt.origin.file == suite else prompt.origin.file
     return (
-        Party(target.name, files[0], digest(settings).hex()),
-        Party(prompt.label, files[1], digest([prompt.text, prompt.config]).hex()),
+        Party(target.name, target_file, digest(settings).hex()),
+        Party(prompt.label, prompt_file, digest([prompt.text, prompt.config]).hex()),
     )
 
 
 class Entry(NamedTuple):
-    """What tells an answer from the other ones of its run: its case, and who gave it."""
+    """Identifies an answer within its run: the first four fields name the case, the others who answered."""
 
     suite: str
     description: str
@@ -101,10 +107,10 @@ def entry_of_row(row: Row) -> Entry:
 
 
 class BasePairs(FrozenStruct, Generic[T]):
-    """The answer of the base for each answer of a run, None where it has none; those of the base that are left; what a reader should know."""
+    """The answers of the base for the answers of a run."""
 
-    answers: Mapping[AnswerId, T | None]
-    left: Sequence[T]
+    answers: Mapping[AnswerId, T | None]  # None for an answer that the base does not have
+    left: Sequence[T]  # answers of the base without a counterpart
     notes: Sequence[Note]
 
 
@@ -116,67 +122,83 @@ def pair_with_base(
 ) -> BasePairs[T]:
     """Pair each repetition of each job with its answer of the base.
 
-    Answers to equal cases pair by target and prompt, from the most to the least alike; at last, if only one is left.
+    Answers to equal cases pair by target and prompt, from the most to the least similar; at last, if only one is left.
     """
-    head = {
-        AnswerId(index, repeat): entry_of_job(job, repeat)
-        for index, job in enumerate(jobs)
-        for repeat in range(1 if job.needs else job.repeats)
-    }
-    suites, renames = {job.suite for job in jobs}, cache(find_renames)
+    new_entries = {}
+    for index, job in enumerate(jobs):
+        for repeat in range(1 if job.needs else job.repeats):
+            new_entries[AnswerId(index, repeat)] = entry_of_job(job, repeat)
 
-    def now(file: str) -> str:
+    # Entries of the base, with the names that their configs have now
+    suites = {job.suite for job in jobs}
+    renames = cache(find_renames)
+
+    def current_name(file: str) -> str:
         return file if file in suites else renames().get(file, file)
 
-    same_party = (
+    old_entries = []
+    for answer in base:
+        entry = entry_of(answer)
+        old_entries.append(entry._replace(suite=current_name(entry.suite)))
+
+    keys = _entry_keys(current_name)
+    match = match_by_keys(list(new_entries.values()), old_entries, keys, unique=True)
+    left = sorted(set(range(len(base))).difference(match.values()))
+
+    # Notes on what a reader may not expect
+    base_suites = {entry.suite for entry in old_entries}
+    left_cases = {old_entries[number][:4] for number in left}
+    answers: dict[AnswerId, T | None] = {}
+    notes: dict[str, None] = {}
+    for number, (answer_id, entry) in enumerate(new_entries.items()):
+        if number in match:
+            answers[answer_id] = base[match[number]]
+            notes |= dict.fromkeys(_renamed_parties(entry, old_entries[match[number]]))
+        else:
+            answers[answer_id] = None
+            if reason := _why_unpaired(entry, base_suites, left_cases):
+                notes[reason] = None
+    return BasePairs(answers, [base[number] for number in left], list(map(Note, notes)))
+
+
+def _entry_keys(current_name: Callable[[str], str]) -> list[Key[Entry]]:
+    """The keys by which entries of one case correspond, from the strictest to the loosest."""
+    party_keys: tuple[Key[Party], ...] = (
         lambda party: party,
-        # Before the label: else a label that moves to another text would give it the failures of the old one.
+        # Before the label: a label that moves to another text must not get the failures of the old text.
         lambda party: party.content or party,
         lambda party: party.label or party,
-        lambda party: now(party.file) if party.file else party,
+        lambda party: current_name(party.file) if party.file else party,
         lambda _: None,
     )
 
-    def alike(target: Key[Party], prompt: Key[Party], entry: Entry) -> Hashable:
-        return entry[:4], target(entry.target), prompt(entry.prompt)
+    def entry_key(target_key: Key[Party], prompt_key: Key[Party], entry: Entry) -> Hashable:
+        return entry[:4], target_key(entry.target), prompt_key(entry.prompt)
 
-    same_entry = [partial(alike, *both) for both in product(same_party, same_party)]
-    there = [entry._replace(suite=now(entry.suite)) for entry in map(entry_of, base)]
-    match = match_by_keys([*head.values()], there, same_entry, unique=True)
-    left = {*range(len(base))}.difference(match.values())
-    suites = {entry.suite for entry in there}
-    left_cases = {there[number][:4] for number in left}
-    answers: dict[AnswerId, T | None] = {}
-    remarks: dict[str, None] = {}
-    for number, (place, entry) in enumerate(head.items()):
-        answers[place] = None
-        if number in match:
-            answers[place] = base[match[number]]
-            remarks |= dict.fromkeys(_name_changes(entry, there[match[number]]))
-        elif remark := _why_new(entry, suites, left_cases):
-            remarks[remark] = None
-    return BasePairs(answers, [base[number] for number in sorted(left)], [*map(Note, remarks)])
+    return [partial(entry_key, *pair) for pair in product(party_keys, party_keys)]
 
 
-def _name_changes(entry: Entry, old: Entry) -> Iterator[str]:
+def _renamed_parties(entry: Entry, old: Entry) -> Iterator[str]:
     """Which names differ between an answer and its counterpart."""
     if entry.target.label != old.target.label:
-        yield f"the target {_name(entry.target)} is compared with {_name(old.target)} of the base"
-    # Another text in the config is what pull requests are about.
+        yield f"the target {_quote(entry.target)} is compared with {_quote(old.target)} of the base"
+    # A new text in the config is no surprise: pull requests are about that.
     if entry.prompt.file and entry.prompt.label != old.prompt.label:
-        yield f"the prompt {_name(entry.prompt)} is compared with {_name(old.prompt)} of the base"
+        yield f"the prompt {_quote(entry.prompt)} is compared with {_quote(old.prompt)} of the base"
 
 
-def _why_new(entry: Entry, suites: Collection[str], left: Collection[object]) -> str:
-    """Why an answer has no counterpart; ``suites`` and cases that are ``left`` are those of the base."""
-    if entry.suite not in suites:
-        return f"the base has no answers of the config `{entry.suite}`, {_NEW}. If it was renamed, give <--base-checkout>"
-    if entry[:4] in left:
-        return f"it is not clear which answers of the base {_name(entry.target)} with {_name(entry.prompt)} is compared with, {_NEW}. Give targets and prompts a `label` that stays"
-    if left:
-        return f"some cases are not on the base as they are here, {_NEW}. If they are not new, their description, variables, turns, options or threshold changed, there or in `defaultTest`"
-    return ""
+def _why_unpaired(
+    entry: Entry, base_suites: Collection[str], left_cases: Collection[object]
+) -> str | None:
+    """Why an answer has no counterpart; None if its case is plainly new."""
+    if entry.suite not in base_suites:
+        return f"the base has no answers of the config `{entry.suite}`, {_COUNT_AS_NEW}. If it was renamed, give <--base-checkout>"
+    if entry[:4] in left_cases:
+        return f"it is not clear which answers of the base {_quote(entry.target)} with {_quote(entry.prompt)} is compared with, {_COUNT_AS_NEW}. Give targets and prompts a `label` that stays"
+    if left_cases:
+        return f"some cases are not on the base as they are here, {_COUNT_AS_NEW}. If they are not new, their description, variables, turns, options or threshold changed, there or in `defaultTest`"
+    return None
 
 
-def _name(party: Party) -> str:
+def _quote(party: Party) -> str:
     return f"`{excerpt(party.label, 60)}`"

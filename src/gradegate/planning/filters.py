@@ -1,6 +1,6 @@
 """Chooses the tests of a config that run: `--select`, and promptfoo's filters, which work as in promptfoo."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import compress
 
@@ -13,7 +13,7 @@ from gradegate.config.overrides import (
 )
 from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note, Rule
-from gradegate.core.settings import Again, Settings
+from gradegate.core.settings import Rerun, Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Origin
 from gradegate.planning.identity import answer_key
@@ -23,104 +23,109 @@ from gradegate.templating.template import show_value
 
 
 def select_cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Note]]:
-    """The tests that every filter keeps, with a note of how many were left out. Raises ConfigError where none is kept."""
-    kept, options = list(suite.cases), []
-    for option, keep in _steps(settings):
+    """The tests that every filter keeps, and a note on how many are left out. Raises ConfigError if none is kept."""
+    cases = list(suite.cases)
+    options = []
+    for option, keep in _case_filters(settings):
         options.append(option)
-        found = [*keep(kept)]
-        if kept and not found:
+        kept = list(keep(cases))
+        if cases and not kept:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
-        kept = found
-    return kept, note_on_left_out(len(kept), suite, "test", options)
+        cases = kept
+    return cases, note_on_left_out(len(cases), suite, "test", options)
 
 
 def filter_options(settings: Settings) -> list[str]:
     """The options that choose tests or providers of a config."""
-    return [option for option, _ in (*_steps(settings), *provider_filters(settings))]
+    return [option for option, _ in (*_case_filters(settings), *provider_filters(settings))]
 
 
 def options_leaving_out(settings: Settings) -> list[str]:
-    """The options by which tests or providers of a config may be left out."""
+    """The options that may leave out tests or providers of a config."""
     return filter_options(settings) + [f"--provider {name}" for name in settings.providers]
 
 
-def _steps(settings: Settings) -> Iterable[tuple[str, Callable[[list[Case]], Iterable[Case]]]]:
-    """The options that choose tests, each with the tests that it keeps. The first N are taken last."""
-    for it in selectors(settings):
-        if it.key not in ("provider", "first"):
-            yield it.option, partial(_keep, it.key, it.matches)
+def _case_filters(
+    settings: Settings,
+) -> Iterator[tuple[str, Callable[[list[Case]], Iterable[Case]]]]:
+    """The options that choose tests, each with a function that keeps tests. The first N are taken last."""
+    for selector in selectors(settings):
+        if selector.key not in ("provider", "first"):
+            yield selector.option, partial(_keep_matching, selector.key, selector.matches)
     for key, part in settings.filter_metadata:
         option = f"--filter-metadata {f'{key}={part}'!r}"
-        yield option, partial(_keep, f"metadata.{key}", partial(_contains, part))
+        yield option, partial(_keep_matching, f"metadata.{key}", partial(_contains, part))
     if pattern := settings.filter_pattern:
-        yield (
-            f"--filter-pattern {pattern!r}",
-            lambda kept: compress(
-                kept,
-                match_pattern("--filter-pattern", pattern, [case.description for case in kept]),
-            ),
-        )
+        yield f"--filter-pattern {pattern!r}", partial(_keep_by_pattern, pattern)
     if number := settings.filter_first:
-        yield f"--filter-first-n {number}", lambda kept: kept[:number]
+        yield f"--filter-first-n {number}", partial(_keep_first, number)
     if first := dict(settings.select).get("first"):
-        yield f"<--select first={first}>", lambda kept: kept[: int(first)]
+        yield f"<--select first={first}>", partial(_keep_first, int(first))
 
 
-def _keep(key: str, matches: Matches, cases: list[Case]) -> list[Case]:
-    """The tests with a description or with metadata that matches."""
-    return [case for case in cases if matches(_texts(case, key))]
+def _keep_matching(key: str, matches: Matches, cases: list[Case]) -> list[Case]:
+    return [case for case in cases if matches(_texts_of(case, key))]
+
+
+def _keep_by_pattern(pattern: str, cases: list[Case]) -> Iterable[Case]:
+    descriptions = [case.description for case in cases]
+    return compress(cases, match_pattern("--filter-pattern", pattern, descriptions))
+
+
+def _keep_first(number: int, cases: list[Case]) -> list[Case]:
+    return cases[:number]
 
 
 def _contains(part: str, texts: Sequence[str]) -> bool:
     return any(part in text for text in texts)
 
 
-def _texts(case: Case, key: str) -> list[str]:
-    """The description, or the value of a metadata key: each one of a list."""
+def _texts_of(case: Case, key: str) -> list[str]:
+    """The description of a test, or the value of a metadata key: each item of a list."""
     if key == "description":
         return [case.description]
     value = case.metadata.get(key.removeprefix("metadata."))
-    values = value if isinstance(value, list | tuple) else [value]
-    return [show_value(it) for it in values if it is not None]
+    items = value if isinstance(value, list | tuple) else [value]
+    return [show_value(item) for item in items if item is not None]
 
 
-def select_failed_cases(plan: Plan, again: Again) -> Plan:
-    """The part of a plan that did not pass in an earlier run: its cases whole, with the talks that they are part of.
+def select_failed_cases(plan: Plan, rerun: Rerun) -> Plan:
+    """The cases of a plan that did not pass in an earlier run, with the conversations that they are part of.
 
-    The rules of the gate are about all cases, so that here one rule holds: each of these cases passes. Raises ConfigError.
+    The gate's rules are about all cases, so here one other rule applies: each of these cases passes. Raises ConfigError.
     """
+    file = rerun.file.name
     keys = [{answer_key(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
-    pairs = [*zip(plan.jobs, keys, strict=True)]
-    found = [job for job, own in pairs if not job.of_base and own & again.keys]
-    if not found:
+    cases = set()
+    conversations = set()
+    for job, answer_keys in zip(plan.jobs, keys, strict=True):
+        if not job.of_base and not answer_keys.isdisjoint(rerun.keys):
+            cases.add((job.suite, job.number))
+            conversations.add(job.ordered_group)
+    if not cases:
         what = "the configs have none of its failures any more"
-        raise ConfigError.at(what, Origin(again.file.name), "run all of it: gradegate run")
-    cases = {(job.suite, job.number) for job in found}
-    talks = {job.ordered_group for job in found if job.ordered_group}
-    kept = [
-        (job, own)
-        for job, own in pairs
-        if (job.suite, job.number) in cases or job.ordered_group in talks
-    ]
-    asked = {key for _, own in kept for key in own}
-    asks = format_count(sum(job.repeats for job, _ in kept), "answer")
-    only = f"only {asks} of {again.of:,} asked again, of cases that did not pass in {again.file.name}; the rules of the gate do not apply"
+        raise ConfigError.at(what, Origin(file), "run all of it: gradegate run")
+
+    conversations.discard(None)
+    jobs = []
+    kept_keys = set[bytes]()
+    for job, answer_keys in zip(plan.jobs, keys, strict=True):
+        if (job.suite, job.number) in cases or job.ordered_group in conversations:
+            jobs.append(job)
+            kept_keys |= answer_keys
+
+    answers = format_count(sum(job.repeats for job in jobs), "answer")
+    only = f"only {answers} of {rerun.of:,} asked again, of cases that did not pass in {file}; the rules of the gate do not apply"
     notes = [Note(only), *plan.notes]
-    if gone := len(again.keys - asked):
-        what = f"{format_count(gone, 'failure')} of {again.file.name} no longer in the configs"
+    if gone := len(rerun.keys - kept_keys):
+        what = f"{format_count(gone, 'failure')} of {file} no longer in the configs"
         notes.append(Note(f"{what}, and not asked again"))
-    suites = dict.fromkeys(job.suite for job, _ in kept)
-    return replace(
-        plan,
-        jobs=tuple(job for job, _ in kept),
-        policies=tuple(
-            replace(
-                policy,
-                rules=(Rule("every case passes", every_case=True, suite=suite, runs=policy.runs),),
-            )
-            for policy in plan.policies
-            if (suite := policy.rules[0].suite) in suites
-        ),
-        notes=tuple(notes),
-        only=only,
-    )
+
+    suites = {job.suite for job in jobs}
+    policies = []
+    for policy in plan.policies:
+        suite = policy.rules[0].suite
+        if suite in suites:
+            rule = Rule("every case passes", every_case=True, suite=suite, runs=policy.runs)
+            policies.append(replace(policy, rules=(rule,)))
+    return replace(plan, jobs=tuple(jobs), policies=tuple(policies), notes=tuple(notes), only=only)

@@ -1,4 +1,4 @@
-"""Jobs that belong together: those of one conversation, of one comparison, of one case."""
+"""Groups jobs that belong together, and assigns the groups to shards."""
 
 from collections.abc import Sequence
 
@@ -7,48 +7,53 @@ from gradegate.planning.plan import Job
 
 
 def group_jobs(jobs: Sequence[Job], sides: bool = True) -> list[list[int]]:
-    """The indexes of jobs in groups: a conversation, what a comparison compares, both ``sides`` of what a base is asked for.
+    """The indexes of jobs in groups; jobs of one conversation or of one comparison belong together.
 
-    The repetitions of a job are one with it.
+    With ``sides``, a job of the base belongs to the job of the head before it.
     """
-    above = list(range(len(jobs)))  # of each job one of its group; the first of a group is its own
+    parents = list(range(len(jobs)))  # leads from each job to the first one of its group
 
-    def head(index: int) -> int:
-        while above[index] != index:
-            above[index] = above[above[index]]
-            index = above[index]
+    def first_of_group(index: int) -> int:
+        while parents[index] != index:
+            parents[index] = parents[parents[index]]
+            index = parents[index]
         return index
 
-    first: dict[object, int] = {}
+    first_with: dict[object, int] = {}
     for index, job in enumerate(jobs):
-        ties: list[tuple[object, ...]] = []
+        reasons: list[object] = []
         if job.ordered_group is not None:
-            ties.append(("talk", job.of_base, job.ordered_group))
-        if any(binding.compares for binding in job.assertions):
-            ties.append(("compared", job.suite, job.number))
-        if sides:  # the base's side stands behind its own
-            ties.append(("side", index - job.of_base))
-        for tie in ties:
-            low, high = sorted((head(first.setdefault(tie, index)), head(index)))
-            above[high] = low
-    found: dict[int, list[int]] = {}
+            reasons.append(("conversation", job.of_base, job.ordered_group))
+        if any(binding.is_comparison for binding in job.assertions):
+            reasons.append(("comparison", job.suite, job.number))
+        if sides:
+            reasons.append(("sides", index - job.of_base))
+        for reason in reasons:
+            other = first_of_group(first_with.setdefault(reason, index))
+            own = first_of_group(index)
+            parents[max(own, other)] = min(own, other)
+
+    groups: dict[int, list[int]] = {}
     for index in range(len(jobs)):
-        found.setdefault(head(index), []).append(index)
-    return list(found.values())
+        groups.setdefault(first_of_group(index), []).append(index)
+    return list(groups.values())
 
 
-def assign_shards(jobs: Sequence[Job], of: int) -> dict[int, int]:
-    """The shard of each job, from 1 to ``of``, by its index.
+def assign_shards(jobs: Sequence[Job], shards: int) -> dict[int, int]:
+    """The shard of each job, from 1 to ``shards``, by the index of the job.
 
-    Groups lie in the order of digests of their names, and each shard takes as much of that order as any other. So shards
-    are even, and a case that is added moves few others to another shard, and away from its cache.
+    Groups are in the order of digests of their names, and each shard gets an equal part of that order. So shards are
+    even, and a new case moves few other cases to another shard, away from its cache.
     """
-    found: dict[int, int] = {}
-    before, total = 0, sum(job.repeats for job in jobs)
-    for group in sorted(
-        group_jobs(jobs), key=lambda group: min(answer_key(jobs[index]) for index in group)
-    ):
+    groups = group_jobs(jobs)
+    groups.sort(key=lambda group: min(answer_key(jobs[index]) for index in group))
+    total = sum(job.repeats for job in jobs)
+    assigned: dict[int, int] = {}
+    before = 0  # answers of the groups before this one
+    for group in groups:
         answers = sum(jobs[index].repeats for index in group)
-        found |= dict.fromkeys(group, (2 * before + answers) * of // (2 * total) + 1)
+        # The shard in which the middle of the group lies
+        shard = (2 * before + answers) * shards // (2 * total) + 1
+        assigned.update(dict.fromkeys(group, shard))
         before += answers
-    return found
+    return assigned

@@ -1,38 +1,66 @@
-"""Which targets answer a test, and with which prompts, by the names that tests, targets and prompts use."""
+"""Chooses which targets answer a test, and with which prompts, by the names in tests, targets and prompts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Self
 
 from gradegate.core.numbers import list_some
 from gradegate.core.provider_spec import PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Complaints, ConfigError, Mistake
 from gradegate.planning.binding.models import ModelBinder
-from gradegate.providers.api.options import parameters
-from gradegate.providers.api.provider import Provider, Recorded
-from gradegate.structs import FrozenStruct
+from gradegate.providers.api.options import model_parameters
+from gradegate.providers.api.provider import Provider, RecordedTarget
+from gradegate.structs import FrozenStruct, Struct
 
-MOST = 12  # names that a message lists
-_RECORDED = Recorded()
-Target = tuple[ProviderSpec, Provider, list[PromptSpec]]  # with the prompts that it gets
+MOST_SHOWN = 12  # names that a message lists
+_RECORDED = RecordedTarget()
 
 
-class Pairs(FrozenStruct, Complaints):
-    """The targets of a suite, and who answers a case. ``recorded``: cases bring their answers; mistakes are added to ``mistakes``."""
+class TargetPrompts(FrozenStruct):
+    """A target with the prompts that it gets."""
+
+    spec: ProviderSpec
+    provider: Provider
+    prompts: list[PromptSpec]
+
+
+class CasePairs(FrozenStruct):
+    """Who answers a case: each target with each of its prompts."""
+
+    pairs: Sequence[tuple[Provider, PromptSpec]] = ()
+    prompts: Mapping[PromptSpec, None] = {}  # those that are filled in
+    targets: Mapping[Provider, None] = {}
+
+    @classmethod
+    def from_pairs(cls, pairs: Sequence[tuple[Provider, PromptSpec]]) -> Self:
+        """List the prompts and targets of the pairs, each once."""
+        prompts: dict[PromptSpec, None] = {}
+        for target, prompt in pairs:
+            # A request that is a template of the config may do without a prompt if the config names none.
+            if target.names_model or prompt.origin.line:
+                prompts[prompt] = None
+        return cls(pairs, prompts, dict.fromkeys(target for target, _ in pairs))
+
+
+class PairChooser(Struct, Complaints):
+    """Chooses the targets and prompts of the cases of one suite; mistakes are added to ``mistakes``."""
 
     suite: Suite
     binder: ModelBinder
-    recorded: bool
+    answers_given: bool  # the cases bring their answers
     mistakes: list[Mistake]
-    usual: list[tuple[Provider, PromptSpec]] = []  # who is asked by cases that do not say
+    default_pairs: CasePairs | None = None  # shared by all cases that name nobody
 
-    def targets(self) -> Iterator[Target]:
+    def targets(self) -> Iterator[TargetPrompts]:
         """Every target that can be asked, with its prompts."""
         labels = [prompt.label for prompt in self.suite.prompts]
-        there = _those("prompt", labels)
-        read = any(prompt.text or prompt.maker for prompt in self.suite.prompts)
+        cure = _choices("prompt", labels)
+        has_prompts = any(prompt.text or prompt.maker for prompt in self.suite.prompts)
         for spec in self.suite.targets:
             try:
-                provider = self.binder.target(spec)
+                provider = self.binder.bind_target(spec)
                 if "text" not in provider.kinds:
                     raise ConfigError.at(
                         f"`{spec.id}` answers no prompts", spec.origin, "name a chat model"
@@ -40,107 +68,126 @@ class Pairs(FrozenStruct, Complaints):
             except ConfigError as e:
                 self.mistakes.extend(e.mistakes)
                 continue
-            wanted = _Labels(spec.prompts)
-            prompts = [prompt for prompt in self.suite.prompts if wanted.allow(prompt.label)]
-            if not prompts and read:  # else it was said what is wrong with them
-                self.say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, there)
-            for name in _unknown(spec.prompts, labels) if prompts else ():
-                what = f"`{spec.name}` names a prompt `{name}` that the config does not have"
-                self.say(what, spec.origin, there)
-            yield spec, provider, prompts
 
-    def asked(self, case: Case, targets: Sequence[Target]) -> list[tuple[Provider, PromptSpec]]:
-        """The targets of a case with the prompts that each gets; a recorded conversation is graded once. Raises ConfigError."""
-        if case.recorded and case.turns:
-            return [(_RECORDED, PromptSpec(""))]
-        is_usual = not (
-            case.recorded or case.prompts or case.providers or case.target or case.options.settings
+            label_filter = _LabelFilter(spec.prompts)
+            prompts = [prompt for prompt in self.suite.prompts if label_filter.allows(prompt.label)]
+            if prompts:
+                for name in _unknown_patterns(spec.prompts, labels):
+                    what = f"`{spec.name}` names a prompt `{name}` that the config does not have"
+                    self.say(what, spec.origin, cure)
+            elif has_prompts:  # if they could not be read, that is a mistake already
+                self.say(f"`prompts` of `{spec.name}` matches no prompt", spec.origin, cure)
+            yield TargetPrompts(spec, provider, prompts)
+
+    def choose(self, case: Case, targets: Sequence[TargetPrompts]) -> CasePairs:
+        """The targets of a case with the prompts that each gets. Raises ConfigError.
+
+        A recorded conversation is graded once.
+        """
+        if case.is_recorded and case.turns:
+            return CasePairs.from_pairs([(_RECORDED, PromptSpec(""))])
+        is_default = not (
+            case.is_recorded
+            or case.prompts
+            or case.providers
+            or case.target
+            or case.options.settings
         )
-        if is_usual and self.usual:
-            return self.usual
-        wanted = _Labels(case.prompts)
-        if case.recorded and (self.recorded or not self.suite.targets):
-            shown = (prompt for prompt in self.suite.prompts if wanted.allow(prompt.label))
-            return [(_RECORDED, next(shown, PromptSpec("")))]
+        if is_default and self.default_pairs is not None:
+            return self.default_pairs
+
+        label_filter = _LabelFilter(case.prompts)
+        if case.is_recorded and (self.answers_given or not self.suite.targets):
+            prompts = [prompt for prompt in self.suite.prompts if label_filter.allows(prompt.label)]
+            prompt = prompts[0] if prompts else PromptSpec("")
+            return CasePairs.from_pairs([(_RECORDED, prompt)])
+
         if case.target is not None:
-            targets = [(case.target, self.binder.target(case.target), list(self.suite.prompts))]
+            provider = self.binder.bind_target(case.target)
+            targets = [TargetPrompts(case.target, provider, list(self.suite.prompts))]
         elif case.providers:
-            names = _Labels(case.providers)
-            targets = [target for target in targets if any(map(names.allow, target[0].names))]
-        own = parameters(case.options.settings)
-        found = []
-        for _, provider, prompts in targets:
-            for prompt in prompts:
-                if wanted.allow(prompt.label):
-                    origin = case.origin if own else prompt.origin
-                    config = {**prompt.config, **own}
-                    found.append((self.binder.over(provider, config, origin), prompt))
-        if is_usual:
-            self.usual.extend(found)
-        return found
+            name_filter = _LabelFilter(case.providers)
+            targets = [
+                target for target in targets if any(map(name_filter.allows, target.spec.names))
+            ]
+
+        case_options = model_parameters(case.options.settings)
+        pairs = []
+        for target in targets:
+            for prompt in target.prompts:
+                if label_filter.allows(prompt.label):
+                    origin = case.origin if case_options else prompt.origin
+                    config = {**prompt.config, **case_options}
+                    provider = self.binder.with_options(target.provider, config, origin)
+                    pairs.append((provider, prompt))
+        chosen = CasePairs.from_pairs(pairs)
+        if is_default:
+            self.default_pairs = chosen
+        return chosen
 
     # --- checks -----------------------------------------------------------------------------------------------
 
-    def check_left(self, case: Case, asked: Sequence[object], targets: Sequence[Target]) -> None:
-        """Whether anybody answers a case."""
-        if asked:
+    def check_unanswered(
+        self, case: Case, chosen: CasePairs, targets: Sequence[TargetPrompts]
+    ) -> None:
+        """Note a mistake if nobody answers the case."""
+        if chosen.pairs:
             return
-        known = self.suite.targets and len(targets) == len(
-            self.suite.targets
-        )  # else it was said what is wrong
-        # It may be for targets of the config in whose place others are asked.
-        names = [name for spec in self.suite.others for name in spec.names]
-        left_out = case.providers and any(map(_Labels(case.providers).allow, names))
-        if known and not left_out and all(prompts for _, _, prompts in targets):
+        # It may be for targets of the config that the command line replaces.
+        unused = [name for spec in self.suite.unused_targets for name in spec.names]
+        if case.providers and any(map(_LabelFilter(case.providers).allows, unused)):
+            return
+        # Otherwise the targets or prompts that are missing are a mistake already.
+        has_all_targets = self.suite.targets and len(targets) == len(self.suite.targets)
+        if has_all_targets and all(target.prompts for target in targets):
             what = "no provider and prompt is left to answer this test, so nothing would be checked"
             cure = "correct `providers` and `prompts` of the test, or of the providers"
             self.say(what, case.origin, cure)
 
     def check_names(self, case: Case) -> None:
-        """Whether the config has what a case names."""
+        """Note a mistake for each provider or prompt that the case names and the config does not have."""
         if not (case.providers or case.prompts):
             return
-        targets = [name for spec in self.suite.configured for name in spec.names]
+        targets = [name for spec in self.suite.all_targets for name in spec.names]
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in (
             (case.providers, targets, "provider"),
             (case.prompts, prompts, "prompt"),
         ):
-            for name in _unknown(patterns, labels):
+            for name in _unknown_patterns(patterns, labels):
                 what = f"the test names a {kind} `{name}` that the config does not have"
-                self.say(what, case.origin, _those(kind, labels))
+                self.say(what, case.origin, _choices(kind, labels))
 
 
-def _those(kind: str, labels: Sequence[str]) -> str:
-    """What there is to choose from."""
+def _choices(kind: str, labels: Sequence[str]) -> str:
+    """A cure that lists the labels."""
     names = [f"`{label}`" for label in dict.fromkeys(labels) if label]
     if not names:
         return f"remove it: no {kind} has a name"
-    return f"the {kind}s are {list_some(names[:MOST], len(names))}"
+    return f"the {kind}s are {list_some(names[:MOST_SHOWN], len(names))}"
 
 
-class _Labels:
-    """The filter of labels as promptfoo has it: exact, ``pre*``, or a ``group`` whose labels begin with ``group:``."""
+class _LabelFilter:
+    """promptfoo's filter of labels: exact, ``pre*``, or a ``group`` with labels that begin with ``group:``."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        self._all = frozenset(patterns)
-        self._starts = tuple(pattern[:-1] for pattern in self._all if pattern.endswith("*"))
-        self._groups = {pattern.rstrip(":") for pattern in self._all if not pattern.endswith("*")}
+        self._patterns = frozenset(patterns)
+        self._prefixes = tuple(pattern[:-1] for pattern in self._patterns if pattern.endswith("*"))
+        self._groups = {
+            pattern.rstrip(":") for pattern in self._patterns if not pattern.endswith("*")
+        }
 
-    def allow(self, label: str) -> bool:
-        """Whether a label is one of them; without patterns, each is."""
-        if not self._all or label in self._all:
+    def allows(self, label: str) -> bool:
+        """Whether a pattern fits the label; without patterns, every label is allowed."""
+        if not self._patterns or label in self._patterns:
             return True
-        return bool(label) and (
-            label.startswith(self._starts) or not self._groups.isdisjoint(_above(label))
-        )
+        if not label:
+            return False
+        # A label is in as many groups as it has colons.
+        groups = [label[:index] for index, letter in enumerate(label) if letter == ":"]
+        return label.startswith(self._prefixes) or not self._groups.isdisjoint(groups)
 
 
-def _above(label: str) -> list[str]:
-    """The groups that a label is in: what stands before each of its colons."""
-    return [label[:place] for place, sign in enumerate(label) if sign == ":"]
-
-
-def _unknown(patterns: Iterable[str], labels: Sequence[str]) -> list[str]:
+def _unknown_patterns(patterns: Iterable[str], labels: Sequence[str]) -> list[str]:
     """The patterns that fit no label."""
-    return [pattern for pattern in patterns if not any(map(_Labels([pattern]).allow, labels))]
+    return [pattern for pattern in patterns if not any(map(_LabelFilter([pattern]).allows, labels))]

@@ -1,11 +1,12 @@
-"""What a plan is made of: one question to one target, with what is asserted of the answer."""
+"""A plan and its jobs: each job is one question to one target, with the assertions about its answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.assertions.grading.bound import Binding, Bound
+from gradegate.assertions.grading.bound import Binding, BoundAssertion
+from gradegate.core.assertion import AssertionTraits
 from gradegate.core.conversation import Variables
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs
 from gradegate.core.provider_spec import PromptSpec
@@ -24,14 +25,14 @@ Render = Callable[[Sequence[Any]], str]
 
 
 class Recall(FrozenStruct):
-    """Gives the job that is asked once the answers that it fills in are known, by the names under which they are stored."""
+    """Fills stored answers into a job: ``fill`` takes them by the ``names`` under which they are stored."""
 
     names: tuple[str, ...]
     fill: Callable[[Mapping[str, str]], Job]
 
 
 class Job(FrozenStruct):
-    """One question to one target, asked ``repeats`` times, and what is asserted of each answer."""
+    """One question to one target, asked ``repeats`` times, with the assertions about each answer."""
 
     suite: str
     case: Case
@@ -44,30 +45,31 @@ class Job(FrozenStruct):
     assertions: tuple[Binding, ...]
     # Fills the prompt in once more, with the conversation so far; None when the prompt does not use it.
     render: Render | None = None
-    definition: bytes = b""  # of what the case gives and asks for
+    definition: bytes = b""  # a digest of the case without its assertions
     of_base: bool = False  # asked for comparison; no rule looks at its answers
-    recorded_answers: tuple[RecordedAnswer | None, ...] | None = (
-        None  # by repetition, where answers made elsewhere are graded
-    )
+    # One for each repetition, if answers made elsewhere are graded
+    recorded_answers: tuple[RecordedAnswer | None, ...] | None = None
     stores: str = ""  # the name under which its answer is stored for later jobs
-    recall: Recall | None = None  # where it uses such answers
-    in_order: bool = False  # it stores one, uses one, or tells a conversation beside such jobs
-    needs: CaseRuns | None = None  # what its runs are held to, where they are counted together
-    ask: int = 0  # which time the same answer is graded: another number makes other requests to the graders
+    recall: Recall | None = None  # if it uses stored answers
+    in_order: bool = (
+        False  # it stores or uses answers, or is a turn of a conversation next to such jobs
+    )
+    needs: CaseRuns | None = None  # how many of its runs must pass, if they count together
+    ask: int = 0  # how often the same answer was graded before; requests to graders differ by it
 
     @property
     def case_name(self) -> str:
-        """What reports call its case."""
+        """The name of the case in reports."""
         return name_case(self.case.description, self.vars, self.number)
 
     @property
-    def bounds(self) -> list[Bound]:
-        """What is asserted of each answer, with the members of sets in the place of the sets."""
-        return [bound for binding in self.assertions for bound in binding.bounds]
+    def bounds(self) -> list[BoundAssertion]:
+        """The assertions about each answer, with the members of sets in place of the sets."""
+        return [bound for binding in self.assertions for bound in binding.members]
 
     @property
     def fewest(self) -> int:
-        """How many answers settle it at best."""
+        """The fewest answers that can decide it."""
         if self.needs is None:
             return self.repeats
         whole = self.needs.whole
@@ -75,15 +77,15 @@ class Job(FrozenStruct):
 
     @property
     def ordered_group(self) -> tuple[str, ...] | None:
-        """The group of jobs whose answers are had in order: those of a conversation, or of a target where some are stored."""
+        """Names the jobs that are asked one after another: a conversation, or the jobs of a target with stored answers."""
         return (self.suite, self.target.name) if self.in_order else self.conversation
 
     @property
     def conversation(self) -> tuple[str, ...] | None:
-        """The conversation that its answers are part of, where its prompt tells one.
+        """Names the conversation that its prompt continues; None if the prompt uses none.
 
-        A prompt that uses ``_conversation`` sees the answers that its provider gave to it before, in tests of the same
-        ``metadata.conversationId``, as in promptfoo.
+        As in promptfoo, a prompt with ``_conversation`` sees the earlier answers of its provider, in tests with the same
+        ``metadata.conversationId``.
         """
         if self.render is None:
             return None
@@ -92,14 +94,17 @@ class Job(FrozenStruct):
 
 
 class BaseSide(FrozenStruct):
-    """What is known of a base whose jobs are asked in the same run: its cases that are gone, and its commit."""
+    """The base whose jobs are asked in the same run: the names of its cases that are gone, and its commit."""
 
     gone: tuple[str, ...] = ()
     commit: str = ""
 
 
 class LabelledJobs(FrozenStruct):
-    """Labelled outputs, each with whether it passes; graders agreed with that share of labels. ``always``: whatever rules say."""
+    """Jobs for labelled outputs, each with whether its label says "pass".
+
+    ``agreement`` is the share of labels that graders agreed with before. ``always``: grade them even if no rule needs it.
+    """
 
     jobs: tuple[tuple[Job, bool], ...]
     agreement: float
@@ -115,26 +120,25 @@ class Plan(FrozenStruct):
     notes: tuple[Note, ...] = ()
     models: tuple[AskedModel, ...] = ()
     keys: tuple[KeyUse, ...] = ()  # which variables of the environment go where
-    missing_keys: frozenset[str] = (
-        frozenset()
-    )  # those that are not set; who needs one is never asked
+    # Variables that are not set; models that need one are never asked
+    missing_keys: frozenset[str] = frozenset()
     about: Mapping[str, JsonObject] = {}  # what dialects keep for reports, by file
     digests: Mapping[str, str] = {}  # SHA-256 of each config, by file
     recorded: Mapping[str, str] = {}  # SHA-256 of each file with recorded answers
     derived: Mapping[str, tuple[DerivedSpec, ...]] = {}  # of each config that has any, by file
-    commit: str = ""  # what was checked out, where it is known
+    commit: str = ""  # of the checkout, if known
     titles: Mapping[str, str] = {}  # descriptions of configs, by file
-    options: tuple[str, ...] = ()  # arguments that ask the same again, as `result.Made` has them
-    folder: str = ""
-    only: str = ""  # what is asked of it, where that is a part
+    options: tuple[str, ...] = ()  # arguments of ``gradegate run`` that repeat this run
+    folder: str = ""  # where that command is started, relative to the root of the repository
+    only: str = ""  # a sentence on which part of the configs is asked, if not all
     baseline: Baseline | None = None  # the recorded run that this one is compared with
     labels: LabelledJobs | None = None
-    powers: tuple[Power, ...] = ()  # what the rules of all policies cannot see, in order
+    # The smallest changes that the rules of all policies notice, in order
+    powers: tuple[Power, ...] = ()
     on_default_branch: bool = False
-    base: BaseSide | None = None  # the other side, where its jobs are among these
-    history: History | None = (
-        None  # earlier runs of the default branch; None where they are neither read nor written
-    )
+    base: BaseSide | None = None  # if jobs of the base are among the jobs
+    # Earlier runs of the default branch; None if they are neither read nor written
+    history: History | None = None
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -156,48 +160,56 @@ class Plan(FrozenStruct):
 
 
 def runs_required(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | None:
-    """What the runs of a job are held to: by its test, else by the rules that look at it, else by the gate; None where nothing says so.
+    """How many runs of a case must pass; None if neither its test nor the gate says so.
 
-    ``repeat`` is how often the config has it asked. Raises ConfigError with every mistake.
+    ``repeat`` is how often the config asks the case. Raises ConfigError with every mistake.
     """
-    if not (job.case.runs or policy.runs or any(rule.runs for rule in policy.rules)):
+    case = job.case
+    if not (case.runs or policy.runs or any(rule.runs for rule in policy.rules)):
         return None
-    own = job.case.runs
-    asserted = [binding.asserted for binding in job.assertions] or job.case.assertions
-    looking = [
-        rule
-        for rule in policy.rules
-        if any(
-            rule.selects(it, job.target.name, job.case.description, job.case.metadata)
-            for it in asserted
-        )
-    ]
-    ruled = [rule.runs for rule in looking] or [policy.runs]
-    chosen = [own] if own else [runs for runs in ruled if runs]
-    if not chosen:
+
+    # The test decides; else the rules that select the case; else the gate.
+    if case.runs:
+        candidates = [case.runs]
+    else:
+        assertions = [binding.assertion for binding in job.assertions] or case.assertions
+        rules = [
+            rule for rule in policy.rules if any(selects(rule, job, item) for item in assertions)
+        ]
+        written = [rule.runs for rule in rules] or [policy.runs]
+        candidates = [runs for runs in written if runs]
+    if not candidates:
         return None
-    if mistakes := [mistake for runs in chosen for mistake in _mistakes(runs, repeat, job)]:
+
+    mistakes: list[Mistake] = []
+    for runs in candidates:
+        mistakes += _runs_mistakes(runs, repeat, case)
+    if mistakes:
         raise ConfigError(*mistakes)
-    whole = max(chosen, key=lambda runs: (runs.of, runs.passes))
-    return CaseRuns(whole, repeat or 1, bool(own))
+    whole = max(candidates, key=lambda runs: (runs.of, runs.passes))
+    return CaseRuns(whole, repeat or 1, bool(case.runs))
 
 
-def _mistakes(runs: Runs, repeat: int | None, job: Job) -> Iterator[Mistake]:
+def _runs_mistakes(runs: Runs, repeat: int | None, case: Case) -> Iterator[Mistake]:
     if repeat and runs.of != repeat:
         what = f"`runs` is {runs.passes}/{runs.of}, and `repeat` is {repeat}"
         yield Mistake(what, runs.origin, "leave out one of them")
-    elif job.case.recorded and runs.of > 1:
+    elif case.is_recorded and runs.of > 1:
         what = f"the test has a recorded answer, so it cannot have {runs.of} runs"
-        yield Mistake(what, job.case.origin, "give it `runs: 1/1`")
+        yield Mistake(what, case.origin, "give it `runs: 1/1`")
+
+
+# --- what rules and graders look at -----------------------------------------------------------------------------
+
+
+def selects(rule: Rule, job: Job, assertion: AssertionTraits) -> bool:
+    """Whether a rule looks at this assertion of a job."""
+    return rule.selects(assertion, job.target.name, job.case.description, job.case.metadata)
 
 
 def selected_assertions(rule: Rule, job: Job) -> Iterator[Binding]:
     """The assertions of a job that a rule looks at."""
-    return (
-        it
-        for it in job.assertions
-        if rule.selects(it.asserted, job.target.name, job.case.description, job.case.metadata)
-    )
+    return (binding for binding in job.assertions if selects(rule, job, binding.assertion))
 
 
 def grading_models(job: Job) -> Iterator[Provider]:

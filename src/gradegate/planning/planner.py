@@ -1,4 +1,4 @@
-"""Turns suites into a plan: each case filled in and bound, for every target and prompt that it has."""
+"""Turns suites into a plan: fills in and binds each case, for every target and prompt that it has."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
@@ -15,12 +15,17 @@ from gradegate.http.client import Client
 from gradegate.http.guard import Guard
 from gradegate.http.pacing import PATIENCE
 from gradegate.planning import filters, recall
-from gradegate.planning.binding.assertions import BROUGHT, Subject, bind, check_options
+from gradegate.planning.binding.assertions import (
+    BROUGHT,
+    Subject,
+    bind_assertion,
+    check_case_options,
+)
 from gradegate.planning.binding.models import ModelBinder
 from gradegate.planning.checks.check_plan import Draft, PlannedCase, check_plan
 from gradegate.planning.checks.scripts import with_made_vars
 from gradegate.planning.identity import case_definition, with_keys
-from gradegate.planning.pairs import Pairs, Target
+from gradegate.planning.pairs import PairChooser, TargetPrompts
 from gradegate.planning.plan import Job, Plan, grading_models, runs_required
 from gradegate.planning.size import PlanSize, TooLarge
 from gradegate.planning.variables import Prompts, Variables
@@ -31,65 +36,73 @@ from gradegate.structs import JsonObject, replace
 MAX_REPEATS = 10_000
 
 
-def make_plan(suites: Sequence[SuiteFile], context: Context, client: Client) -> Plan:
-    """Cases to jobs, then every check over the finished plan. Raises ConfigError with every mistake of every suite.
+def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client) -> Plan:
+    """Plan the jobs of all suites, then run every check over the finished plan.
 
-    A key that is missing is a mistake, too; in a ``keyless`` context it is data of the plan.
+    Raises ConfigError with every mistake of every suite. A missing key is a mistake, too; in a ``keyless`` context it is
+    data of the plan.
     """
     settings = context.settings
-    egress = with_named_keys(
-        context.egress, (spec for located in suites for spec in located.suite.specs())
-    )
-    client.guard = Guard(egress.beside(client.guard.egress))  # of base and head
+    specs = (spec for file in suite_files for spec in file.suite.provider_specs())
+    egress = with_named_keys(context.egress, specs)
+    # The same client sends the requests of the base and of the head.
+    client.guard = Guard(egress.with_named_keys(client.guard.egress))
+
     pool: dict[bytes, Provider] = {}
     size = PlanSize()
     drafts = []
-    for located in suites:
+    for file in suite_files:
         binder = ModelBinder(
-            with_made_vars(located.suite),
-            located.workspace,
-            located.folder,
+            with_made_vars(file.suite),
+            file.workspace,
+            file.folder,
             client,
             pool,
-            egress,
             settings.asks_targets,
             settings.default_grader_key,
             settings.grader_retries,
         )
-        planner = SuitePlanner(binder, settings, size, located.recorded)
+        planner = SuitePlanner(binder, settings, size, file.recorded)
         planner.plan_cases()
         drafts.append(planner.draft)
+
     jobs = tuple(job for draft in drafts for job in draft.jobs)
-    findings = check_plan(jobs, drafts, pool.values(), client.budget.limits, settings)
+    findings = check_plan(jobs, drafts, pool.values(), egress, client.budget.limits, settings)
     if error := findings.error(keyless=context.keyless):
         raise error
 
-    grading = {id(model) for job in jobs for model in grading_models(job)}
+    graders = {model for job in jobs for model in grading_models(job)}
     models = []
     keys = []
-    for it in pool.values():
-        name = it.id or it.name
-        models.append(AskedModel(name, it.host, it.replies_from, it.chosen, id(it) in grading))
-        keys += [KeyUse(key, it.host, it.kind, urlsplit(it.url).path) for key in it.keys]
-    read = [located.suite for located in suites]
-    asked = [located.suite for located in suites if located.recorded is None]
+    for model in pool.values():
+        name = model.id or model.name
+        grades = model in graders
+        models.append(AskedModel(name, model.host, model.replies_from, model.chosen, grades))
+        path = urlsplit(model.url).path
+        keys += [KeyUse(key, model.host, model.kind, path) for key in model.keys]
+
+    suites = [file.suite for file in suite_files]
+    live_suites = [file.suite for file in suite_files if file.recorded is None]
     return Plan(
         jobs=jobs,
-        policies=tuple(suite.policy for suite in read),
-        concurrency=concurrency(settings, suites),
+        policies=tuple(suite.policy for suite in suites),
+        concurrency=concurrency(settings, suite_files),
         notes=tuple(dict.fromkeys(findings.notes)),
         models=tuple(dict.fromkeys(models)),
         keys=tuple(dict.fromkeys(keys)),
         missing_keys=frozenset(mistake.missing for mistake in findings.missing),
-        about={suite.file: suite.about for suite in read if suite.about},
-        digests={located.suite.file: located.digest for located in suites},
-        derived={suite.file: suite.derived for suite in asked if suite.derived},
+        about={suite.file: suite.about for suite in suites if suite.about},
+        digests={file.suite.file: file.digest for file in suite_files},
+        derived={suite.file: suite.derived for suite in live_suites if suite.derived},
         commit=context.commit,
     )
 
 
 class SuitePlanner:
-    """Plans the jobs of one suite into its ``draft``. ``recorded`` are cases with answers, planned in place of the suite's."""
+    """Plans the jobs of one suite into its ``draft``.
+
+    ``recorded`` are cases that bring their answers. They are planned in place of the suite's cases.
+    """
 
     def __init__(
         self,
@@ -98,20 +111,28 @@ class SuitePlanner:
         size: PlanSize,
         recorded: tuple[Case, ...] | None,
     ) -> None:
-        suite = self.suite = binder.suite
-        self.binder, self.settings, self.size, self.recorded = binder, settings, size, recorded
-        self.draft = draft = Draft(binder, answers_given=recorded is not None)
+        suite = binder.suite
+        self.suite = suite
+        self.binder = binder
+        self.settings = settings
+        self.size = size
+        self.recorded = recorded
+        self.draft = Draft(binder, answers_given=recorded is not None)
         self.env = suite.env.texts()
-        prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
-        self.variables = Variables(binder.workspace, binder.folder, self.env, prompt)
-        self.pairs = Pairs(suite, binder, draft.answers_given, draft.mistakes)
-        self.prompts = Prompts(self.env, draft.mistakes)
-        self.in_order = any(recall.OPTION in case.options.settings for case in suite.cases)
-        self.asked: object = None  # targets with prompts, of the last case
-        self.stored: dict[str, None] = {}  # the names under which cases so far store their answers
+
+        only_prompt = suite.prompts[0].text if len(suite.prompts) == 1 else ""
+        self.variables = Variables(binder.workspace, binder.folder, self.env, only_prompt)
+        self.pairs = PairChooser(
+            suite, binder, self.draft.answers_given, mistakes=self.draft.mistakes
+        )
+        self.prompts = Prompts(self.env, self.draft.mistakes)
+        self.has_stored_answers = any(
+            recall.OPTION in case.options.settings for case in suite.cases
+        )
+        self.stored_names: list[str] = []  # under which the cases so far store their answers
 
     def plan_cases(self) -> None:
-        """Every case that the filters keep; nothing more once the plan is too large."""
+        """Plan every case that the filters keep, until the plan is too large."""
         draft = self.draft
         try:
             if self.recorded is None:
@@ -119,9 +140,10 @@ class SuitePlanner:
                     draft.cases, notes = filters.select_cases(self.suite, self.settings)
                     draft.notes += notes
             else:
-                draft.cases = [*self.recorded]
+                draft.cases = self.recorded
             self.size.expect(self.suite, draft.cases)
-            targets = [*self.pairs.targets()] if self.recorded is None else []
+
+            targets = list(self.pairs.targets()) if self.recorded is None else []
             draft.has_all_targets = len(targets) == len(self.suite.targets)
             for case in draft.cases:
                 try:
@@ -134,146 +156,157 @@ class SuitePlanner:
             draft.mistakes += e.mistakes
             draft.is_too_large = True
 
-    def _plan_case(self, case: Case, targets: Sequence[Target]) -> Iterator[Job]:
-        """Raises ConfigError."""
-        mistakes = self.draft.mistakes
+    def _plan_case(self, case: Case, targets: Sequence[TargetPrompts]) -> Iterator[Job]:
+        """Yield the jobs of a case. Raises ConfigError."""
         if case.options.settings:
-            mistakes += check_options(case.options, case.origin, self.binder.idle)
+            self.draft.mistakes += check_case_options(case.options, case.origin, self.binder.idle)
         self.pairs.check_names(case)
         repeat = case.options.repeat or self.settings.repeat or self.suite.repeat
         repeats = repeat or 1
         if repeats > MAX_REPEATS:
             what = f"`repeat` is more than {MAX_REPEATS:,}"
             raise ConfigError.at(what, case.origin, "repeat less often")
-        recalled = recall.used(case, self.suite.prompts, self.stored)
-        stores = recall.stores(case)
+        used_names = recall.used_names(case, self.suite.prompts, self.stored_names)
+        stored_name = recall.stored_name(case)
 
-        combinations = self._combinations(case)
-        if recalled:
-            combinations = [{**values, **recall.placeholders(recalled)} for values in combinations]
+        # One planned case for each combination of the variables
+        combinations = self._expand_variables(case)
+        if used_names:
+            placeholders = recall.placeholders(used_names)
+            combinations = [{**values, **placeholders} for values in combinations]
         self.size.check(len(combinations), case)
-        bound = [self._bind(case, values) for values in combinations]
-        asked = self.pairs.asked(case, targets)
-        self.size.add_answers(len(combinations) * len(asked) * repeats, case)
-        self.pairs.check_left(case, asked, targets)
+        planned_cases = [self._bind_case(case, values) for values in combinations]
 
-        if asked is not self.asked:  # of most cases it is the same
-            self.asked = asked
-            # A request that is a template of the config may do without a prompt where the config names none.
-            shown = [prompt for target, prompt in asked if target.names_model or prompt.origin.line]
-            self.shown = dict.fromkeys(shown)
-            self.targets = dict.fromkeys(target for target, _ in asked)
-        for planned in bound:
-            planned.prompts, planned.targets = self.shown, self.targets
+        # One job for each of them, with each target and prompt
+        pairs = self.pairs.choose(case, targets)
+        self.size.add_answers(len(combinations) * len(pairs.pairs) * repeats, case)
+        self.pairs.check_unanswered(case, pairs, targets)
+        for planned in planned_cases:
+            planned.pairs = pairs
             number = len(self.draft.planned)
             self.draft.planned.append(planned)
-            for provider, prompt in asked:
-                text = self.prompts.text(case, prompt, provider, planned.values)
-                render = self.prompts.render(case, prompt, planned.values)
-                self.size.add_text(text, planned.values, repeats, case.origin)
+            for provider, prompt in pairs.pairs:
+                values = planned.values
+                text = self.prompts.fill_in(case, prompt, provider, values)
+                render = self.prompts.conversation_prompt(case, prompt, values)
+                self.size.add_text(text, values, repeats, case.origin)
+                in_order = bool(stored_name or used_names or render)
                 job = Job(
-                    self.suite.file,
-                    case,
-                    number,
-                    repeats,
-                    provider,
-                    prompt,
-                    text,
-                    planned.values,
-                    planned.bindings,
-                    render,
-                    planned.definition,
-                    stores=stores,
-                    in_order=self.in_order and bool(stores or recalled or render),
+                    suite=self.suite.file,
+                    case=case,
+                    number=number,
+                    repeats=repeats,
+                    target=provider,
+                    prompt=prompt,
+                    text=text,
+                    vars=values,
+                    assertions=planned.bindings,
+                    render=render,
+                    definition=planned.definition,
+                    stores=stored_name,
+                    in_order=self.has_stored_answers and in_order,
                 )
-                if recalled:
-                    subject = self._subject(case, planned.values)
-                    later = recall.later(job, recalled, self.binder, subject, self.prompts.render)
-                    job = replace(job, recall=later)
-                if self.recorded is None and (
-                    needs := runs_required(job, self.suite.policy, repeat)
-                ):
-                    self.size.add_answers(needs.whole.of - repeats, case)
-                    job = replace(job, needs=needs, repeats=needs.whole.of)
-                yield job
-        if stores:
-            self.stored[stores] = None
+                if used_names:
+                    subject = self._subject(case, values)
+                    stored_answers = recall.prepare_recall(
+                        job, used_names, self.binder, subject, self.prompts
+                    )
+                    job = replace(job, recall=stored_answers)
+                yield self._with_runs(job, repeat)
+        if stored_name and stored_name not in self.stored_names:
+            self.stored_names.append(stored_name)
 
-    def _combinations(self, case: Case) -> list[JsonObject]:
-        """The variables of a case, filled in: one mapping for each combination of the values in its lists."""
+    def _with_runs(self, job: Job, repeat: int | None) -> Job:
+        """The job, asked as often as the runs of its case need. Raises ConfigError."""
+        needs = None
+        if self.recorded is None:
+            needs = runs_required(job, self.suite.policy, repeat)
+        if needs is None:
+            return job
+        runs = needs.whole.of
+        self.size.add_answers(runs - job.repeats, job.case)
+        return replace(job, needs=needs, repeats=runs)
+
+    def _expand_variables(self, case: Case) -> list[JsonObject]:
+        """The variables of a case: one mapping for each combination of the values in its lists."""
         mistakes = self.draft.mistakes
         try:
             parse_conversation(case.vars.get(CONVERSATION) or ())
             with gather_mistakes(mistakes):
-                return self.variables.resolve(case.vars, case.options.expand_vars, case.origin)
+                return self.variables.expand(case.vars, case.options.expand_vars, case.origin)
         except ValueError as e:
             what = f"`{CONVERSATION}` cannot be read: {e}"
             mistakes.append(Mistake(what, case.origin, "write the messages, oldest first"))
-        return [case.vars]  # the assertions are looked at all the same
+        return [case.vars]  # so that the assertions are checked, too
 
     def _subject(self, case: Case, values: JsonObject) -> Subject:
-        brought = BROUGHT if self.settings.answers else frozenset()
         about = {
             "description": case.description,
             "metadata": case.metadata,
             "threshold": case.threshold,
         }
-        return Subject(case.options, {"env": self.env, **values}, case.turns, brought, about)
+        return Subject(
+            case.options,
+            {"env": self.env, **values},
+            case.turns,
+            BROUGHT if self.settings.answers else frozenset(),
+            about,
+        )
 
-    def _bind(self, case: Case, values: JsonObject) -> PlannedCase:
-        """The case with these variables and its assertions; those that cannot be bound are left out."""
+    def _bind_case(self, case: Case, values: JsonObject) -> PlannedCase:
+        """The case with these variables and its assertions, without those that cannot be bound."""
         subject = self._subject(case, values)
+        assertions = () if self.settings.is_listing else case.assertions
         bindings = []
-        for assertion in case.assertions if not self.settings.listing else ():
+        for assertion in assertions:
             with gather_mistakes(self.draft.mistakes):
-                bindings.append(bind(self.binder, assertion, subject))
-        described = case_definition(case, values)
-        return PlannedCase(case, values, with_keys(tuple(bindings), described), described)
+                bindings.append(bind_assertion(self.binder, assertion, subject))
+        definition = case_definition(case, values)
+        return PlannedCase(case, values, with_keys(bindings, definition), definition)
 
 
-# --- what calls may use -----------------------------------------------------------------------------------------
+# --- the client, and what its calls may use ---------------------------------------------------------------------
 
 
-def share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
-    """An even share of a whole number, of which the first shards have what is over; all of it where there are none."""
-    if shard is None:
-        return whole
-    number, of = shard
-    return max(least, whole // of + (number <= whole % of))
-
-
-def limits_of(settings: Settings, suites: Iterable[SuiteFile]) -> Limits:
-    """The strictest of what command line and configs allow; of a shard its share."""
-    limits = strictest_budget(
-        (settings.budget, *(located.suite.policy.budget for located in suites))
-    )
-    if settings.shard is None:
-        return limits
-    # An even share of calls and dollars. Seconds go by for all shards at once.
-    calls, usd, shard = limits.calls, limits.usd, settings.shard
-    return Limits(
-        calls=None if calls is None else share(calls, shard),
-        usd=None if usd is None else usd / shard[1],
-        seconds=limits.seconds,
-    )
-
-
-def concurrency(settings: Settings, suites: Iterable[SuiteFile]) -> int:
-    """How many calls to a host may be in flight: what the command line says, else the most that a config says, else 50."""
-    configured = max((located.suite.max_concurrency or 0 for located in suites), default=0)
-    return share(settings.max_concurrency or configured or CONCURRENCY, settings.shard, least=1)
-
-
-def build_client(suites: Sequence[SuiteFile], context: Context) -> Client:
-    """One client for all providers; its time-out is the command line's, else the longest of the configs'."""
+def build_client(suite_files: Sequence[SuiteFile], context: Context) -> Client:
+    """One client for all providers. Its timeout is the command line's, else the longest of the configs."""
     settings = context.settings
-    configured = max((located.suite.timeout or 0.0 for located in suites), default=0.0)
+    configured = max((file.suite.timeout or 0.0 for file in suite_files), default=0.0)
     return Client(
         timeout=settings.timeout or configured or TIMEOUT,
         retries=RETRIES,
-        slots=concurrency(settings, suites),
+        slots=concurrency(settings, suite_files),
         ramps=settings.max_concurrency is None,
         patience=PATIENCE,
         environ=context.environ,
-        budget=Budget(limits_of(settings, suites)),
+        budget=Budget(budget_limits(settings, suite_files)),
     )
+
+
+def concurrency(settings: Settings, suite_files: Iterable[SuiteFile]) -> int:
+    """How many calls to a host may be in flight: the command line's number, else the largest of the configs, else 50."""
+    configured = max((file.suite.max_concurrency or 0 for file in suite_files), default=0)
+    calls = settings.max_concurrency or configured or CONCURRENCY
+    return shard_share(calls, settings.shard, least=1)
+
+
+def budget_limits(settings: Settings, suite_files: Iterable[SuiteFile]) -> Limits:
+    """The strictest limits of the command line and the configs; a shard gets an even share of calls and dollars."""
+    budgets = [file.suite.policy.budget for file in suite_files]
+    limits = strictest_budget((settings.budget, *budgets))
+    shard = settings.shard
+    if shard is None:
+        return limits
+    return Limits(
+        calls=None if limits.calls is None else shard_share(limits.calls, shard),
+        usd=None if limits.usd is None else limits.usd / shard[1],
+        seconds=limits.seconds,  # shards run at the same time
+    )
+
+
+def shard_share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> int:
+    """An even share of a whole number; the first shards get the rest. All of it if there is no shard."""
+    if shard is None:
+        return whole
+    number, shards = shard
+    return max(least, whole // shards + (number <= whole % shards))

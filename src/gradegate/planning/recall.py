@@ -1,29 +1,30 @@
-"""Answers that a test stores under a name (``storeOutputAs``) for the tests after it, which are filled in once they are there.
+"""Stored answers: a test stores its answer under a name (``storeOutputAs``), and later tests use it like a variable.
 
-As in promptfoo, a stored answer wins over a variable of its name. It is data: no template in it is filled in.
+As in promptfoo, a stored answer replaces a variable with its name. It is data: templates in it are not filled in.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradegate.assertions.grading.bound import BoundSet
+from gradegate.assertions.grading.bound import Binding, BoundSet
 from gradegate.core.assertion import Assertion
 from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, ProviderError, Trouble
 from gradegate.files.documents import to_json
-from gradegate.planning.binding.assertions import Subject, bind
+from gradegate.planning.binding.assertions import Subject, bind_assertion
 from gradegate.planning.binding.models import ModelBinder
-from gradegate.planning.plan import Job, Recall, Render
+from gradegate.planning.plan import Job, Recall
+from gradegate.planning.variables import Prompts
 from gradegate.structs import JsonObject, replace
-from gradegate.templating import chat_prompt as chat
+from gradegate.templating.chat_prompt import chat_mistake
 from gradegate.templating.template import fill_prompt, is_template, mentioned_names, render
 
 OPTION = "storeOutputAs"
 
 
-def stores(case: Case) -> str:
-    """The name under which the answer of a test is stored; empty for none. Raises ConfigError."""
+def stored_name(case: Case) -> str:
+    """The name under which the answer of a test is stored; empty if it is not stored. Raises ConfigError."""
     name = case.options.settings.get(OPTION) or ""
     if name and not (isinstance(name, str) and name.isidentifier()):
         what = f"`{OPTION}` is not the name of a variable"
@@ -31,82 +32,88 @@ def stores(case: Case) -> str:
     return str(name)
 
 
-def used(case: Case, prompts: Iterable[PromptSpec], stored: Iterable[str]) -> tuple[str, ...]:
-    """The stored names of which anything that a case fills in speaks."""
-    names = tuple(stored)
+def used_names(
+    case: Case, prompts: Iterable[PromptSpec], stored_names: Iterable[str]
+) -> tuple[str, ...]:
+    """The stored names that occur in anything that is filled in for a case."""
+    names = tuple(stored_names)
     if not names:
         return ()
     options = case.options
-    texts = [prompt.text for prompt in prompts] + [options.prefix, options.suffix]
-    data = [case.vars, *map(_texts, case.assertions), options.rubric_prompt]
-    whole = "\n".join([*texts, *map(to_json, data)])
-    return tuple(name for name in names if name in whole)
+    texts = [prompt.text for prompt in prompts]
+    texts += [options.prefix, options.suffix, to_json(options.rubric_prompt), to_json(case.vars)]
+    for assertion in case.assertions:
+        texts += map(to_json, _assertion_templates(assertion))
+    text = "\n".join(texts)
+    return tuple(name for name in names if name in text)
 
 
-def _texts(assertion: Assertion) -> list[Any]:
-    inner = [_texts(member) for member in assertion.members]
-    return [assertion.value, assertion.metric, assertion.rubric_prompt, inner]
+def _assertion_templates(assertion: Assertion) -> Iterator[Any]:
+    yield from (assertion.value, assertion.metric, assertion.rubric_prompt)
+    for member in assertion.members:
+        yield from _assertion_templates(member)
 
 
 def placeholders(names: Iterable[str]) -> Mapping[str, Verbatim]:
-    """What stands for stored answers in a plan: the templates that ask for them."""
+    """What a plan shows in place of stored answers: the templates that use them."""
     return {name: Verbatim(f"{{{{{name}}}}}") for name in names}
 
 
-def values(planned: JsonObject, stored: Mapping[str, str], env: JsonObject) -> JsonObject:
-    """The variables of a case with stored answers, put into those that ask for one. Raises TemplateError and Exceeded."""
-    known = {**planned, **{name: Verbatim(text) for name, text in stored.items()}}
-    asking = {
-        name: Verbatim(render(value, {"env": env, **known}))
-        for name, value in planned.items()
-        if name not in stored and isinstance(value, str) and not isinstance(value, Verbatim)
-        if is_template(value) and not stored.keys().isdisjoint(mentioned_names(value))
-    }
-    return {**known, **asking}
+def with_stored_answers(
+    values: JsonObject, stored: Mapping[str, str], env: JsonObject
+) -> JsonObject:
+    """The variables of a case with stored answers, filled into those that use one. Raises TemplateError and Exceeded."""
+    answers = {name: Verbatim(text) for name, text in stored.items()}
+    result = {**values, **answers}
+    variables = {"env": env, **result}
+    for name, value in values.items():
+        if name in stored or not isinstance(value, str) or isinstance(value, Verbatim):
+            continue
+        if is_template(value) and not stored.keys().isdisjoint(mentioned_names(value)):
+            result[name] = Verbatim(render(value, variables))
+    return result
 
 
-def later(
-    job: Job,
-    names: Sequence[str],
-    binder: ModelBinder,
-    subject: Subject,
-    rerender: Callable[..., Render | None],
+def prepare_recall(
+    job: Job, names: Sequence[str], binder: ModelBinder, subject: Subject, prompts: Prompts
 ) -> Recall:
-    """Fills a job in once more, with the answers that are stored under these names; raises where one is missing."""
+    """A function that fills the stored answers with these names into a job; it raises if one is missing."""
 
-    def recalled(stored: Mapping[str, str]) -> Job:
+    def fill(stored: Mapping[str, str]) -> Job:
         for name in names:
-            if name not in stored:  # that it lacks has its own error
-                raise ProviderError(
-                    f"not asked: there is no answer that was stored as `{name}`", Trouble.STATUS
-                )
-        case, prompt = job.case, job.prompt
+            if name not in stored:  # the test that stores it has the error
+                what = f"not asked: there is no answer that was stored as `{name}`"
+                raise ProviderError(what, Trouble.STATUS)
+
+        case = job.case
+        prompt = job.prompt
         env = subject.variables["env"]
-        filled = values(job.vars, {name: stored[name] for name in names}, env)
-        known = replace(subject, variables={"env": env, **filled})
-        bindings = [bind(binder, spec, known) for spec in case.assertions]
-        text = fill_prompt(
-            case.options.prefix + prompt.text + case.options.suffix, {"env": env, **filled}
-        )
-        if chat.chat_mistake(text):
+        values = with_stored_answers(job.vars, {name: stored[name] for name in names}, env)
+        variables = {"env": env, **values}
+        source = case.options.prefix + prompt.text + case.options.suffix
+        filled_subject = replace(subject, variables=variables)
+        bindings = [bind_assertion(binder, spec, filled_subject) for spec in case.assertions]
+        text = fill_prompt(source, variables)
+        if chat_mistake(text):
+            what = "the prompt is not valid JSON once a stored answer is in it"
             cure = "write {{ name | dump }} without quotes around it"
-            raise ConfigError.at(
-                "the prompt is not valid JSON once a stored answer is in it", prompt.origin, cure
-            )
+            raise ConfigError.at(what, prompt.origin, cure)
         return replace(
             job,
             text=text,
-            vars=filled,
-            assertions=tuple(map(_like, bindings, job.assertions)),
-            render=rerender(case, prompt, filled),
+            vars=values,
+            assertions=tuple(map(_with_identity_of, job.assertions, bindings)),
+            render=prompts.conversation_prompt(case, prompt, values),
         )
 
-    return Recall(tuple(names), recalled)
+    return Recall(tuple(names), fill)
 
 
-def _like(new: Any, old: Any) -> Any:
-    """An assertion that was filled in later, called as it is in the plan."""
-    asserted = replace(new.asserted, key=old.asserted.key, definition=old.asserted.definition)
-    if isinstance(new, BoundSet):
-        return replace(new, asserted=asserted, bounds=tuple(map(_like, new.bounds, old.bounds)))
-    return replace(new, asserted=asserted)
+def _with_identity_of(planned: Any, binding: Binding) -> Any:
+    """An assertion that is bound with stored answers, with its key and definition in the plan."""
+    identity = planned.assertion
+    asserted = replace(binding.assertion, key=identity.key, definition=identity.definition)
+    if not isinstance(binding, BoundSet):
+        return replace(binding, assertion=asserted)
+    members = tuple(map(_with_identity_of, planned.members, binding.members))
+    return replace(binding, assertion=asserted, members=members)

@@ -1,4 +1,4 @@
-"""What a plan checks, as small values that can be compared with another checkout: texts become digests."""
+"""Reduces a plan to what it checks: small values that can be compared with another checkout. Texts become digests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic.alias_generators import to_camel
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Binding, Bound
+from gradegate.assertions.grading.bound import NEVER_REASK, Binding, BoundAssertion
 from gradegate.config.load import SuiteFile
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
@@ -17,20 +17,19 @@ from gradegate.errors import Origin
 from gradegate.planning.identity import digest, grade_terms
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
-from gradegate.structs import FrozenStruct, JsonObject, Likened, replace
+from gradegate.structs import FrozenStruct, JsonObject, PartlyEqual, replace
 from gradegate.templating.script import may_read
 from gradegate.templating.template import show_value
 
 RECORDED = "recorded"  # the source of an answer that the config brings
 NO_PROMPT = -1
 _NESTED = ("headers", "passthrough", "queryParams")  # options whose own keys are worth a name
-_Written = tuple[Code, bool]  # with whether a snippet is Python
 
 
-class ModelTerms(Likened):
+class ModelTerms(PartlyEqual):
     """A target or grader. ``options`` are digests by name; ``source`` is where its replies come from."""
 
-    beside = ("origin",)
+    not_compared = ("origin",)
     id: str
     name: str
     host: str
@@ -39,10 +38,10 @@ class ModelTerms(Likened):
     origin: Origin = NOWHERE
 
 
-class GradeTerms(AssertionTraits, Likened):
-    """One planned grade: its terms, with digests of what is filled in, and beside them what else the comparison looks at."""
+class GradeTerms(AssertionTraits, PartlyEqual):
+    """One planned grade: its terms, with digests of texts, and what else the comparison looks at."""
 
-    beside = ("mode", "origin")
+    not_compared = ("mode", "origin")
     type: str
     value: bytes
     options: bytes
@@ -51,23 +50,23 @@ class GradeTerms(AssertionTraits, Likened):
     limit: float | None
     weight: float
     blocking: bool
-    most: bool = False  # its limit is one from above
+    most: bool = False  # a score above the limit fails
     others: tuple[tuple[str, bytes], ...] = ()  # digests of other fields, by their keys
     models: tuple[tuple[str, ModelTerms], ...] = ()
-    reask: str = ""  # how its failures are asked again, where the assertion says so itself
-    mode: str = "off"  # the same, whoever says so
+    reask: str = ""  # how the assertion itself says that its failures are re-asked
+    mode: str = "off"  # how they are re-asked, whoever says so
     members: tuple[GradeTerms, ...] = ()
     origin: Origin = NOWHERE
 
 
 class CaseInput(NamedTuple):
-    """What is asked, apart from the prompt: digests of the variables, in order, and of the user's turns."""
+    """A question without its prompt: sorted digests of the variables, and a digest of the user's turns."""
 
     variables: tuple[bytes, ...]
     turns: bytes
 
 
-# What an answer depends on beside its question and its assertions, as a finding names it where it is another one.
+# What an answer depends on beside its question and its assertions, as a finding says that it changed.
 APART = (
     "its `prefix`, `suffix` or `transform` changed",
     "the conversation before it changed",
@@ -76,25 +75,23 @@ APART = (
 )
 
 
-class AnswerTerms(Likened):
-    """One planned answer: to a question, by the target and with the prompt of these numbers in the suite."""
+class AnswerTerms(PartlyEqual):
+    """One planned answer to a question. ``target`` and ``prompt`` are numbers in the suite."""
 
-    beside = ("description", "metadata", "name", "origin")
+    not_compared = ("description", "metadata", "name", "origin")
     question: CaseInput
     target: int
     prompt: int
-    recorded: (
-        bytes  # a digest of the answer that the config brings, empty where the target is asked
-    )
+    recorded: bytes  # a digest of the answer that the config brings; empty if the target is asked
     apart: tuple[bytes, ...]  # a digest for each of ``APART``
     runs: Runs  # each repetition of a case without `runs` must pass
-    cases: int  # that rules count: a repetition is one, and with `runs` all together are one
+    cases: int  # how many cases rules count: each repetition is one; all runs of a case together are one
     threshold: float | None
     grades: tuple[GradeTerms, ...]
     quarantine: date | None = None
     description: str = ""
     metadata: JsonObject = {}
-    name: str = ""  # of its case
+    name: str = ""  # of the case
     origin: Origin = NOWHERE
 
 
@@ -104,102 +101,99 @@ class GateSnapshot(FrozenStruct):
     file: str
     digest: str  # of the file
     policies: tuple[Policy, ...]
-    env: Mapping[str, bytes]  # digests of its own variables
-    apart: Mapping[str, bytes]  # digests of what steers a run apart from its tests, by their keys
+    env: Mapping[str, bytes]  # digests of the variables in its `env`
+    apart: Mapping[str, bytes]  # digests of other keys that steer a run
     prompts: tuple[str, ...]  # labels
     targets: tuple[ModelTerms, ...]
-    answers: Iterable[AnswerTerms]  # read once
+    answers: Iterable[AnswerTerms]  # may be an iterator
 
 
-def snapshot_plan(plan: Plan, suites: Sequence[SuiteFile]) -> list[GateSnapshot]:
-    """Those of each config of a plan; a config that is named twice is one with the jobs of both."""
+def snapshot_plan(plan: Plan, suite_files: Sequence[SuiteFile]) -> list[GateSnapshot]:
+    """A snapshot of each config. A config that is named twice has one snapshot, with the jobs of both."""
     jobs: dict[str, list[Job]] = {}
     for job in plan.jobs:
         jobs.setdefault(job.suite, []).append(job)
-    by_file: dict[str, list[SuiteFile]] = {}
-    for located in suites:
-        by_file.setdefault(located.suite.file, []).append(located)
-    return [_snapshot(located, jobs.get(file, [])) for file, located in by_file.items()]
+    by_name: dict[str, list[SuiteFile]] = {}
+    for file in suite_files:
+        by_name.setdefault(file.suite.file, []).append(file)
+    return [_snapshot(files, jobs.get(name, [])) for name, files in by_name.items()]
 
 
-def _snapshot(located: Sequence[SuiteFile], jobs: Sequence[Job]) -> GateSnapshot:
-    reader, suite = _Reader(jobs), located[0].suite
+def _snapshot(files: Sequence[SuiteFile], jobs: Sequence[Job]) -> GateSnapshot:
+    # Only prompts that are asked have a number; a recorded answer may be to no prompt.
     asked = {id(job.prompt) for job in jobs}
-    written = [prompt for suite in located for prompt in suite.suite.prompts if id(prompt) in asked]
-    places = {
-        id(prompt): number for number, prompt in enumerate(written)
-    }  # a recorded answer may be to no prompt
-    models = {id(job.target): job.target for job in jobs}
-    targets = {key: number for number, key in enumerate(models)}
+    prompts = []
+    for file in files:
+        prompts += [prompt for prompt in file.suite.prompts if id(prompt) in asked]
+    prompt_numbers = {id(prompt): number for number, prompt in enumerate(prompts)}
+
+    targets = {id(job.target): job.target for job in jobs}
+    target_numbers = {key: number for number, key in enumerate(targets)}
+    reader = _JobReader(jobs)
+    suite = files[0].suite
     return GateSnapshot(
         file=suite.file,
-        digest=located[0].digest,
-        policies=tuple(suite.suite.policy for suite in located),
+        digest=files[0].digest,
+        policies=tuple(file.suite.policy for file in files),
         env={name: digest(text) for name, text in suite.env.literals.items()},
         apart={
             "evaluateOptions.timeoutMs": digest(suite.timeout),
-            "derivedMetrics": digest([[it.name, it.value] for it in suite.derived]),
+            "derivedMetrics": digest([[spec.name, spec.value] for spec in suite.derived]),
         },
-        prompts=tuple(prompt.label for prompt in written),
-        targets=tuple(map(reader.model, models.values())),
+        prompts=tuple(prompt.label for prompt in prompts),
+        targets=tuple(map(reader.model_terms, targets.values())),
         answers=(
-            reader.answer(job, targets[id(job.target)], places.get(id(job.prompt), NO_PROMPT))
+            reader.answer_terms(
+                job, target_numbers[id(job.target)], prompt_numbers.get(id(job.prompt), NO_PROMPT)
+            )
             for job in jobs
         ),
     )
 
 
-class _Reader:
-    """Reads jobs; what answers to one case share is read once."""
+class _JobReader:
+    """Reads jobs in order. What the answers to one case share is read once."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
-        # Of each case whose answers are compared: what takes part, since it decides which answer is the best.
-        parts: dict[int, list[bytes]] = {}
-        for job in jobs:
-            if any(binding.compares for binding in job.assertions):
-                others = [it.asserted for it in job.assertions if not it.compares]
-                beside = [[it.type, it.value, it.weight, it.metric] for it in others]
-                parts.setdefault(job.number, []).append(
-                    digest([job.target.id, job.target.name, beside])
-                )
-        self._rivals = {
-            number: digest(sorted(it.hex() for it in part)) for number, part in parts.items()
-        }
-        self._talks: dict[
-            tuple[str, ...], bytes
-        ] = {}  # all that was asked in a conversation so far
+        self._comparisons = _comparison_digests(jobs)
+        self._conversations: dict[tuple[str, ...], bytes] = {}  # digests of all turns so far
         self._models: dict[int, ModelTerms] = {}
-        self._last: tuple[object, tuple[GradeTerms, ...]] = (None, ())
-        self._asked: tuple[object, object, CaseInput] = (None, None, CaseInput((), b""))
+        # Of the job before: the assertions with their terms, and the variables and turns with the question
+        self._last_grades: tuple[object, tuple[GradeTerms, ...]] = (None, ())
+        self._last_question: tuple[object, object, CaseInput] = (None, None, CaseInput((), b""))
 
-    def answer(self, job: Job, target: int, prompt: int) -> AnswerTerms:
+    def answer_terms(self, job: Job, target: int, prompt: int) -> AnswerTerms:
         case = job.case
-        around = [case.options.prefix, case.options.suffix, case.options.transform]
-        said = [turn for turn in case.turns if turn.role == "assistant"]
-        recorded = digest([case.output, said]) if case.recorded else b""
-        asked, before = self._question(job), b""
+        question = self._question(job)
+        recorded = b""
+        if case.is_recorded:
+            answers = [turn for turn in case.turns if turn.role == "assistant"]
+            recorded = digest([case.output, answers])
+
+        shaping = [case.options.prefix, case.options.suffix, case.options.transform]
+        conversation = b""  # before this turn
         if job.ordered_group is not None:
-            before = self._talks.get(job.ordered_group, b"")
-            self._talks[job.ordered_group] = digest(
-                [before, asked.variables, asked.turns, recorded, job.stores]
-            )
-        if self._last[0] is not job.assertions:
-            self._last = (job.assertions, tuple(map(self._grade, job.assertions)))
+            conversation = self._conversations.get(job.ordered_group, b"")
+            turn = [question.variables, question.turns, recorded, job.stores]
+            self._conversations[job.ordered_group] = digest([conversation, *turn])
+
+        if self._last_grades[0] is not job.assertions:
+            self._last_grades = (job.assertions, tuple(map(self._grade_terms, job.assertions)))
         return AnswerTerms(
-            question=asked,
+            question=question,
             target=target,
             prompt=prompt,
             recorded=recorded,
             apart=(
-                digest(around) if any(around) else b"",
-                before,
-                self._rivals.get(job.number, b""),
-                _seen(job),
+                digest(shaping) if any(shaping) else b"",
+                conversation,
+                self._comparisons.get(job.number, b""),
+                _settings_read_by_code(job),
             ),
             runs=job.needs.whole if job.needs else Runs(job.repeats, job.repeats),
             cases=1 if job.needs else job.repeats,
             threshold=case.threshold,
-            grades=self._last[1],
+            grades=self._last_grades[1],
             quarantine=case.quarantine.until if case.quarantine else None,
             description=case.description,
             metadata=case.metadata,
@@ -208,94 +202,128 @@ class _Reader:
         )
 
     def _question(self, job: Job) -> CaseInput:
-        variables, turns, question = self._asked
-        if variables is not job.vars or turns is not job.case.turns:
-            asked = [turn for turn in job.case.turns if turn.role != "assistant"]
-            # A number is the text that prompts show: tests may move to a table, which knows no numbers.
-            numbers = {
-                name
-                for name, value in job.vars.items()
-                if isinstance(value, int | float) and abs(value) < 1e15
-            }
-            shown = (
-                (name, show_value(value) if name in numbers else value)
-                for name, value in job.vars.items()
-            )
-            question = CaseInput(tuple(sorted(map(digest, shown))), digest(asked) if asked else b"")
-            self._asked = (job.vars, job.case.turns, question)
+        variables, turns, question = self._last_question
+        if variables is job.vars and turns is job.case.turns:
+            return question
+        # A number counts as the text that prompts show: in a table of tests, numbers are texts.
+        values = []
+        for name, value in job.vars.items():
+            is_number = isinstance(value, int | float) and abs(value) < 1e15
+            values.append((name, show_value(value) if is_number else value))
+        user_turns = [turn for turn in job.case.turns if turn.role != "assistant"]
+        question = CaseInput(
+            tuple(sorted(map(digest, values))), digest(user_turns) if user_turns else b""
+        )
+        self._last_question = (job.vars, job.case.turns, question)
         return question
 
-    def _grade(self, binding: Binding) -> GradeTerms:
-        held, asserted = grade_terms(binding), binding.asserted
-        bound = binding if isinstance(binding, Bound) else None
-        again, models = (bound.again, sorted(bound.models.items())) if bound else (NEVER_AGAIN, [])
+    def _grade_terms(self, binding: Binding) -> GradeTerms:
+        terms = grade_terms(binding)
+        asserted = binding.assertion
+        reask = NEVER_REASK
+        models = []
+        members = []
+        at_most = False
+        if isinstance(binding, BoundAssertion):
+            reask = binding.reask
+            at_most = binding.evaluator.scoring.at_most
+            for need, provider in sorted(binding.models.items()):
+                models.append((need, self._grader_terms(provider)))
+        else:
+            # The order of members means nothing. Both sides are read in one process, so hashes can be compared.
+            members = sorted(map(self._grade_terms, binding.members), key=hash)
         return GradeTerms(
-            type=held.type,
-            value=b"" if held.value is None else digest(held.value),
-            options=digest(held.options),
-            rubric=digest(held.rubric) if held.rubric else b"",
+            type=terms.type,
+            value=b"" if terms.value is None else digest(terms.value),
+            options=digest(terms.options),
+            rubric=digest(terms.rubric) if terms.rubric else b"",
             metric=asserted.metric,
             others=tuple(
                 (to_camel(name), digest(value)) for name, value in binding.other_fields.items()
             ),
-            limit=held.limit,
-            weight=held.weight,
+            limit=terms.limit,
+            weight=terms.weight,
             blocking=asserted.blocking,
-            most=bound is not None and bound.grader.scoring.at_most,
-            models=tuple((need, self._grading(model)) for need, model in models),
-            reask=again.mode if again.own else "",
-            mode=again.mode,
-            # Their order means nothing: two sets of the same members are equal. Both sides are read in one process.
-            members=() if bound else tuple(sorted(map(self._grade, binding.bounds), key=hash)),
+            most=at_most,
+            models=tuple(models),
+            reask=reask.mode if reask.is_explicit else "",
+            mode=reask.mode,
+            members=tuple(members),
             origin=asserted.origin,
         )
 
-    def model(self, provider: Provider) -> ModelTerms:
-        if known := self._models.get(id(provider)):
-            return known
+    def model_terms(self, provider: Provider) -> ModelTerms:
+        if id(provider) in self._models:
+            return self._models[id(provider)]
         spec = provider.spec
         if spec is None:
             return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
-        written: dict[str, object] = {}
+        options: dict[str, object] = {}
         for name, value in spec.config.items():
             if name in _NESTED and isinstance(value, Mapping):
-                written |= {f"{name}.{key}": item for key, item in value.items()}
+                for key, item in value.items():
+                    options[f"{name}.{key}"] = item
             else:
-                written[name] = value
-        written |= {f"env.{name}": text for name, text in spec.env.items()}
+                options[name] = value
+        for name, text in spec.env.items():
+            options[f"env.{name}"] = text
         if spec.transform:
-            written["transform"] = spec.transform
-        if provider.opened:
-            written["its file"] = provider.opened
-        options = tuple(sorted((name, digest(value)) for name, value in written.items()))
-        host, source = provider.host, provider.replies_from
-        model = ModelTerms(spec.id, spec.name, host, source, options, spec.origin)
-        self._models[id(provider)] = model
-        return model
+            options["transform"] = spec.transform
+        if provider.files_digest:
+            options["its file"] = provider.files_digest
+        digests = tuple(sorted((name, digest(value)) for name, value in options.items()))
+        terms = ModelTerms(
+            spec.id, spec.name, provider.host, provider.replies_from, digests, spec.origin
+        )
+        self._models[id(provider)] = terms
+        return terms
 
-    def _grading(self, provider: Provider) -> ModelTerms:
-        """A model that grades: of one that is code of the repository, the code decides; that of a target is what is tested."""
-        model = self.model(provider)
-        code = (("its code", digest(provider.code)),) if provider.code else ()
-        return replace(model, options=tuple(sorted((*model.options, *code)))) if code else model
+    def _grader_terms(self, provider: Provider) -> ModelTerms:
+        """The terms of a grader. Its code decides, if it is code of the repository; a target's code is what is tested."""
+        terms = self.model_terms(provider)
+        if not provider.code:
+            return terms
+        options = (*terms.options, ("its code", digest(provider.code)))
+        return replace(terms, options=tuple(sorted(options)))
 
 
-def _seen(job: Job) -> bytes:
+def _comparison_digests(jobs: Sequence[Job]) -> dict[int, bytes]:
+    """By the number of a case with compared answers: a digest of what decides which answer is the best."""
+    competitors: dict[int, list[str]] = {}
+    for job in jobs:
+        if any(binding.is_comparison for binding in job.assertions):
+            assertions = []
+            for binding in job.assertions:
+                if not binding.is_comparison:
+                    asserted = binding.assertion
+                    assertions.append(
+                        [asserted.type, asserted.value, asserted.weight, asserted.metric]
+                    )
+            competitor = digest([job.target.id, job.target.name, assertions])
+            competitors.setdefault(job.number, []).append(competitor.hex())
+    return {number: digest(sorted(digests)) for number, digests in competitors.items()}
+
+
+def _settings_read_by_code(job: Job) -> bytes:
     """A digest of what code of the config reads of the target and the prompt, which may change without the code."""
-    spec = job.target.spec
-    shaping = [
-        (code, False) for code in (spec.transform if spec else "", job.case.options.transform)
-    ]
+    target_transform = job.target.spec.transform if job.target.spec else ""
+    shaping = [(target_transform, False), (job.case.options.transform, False)]
     judging = []
     for bound in job.bounds:
         judging.append((bound.transform, False))
-        if hasattr(bound.grader, "config"):  # code, which is told the situation
-            judging.append((getattr(bound.grader, "value", ""), bound.grader.runs_code))
-    found = ["target", job.target.name] if _any(judging, "provider") else []
-    found += ["prompt", job.text] if _any([*judging, *shaping], "prompt") else []
-    found += ["label", job.prompt.label] if _any(shaping, "prompt") else []
-    return digest(found) if found else b""
+        if hasattr(bound.evaluator, "config"):  # code, which gets the settings as its context
+            judging.append((getattr(bound.evaluator, "value", ""), bound.evaluator.runs_code))
+
+    settings = []
+    if _any_reads(judging, "provider"):
+        settings += ["target", job.target.name]
+    if _any_reads(judging + shaping, "prompt"):
+        settings += ["prompt", job.text]
+    if _any_reads(shaping, "prompt"):
+        settings += ["label", job.prompt.label]
+    return digest(settings) if settings else b""
 
 
-def _any(codes: Iterable[_Written], name: str) -> bool:
-    return any(code and may_read(code, name, python=python) for code, python in codes)
+def _any_reads(snippets: Iterable[tuple[Code, bool]], name: str) -> bool:
+    """Whether any of these snippets reads a name; each comes with whether it is Python."""
+    return any(code and may_read(code, name, python=is_python) for code, is_python in snippets)

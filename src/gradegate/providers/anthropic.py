@@ -10,7 +10,7 @@ from gradegate.providers.api.anthropic_messages import OPTIONS, SAMPLING, Messag
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import base_url, need_model
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject, NamedTexts
 
@@ -54,23 +54,23 @@ class Anthropic(ChatModel):
     values = {"temperature": "number 0 1"}
     vendor = _VENDOR
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
-        model = need_model(setting, "anthropic:messages:MODEL")
+    def __init__(self, setup: ProviderSetup) -> None:
+        config = setup.config
+        model = need_model(setup, "anthropic:messages:MODEL")
         base = (
             config.get("apiBaseUrl")
-            or setting.env.get("ANTHROPIC_BASE_URL")
+            or setup.env.get("ANTHROPIC_BASE_URL")
             or "https://api.anthropic.com"
         )
-        url = base_url(setting, base).removesuffix("/v1") + "/v1/messages"
-        credential = FEDERATION.credential(setting, url, _KEYS, header="x-api-key")
+        url = base_url(setup, base).removesuffix("/v1") + "/v1/messages"
+        credential = FEDERATION.credential(setup, url, _KEYS, header="x-api-key")
         beta = config.get("beta") or ()
         flags = [beta] if isinstance(beta, str) else list(map(str, beta))
         if not credential.is_fixed:
             flags.append(TOKENS)
         headers = {"anthropic-beta": ",".join(flags)} if flags else {}
-        shape = Messages(model, config)
-        super().__init__(setting, shape, url, credential, model, headers, {"model": model})
+        api = Messages(model, config)
+        super().__init__(setup, api, url, credential, model, headers, {"model": model})
 
     def _headers_for(self, body: JsonObject) -> NamedTexts:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION

@@ -8,11 +8,11 @@ https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant
 """
 
 from gradegate.http.credentials import Credential
-from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
+from gradegate.providers.api.chat_model import CHAT, ChatModel, EmbeddingModel
 from gradegate.providers.api.federation import Federation
-from gradegate.providers.api.json_http import ACCESS, PART, Model, base_url, must_be
-from gradegate.providers.api.openai_chat import SENT, Completions, reasons
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.json_http import ACCESS, PART, HttpModel, base_url, check_part
+from gradegate.providers.api.openai_chat import SENT, Completions, is_reasoning_model
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -21,7 +21,7 @@ API_VERSION = "2024-10-21"
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_URL")
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
-# Whose a host below openai.azure.com is cannot be told from its name: the environment names the one that is meant.
+# The name of a host below openai.azure.com does not say who owns it, so the environment names the host.
 _IDS = {"client_id": "AZURE_CLIENT_ID", "tenant": "AZURE_TENANT_ID"}
 _VENDOR = Vendor(
     _KEYS,
@@ -56,10 +56,10 @@ FEDERATION = Federation(
 _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 
 
-class _Deployment(Model):
-    """What an id of a deployment says, which is not the name of the model behind it."""
+class _Deployment(HttpModel):
+    """A deployment, which may have another name than the model behind it."""
 
-    in_id = ("deployment_id",)  # what the id says, where it says it
+    in_id = ("deployment_id",)  # options that the id may replace
     vendor = _VENDOR
 
     def _priced_as(self, response: JsonObject) -> str:
@@ -71,83 +71,69 @@ class _Deployment(Model):
 class AzureChat(_Deployment, ChatModel):
     """A deployed chat model."""
 
-    siblings = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
+    default_graders = {"embedding": "azure:embedding:{AZURE_OPENAI_EMBEDDING_DEPLOYMENT_NAME}"}
     options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
-        deployment = _deployment(setting)
-        shape = Completions(
-            deployment,
-            config,
-            reasoning=bool(config.get("isReasoningModel")) or reasons(deployment),
-        )
-        shape.takes_bounds = False
-        super().__init__(
-            setting,
-            shape,
-            _url(setting, deployment, "chat/completions"),
-            _credential(setting),
-            deployment,
-        )
+    def __init__(self, setup: ProviderSetup) -> None:
+        deployment = _deployment(setup)
+        reasoning = bool(setup.config.get("isReasoningModel")) or is_reasoning_model(deployment)
+        api = Completions(deployment, setup.config, reasoning=reasoning)
+        api.takes_bounds = False
+        url = _url(setup, deployment, "chat/completions")
+        super().__init__(setup, api, url, _credential(setup), deployment)
 
 
 @PROVIDERS.register(
     "azure:embeddings", "azure:embedding", "azureopenai:embeddings", "azureopenai:embedding"
 )
-class AzureEmbeddings(_Deployment, Embeddings):
+class AzureEmbeddings(_Deployment, EmbeddingModel):
     """A deployed embedding model."""
 
-    options = (*Embeddings.options, *_OPTIONS)
+    options = (*EmbeddingModel.options, *_OPTIONS)
 
-    def __init__(self, setting: Setting) -> None:
-        deployment = _deployment(setting)
-        super().__init__(
-            setting, _url(setting, deployment, "embeddings"), _credential(setting), deployment
-        )
+    def __init__(self, setup: ProviderSetup) -> None:
+        deployment = _deployment(setup)
+        url = _url(setup, deployment, "embeddings")
+        super().__init__(setup, url, _credential(setup), deployment)
 
 
-def _deployment(setting: Setting) -> str:
-    name = setting.model or str(setting.config.get("deployment_id") or "")
+def _deployment(setup: ProviderSetup) -> str:
+    name = setup.model or str(setup.config.get("deployment_id") or "")
     if not name:
-        raise setting.mistake(
-            f"`{setting.spec.id}` names no deployment", "write it after the colon"
-        )
-    must_be("deployment", name, PART, setting, "write the name that Azure shows")
+        raise setup.mistake(f"`{setup.spec.id}` names no deployment", "write it after the colon")
+    check_part("deployment", name, PART, setup, "write the name that Azure shows")
     return name
 
 
-def _credential(setting: Setting) -> Credential:
-    return FEDERATION.credential(setting, _base(setting), _KEYS, header="api-key")
+def _credential(setup: ProviderSetup) -> Credential:
+    return FEDERATION.credential(setup, _base(setup), _KEYS, header="api-key")
 
 
-def _url(setting: Setting, deployment: str, task: str) -> str:
-    config = setting.config
-    base = _base(setting)
-    version = str(
-        config.get("apiVersion") or setting.env.get("AZURE_OPENAI_API_VERSION") or API_VERSION
-    )
+def _url(setup: ProviderSetup, deployment: str, task: str) -> str:
+    """The address of a task of a deployment, in the v1 API or a dated version. Raises ConfigError."""
+    base = _base(setup)
+    version = setup.config.get("apiVersion") or setup.env.get("AZURE_OPENAI_API_VERSION")
+    version = str(version or API_VERSION)
     form = r"v1|preview|latest|\d{4}-\d\d-\d\d(?:-preview)?"
-    must_be("version", version, form, setting, f"write one such as {API_VERSION}")
+    check_part("version", version, form, setup, f"write one such as {API_VERSION}")
+
     if base.endswith("/openai/v1") or version in ("v1", "preview"):
         root = base.removesuffix("/v1").removesuffix("/openai")
-        return f"{root}/openai/v1/{task}" + ("?api-version=preview" if version == "preview" else "")
+        query = "?api-version=preview" if version == "preview" else ""
+        return f"{root}/openai/v1/{task}{query}"
     root = base.removesuffix("/openai")
     return f"{root}/openai/deployments/{deployment}/{task}?api-version={version}"
 
 
-def _base(setting: Setting) -> str:
-    """``apiBaseUrl`` or ``apiHost`` of the config, else the environment. Raises ConfigError when none is set."""
-    config = setting.config
-    env = setting.env
-    base = config.get("apiBaseUrl")
-    host = config.get("apiHost")
+def _base(setup: ProviderSetup) -> str:
+    """``apiBaseUrl`` or ``apiHost`` of the config, else the environment. Raises ConfigError if none is set."""
+    base = setup.config.get("apiBaseUrl")
+    host = setup.config.get("apiHost")
     if not base and not host:
-        base = env.address(*_BASES)
-        host = env.address(*_HOSTS)
+        base = setup.env.address(*_BASES)
+        host = setup.env.address(*_HOSTS)
     if not base and not host:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
-        raise setting.mistake(f"no host for `{setting.spec.id}`", cure, _HOSTS[0])
-    return base_url(
-        setting, base or "https://" + str(host).removeprefix("https://").removeprefix("http://")
-    )
+        raise setup.mistake(f"no host for `{setup.spec.id}`", cure, _HOSTS[0])
+    host = str(host).removeprefix("https://").removeprefix("http://")
+    return base_url(setup, base or f"https://{host}")

@@ -14,21 +14,26 @@ from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.http.credentials import NO_FIELDS, Credential, FixedKey
 from gradegate.http.tokens import Token
-from gradegate.providers.api.aws_signing import SECONDS, Credentials, SignedRequests, signed_key
+from gradegate.providers.api.aws_signing import (
+    SECONDS,
+    AwsCredentials,
+    RequestSigner,
+    make_bearer_key,
+)
 from gradegate.providers.api.bedrock_converse import OPTIONS, Converse
-from gradegate.providers.api.chat_api import members
+from gradegate.providers.api.chat_api import as_object
 from gradegate.providers.api.chat_model import CHAT, REGION, ChatModel
-from gradegate.providers.api.federation import strayed
+from gradegate.providers.api.federation import wrong_host_mistake
 from gradegate.providers.api.json_http import (
-    Model,
+    HttpModel,
     base_url,
-    must_be,
+    check_part,
     need_model,
     need_text,
-    one_text,
+    request_text,
 )
-from gradegate.providers.api.prices import price
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.prices import table_price
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup, find_key
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject, NamedTexts
 
@@ -49,7 +54,7 @@ VENDOR = Vendor(
         "POST /openai/v1/chat/completions",
     ),
 )
-# Served by an API in OpenAI's form at another host, and not by Converse.
+# Models that an API in OpenAI's form serves at another host, and Converse does not
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
 # Of inference profiles, before the model
 _PLACES = "us us-gov eu apac au jp ca in sa global".split()
@@ -74,34 +79,36 @@ class Bedrock(ChatModel):
     vendor = VENDOR
     fields = ("apiKey", "accessKeyId", "secretAccessKey", "sessionToken")
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
-        model = need_model(setting, "bedrock:MODEL")
+    def __init__(self, setup: ProviderSetup) -> None:
+        config = setup.config
+        model = need_model(setup, "bedrock:MODEL")
         if _ELSEWHERE.match(model):
-            raise setting.mistake(
+            raise setup.mistake(
                 f"Converse does not serve `{model}`",
                 "name another model, or openai:chat:MODEL with `apiBaseUrl` of that API",
             )
-        region = _region(setting)
-        endpoint = config.get("endpoint") or setting.env.address(*_ADDRESSES)
-        base = base_url(setting, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
+        region = _region(setup)
+        endpoint = config.get("endpoint") or setup.env.address(*_ADDRESSES)
+        base = base_url(setup, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
-        super().__init__(
-            setting, Converse(model, config), url, _credential(setting, url, region), model
-        )
+        credential = _credential(setup, url, region)
+        super().__init__(setup, Converse(model, config), url, credential, model)
 
     def _priced_as(self, response: JsonObject) -> str:
-        """The name in the table of prices: with ``global.`` or ``regional.`` before it where that makes a difference."""
-        bare = _VERSION.sub("", self._model.rpartition("/")[2])
-        place, dot, rest = bare.partition(".")
-        placed = dot and place in _PLACES
-        rest = rest if placed else bare
-        names = (f"{'global' if placed and place == 'global' else 'regional'}.{rest}", rest)
-        return next((name for name in names if price(name)), bare)
+        """The name in the table of prices, with ``global.`` or ``regional.`` before it if that makes a difference."""
+        name = _VERSION.sub("", self._model.rpartition("/")[2])
+        place, _, model = name.partition(".")
+        scope = "global" if place == "global" else "regional"
+        if place not in _PLACES:
+            model = name
+        for table_name in (f"{scope}.{model}", model):
+            if table_price(table_name):
+                return table_name
+        return name
 
 
 @PROVIDERS.register("bedrock:kb")
-class KnowledgeBase(Model):
+class KnowledgeBase(HttpModel):
     """A knowledge base that retrieves and has a model answer, at ``https://bedrock-agent-runtime.{region}.amazonaws.com``.
 
     API: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_agent-runtime_RetrieveAndGenerate.html. It takes no key of Bedrock,
@@ -120,25 +127,26 @@ class KnowledgeBase(Model):
     fields = Bedrock.fields
     rates = None
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
-        region = _region(setting)
+    def __init__(self, setup: ProviderSetup) -> None:
+        config = setup.config
+        region = _region(setup)
         if not config.get("knowledgeBaseId"):
-            raise setting.mistake(
-                f"`{setting.spec.id}` does not say which `knowledgeBaseId` to ask",
+            raise setup.mistake(
+                f"`{setup.spec.id}` does not say which `knowledgeBaseId` to ask",
                 "write it into its `config`",
             )
-        model = str(config.get("modelArn") or setting.model)
+        model = str(config.get("modelArn") or setup.model)
         if model in ("", "default"):
-            raise setting.mistake(
-                f"`{setting.spec.id}` names no model",
+            raise setup.mistake(
+                f"`{setup.spec.id}` names no model",
                 "write bedrock:kb:MODEL, or `modelArn` in its config",
             )
-        whole = model.startswith("arn:") or model.partition(".")[0] in _PLACES
-        self._arn = model if whole else f"arn:aws:bedrock:{region}::foundation-model/{model}"
+        self._arn = model
+        if not model.startswith("arn:") and model.partition(".")[0] not in _PLACES:
+            self._arn = f"arn:aws:bedrock:{region}::foundation-model/{model}"
         url = f"https://bedrock-agent-runtime.{region}.amazonaws.com/retrieveAndGenerate"
-        signing = SignedRequests(_given(setting) or _credentials(setting), region)
-        super().__init__(setting, url, signing, model)
+        credentials = _config_credentials(setup) or _environment_credentials(setup)
+        super().__init__(setup, url, RequestSigner(credentials, region), model)
 
     def _headers_for(self, body: JsonObject) -> NamedTexts:
         return NO_FIELDS  # a config sets none
@@ -146,94 +154,101 @@ class KnowledgeBase(Model):
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         config = {**self._config, **request.options}
-        names = {"temperature": "temperature", "max_tokens": "maxTokens", "top_p": "topP"}
-        inference = {
-            ours: config[name] for name, ours in names.items() if config.get(name) is not None
-        }
-        generation = {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
-        if (most := config.get("top_k")) is not None:
-            nova = re.search(r"(^|[/.])amazon\.nova-", self._arn)
-            command = re.search(r"(^|[/.])cohere\.command-r", self._arn)
-            more = (
-                {"inferenceConfig": {"topK": most}} if nova else {"k" if command else "top_k": most}
-            )
-            generation["additionalModelRequestFields"] = more
         base: dict[str, Any] = {
             "knowledgeBaseId": str(config["knowledgeBaseId"]),
             "modelArn": self._arn,
         }
-        base |= {"generationConfiguration": generation} if generation else {}
+        generation = self._generation(config)
+        if generation:
+            base["generationConfiguration"] = generation
         if config.get("numberOfResults") is not None:
-            base["retrievalConfiguration"] = {
-                "vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}
-            }
-        about = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
-        response, seconds = self._post(
-            {"input": {"text": one_text(request)}, "retrieveAndGenerateConfiguration": about}
-        )
-        text = need_text(members(response.get("output")).get("text"), self.host)
+            search = {"numberOfResults": config["numberOfResults"]}
+            base["retrievalConfiguration"] = {"vectorSearchConfiguration": search}
+        body = {
+            "input": {"text": request_text(request)},
+            "retrieveAndGenerateConfiguration": {
+                "type": "KNOWLEDGE_BASE",
+                "knowledgeBaseConfiguration": base,
+            },
+        }
+
+        response, seconds = self._post_object(body)
+        text = need_text(as_object(response.get("output")).get("text"), self.host)
         usage = Usage(1, unpriced=1, seconds=seconds)
-        stopped = response.get("guardrailAction") == "INTERVENED"
-        return Reply(
-            text,
-            usage,
-            "content_filter" if stopped else "stop",
-            stopped,
-            {"citations": response.get("citations") or []},
-        )
+        refused = response.get("guardrailAction") == "INTERVENED"
+        finish = "content_filter" if refused else "stop"
+        return Reply(text, usage, finish, refused, {"citations": response.get("citations") or []})
+
+    def _generation(self, config: JsonObject) -> JsonObject:
+        """What the model is asked with, under the names of its API."""
+        generation: dict[str, Any] = {}
+        inference = {}
+        names = {"temperature": "temperature", "max_tokens": "maxTokens", "top_p": "topP"}
+        for name, api_name in names.items():
+            if config.get(name) is not None:
+                inference[api_name] = config[name]
+        if inference:
+            generation["inferenceConfig"] = {"textInferenceConfig": inference}
+
+        top_k = config.get("top_k")
+        if top_k is not None:
+            fields: JsonObject = {"top_k": top_k}
+            if re.search(r"(^|[/.])amazon\.nova-", self._arn):
+                fields = {"inferenceConfig": {"topK": top_k}}
+            elif re.search(r"(^|[/.])cohere\.command-r", self._arn):
+                fields = {"k": top_k}
+            generation["additionalModelRequestFields"] = fields
+        return generation
 
 
-def _region(setting: Setting) -> str:
-    region = str(
-        setting.config.get("region") or setting.env.address(*_REGIONS) or "us-east-1"
-    ).strip()
-    must_be("region", region, REGION, setting, "write a region of AWS, such as eu-central-1")
+def _region(setup: ProviderSetup) -> str:
+    region = setup.config.get("region") or setup.env.address(*_REGIONS) or "us-east-1"
+    region = str(region).strip()
+    check_part("region", region, REGION, setup, "write a region of AWS, such as eu-central-1")
     return region
 
 
-def _credential(setting: Setting, url: str, region: str) -> Credential:
+def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
-    credentials = _given(setting)
-    key = None if credentials else secret(setting, _KEY)
-    if key:
-        return FixedKey(key)
-    signing = credentials or _credentials(setting, _KEY)
+    credentials = _config_credentials(setup)
+    if credentials is None:
+        key = find_key(setup, _KEY)
+        if key:
+            return FixedKey(key)
+        credentials = _environment_credentials(setup, _KEY)
     if not VENDOR.serves(url):
-        raise strayed(
-            setting,
+        raise wrong_host_mistake(
+            setup,
             "one that AWS credentials sign goes",
             url,
             f"set {_KEY}, or `apiKey` in its config",
         )
-    return setting.client.tokens.for_account(
-        (region, signing), lambda: Token(signed_key(signing, region), SECONDS)
+    signer = credentials
+    return setup.client.tokens.for_account(
+        (region, signer), lambda: Token(make_bearer_key(signer, region), SECONDS)
     )
 
 
-def _given(setting: Setting) -> Credentials | None:
+def _config_credentials(setup: ProviderSetup) -> AwsCredentials | None:
     """The credentials of the config, which win over all else, as in promptfoo. Raises ConfigError."""
-    values = [
-        str(setting.config.get(name) or "")
-        for name in ("accessKeyId", "secretAccessKey", "sessionToken")
-    ]
-    access, secret_key, _ = values
-    if bool(access) != bool(secret_key):
-        lacking = "secretAccessKey" if access else "accessKeyId"
-        raise setting.keyless(f"no `{lacking}`", "write both, or neither")
-    return Credentials(*values) if access else None
+    names = ("accessKeyId", "secretAccessKey", "sessionToken")
+    access_key, secret_key, session = (str(setup.config.get(name) or "") for name in names)
+    if bool(access_key) != bool(secret_key):
+        missing = "secretAccessKey" if access_key else "accessKeyId"
+        raise setup.keyless(f"no `{missing}`", "write both, or neither")
+    return AwsCredentials(access_key, secret_key, session) if access_key else None
 
 
-def _credentials(setting: Setting, instead: str = "") -> Credentials:
-    """Those of the environment. Raises ConfigError where they are not there; ``instead`` is a variable that would do."""
-    access, secret_key, session = (
-        setting.key(name).strip() for name in (_ACCESS, _SECRET, _SESSION)
-    )
-    if not access and not secret_key:
-        cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}" + (
-            f"; or set {instead}" if instead else ""
-        )
-        raise setting.keyless("", cure, instead or _ACCESS)
-    if not access or not secret_key:
-        lacking = _SECRET if access else _ACCESS
-        raise setting.keyless(f"{lacking} is not set", _SIGN_IN, lacking)
-    return Credentials(access, secret_key, session)
+def _environment_credentials(setup: ProviderSetup, key_variable: str = "") -> AwsCredentials:
+    """The credentials of the environment. Raises ConfigError if there are none; ``key_variable`` would do, too."""
+    names = (_ACCESS, _SECRET, _SESSION)
+    access_key, secret_key, session = (setup.key(name).strip() for name in names)
+    if not access_key and not secret_key:
+        cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}"
+        if key_variable:
+            cure += f"; or set {key_variable}"
+        raise setup.keyless("", cure, key_variable or _ACCESS)
+    if not access_key or not secret_key:
+        missing = _SECRET if access_key else _ACCESS
+        raise setup.keyless(f"{missing} is not set", _SIGN_IN, missing)
+    return AwsCredentials(access_key, secret_key, session)

@@ -7,7 +7,7 @@ Tokens of OpenRouter for GitHub's identity: https://openrouter.ai/docs/api/api-r
 from typing import Any
 
 from gradegate.files.documents import table
-from gradegate.providers.api.chat_model import Service
+from gradegate.providers.api.chat_model import CompatibleService
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.provider import PROVIDERS
 from gradegate.security.vendors import Vendor
@@ -31,5 +31,7 @@ for _entry in table("providers", "compatible.yaml"):
         if name != "ids"
     }
     PROVIDERS.register(*_entry["ids"])(
-        Service(**_fields, federation=_OPENROUTER if "openrouter" in _entry["ids"] else None)
+        CompatibleService(
+            **_fields, federation=_OPENROUTER if "openrouter" in _entry["ids"] else None
+        )
     )

@@ -2,7 +2,7 @@
 
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.providers.api.provider import PROVIDERS, Provider, ProviderSetup
 
 
 @PROVIDERS.register("echo")
@@ -13,8 +13,8 @@ class Echo(Provider):
     replies_from = "prompt"
     options = ()
 
-    def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
+    def __init__(self, setup: ProviderSetup) -> None:
+        self.name = setup.spec.name
 
     def complete(self, request: Request) -> Reply:
         """Never fails."""

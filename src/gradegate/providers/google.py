@@ -9,19 +9,19 @@ from typing import Any
 from urllib.parse import quote
 
 from gradegate.http.credentials import Credential
-from gradegate.providers.api.chat_api import members, picked
-from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
+from gradegate.providers.api.chat_api import as_object, pick_options
+from gradegate.providers.api.chat_model import CHAT, ChatModel, EmbeddingModel
 from gradegate.providers.api.gemini import OPTIONS, Gemini
 from gradegate.providers.api.json_http import (
     ACCESS,
     base_url,
-    must_be,
+    check_part,
+    expect_rows,
     need_model,
     read_key,
-    rows,
 )
 from gradegate.providers.api.prices import PRICES
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -46,55 +46,57 @@ _EMBEDDING = ("taskType", "outputDimensionality", "title")
 class Google(ChatModel):
     """A model at ``{base}/models/{model}:generateContent``."""
 
-    siblings = {"embedding": "google:embedding:gemini-embedding-001"}
+    default_graders = {"embedding": "google:embedding:gemini-embedding-001"}
     options = (*OPTIONS, *ACCESS, *CHAT, "apiVersion")
     vendor = _VENDOR
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "google:MODEL").removeprefix("models/")
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "google:MODEL").removeprefix("models/")
         super().__init__(
-            setting, Gemini(setting.config), *_place(setting, model, "generateContent"), model
+            setup, Gemini(setup.config), *_access(setup, model, "generateContent"), model
         )
 
 
 @PROVIDERS.register("google:embedding", "google:embeddings")
-class GoogleEmbeddings(Embeddings):
+class GoogleEmbeddings(EmbeddingModel):
     """An embedding model at ``{base}/models/{model}:batchEmbedContents``."""
 
     options = (*_EMBEDDING, *ACCESS, *PRICES, "apiVersion")
     vendor = _VENDOR
-    most = 100
+    max_texts = 100
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "google:embedding:MODEL").removeprefix("models/")
-        super().__init__(setting, *_place(setting, model, "batchEmbedContents"), model)
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "google:embedding:MODEL").removeprefix("models/")
+        super().__init__(setup, *_access(setup, model, "batchEmbedContents"), model)
 
-    def _body(self, texts: Sequence[str]) -> JsonObject:
-        more = {**picked(self._config, _EMBEDDING), **self._passthrough}
-        model = f"models/{self._model}"
-        return {
-            "requests": [
-                {"model": model, "content": {"parts": [{"text": text}]}, **more} for text in texts
-            ]
-        }
+    def _build_body(self, texts: Sequence[str]) -> JsonObject:
+        options = {**pick_options(self._config, _EMBEDDING), **self._passthrough}
+        requests = []
+        for text in texts:
+            content = {"parts": [{"text": text}]}
+            requests.append({"model": f"models/{self._model}", "content": content, **options})
+        return {"requests": requests}
 
-    def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
-        vectors = [
-            members(row).get("values") for row in rows(response.get("embeddings"), self.host, texts)
-        ]
-        return vectors, members(response.get("usageMetadata")).get("promptTokenCount")
+    def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
+        rows = expect_rows(response.get("embeddings"), self.host, texts)
+        tokens = as_object(response.get("usageMetadata")).get("promptTokenCount")
+        return [as_object(row).get("values") for row in rows], tokens
 
 
-def _place(setting: Setting, model: str, task: str) -> tuple[str, Credential]:
+def _access(setup: ProviderSetup, model: str, task: str) -> tuple[str, Credential]:
     """The address with the version of the API, and the key. Raises ConfigError."""
-    config = setting.config
-    env = setting.env
-    named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
-    base = base_url(
-        setting, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
-    )
+    config = setup.config
+    env = setup.env
+    address = config.get("apiBaseUrl")
+    if not address and config.get("apiHost"):
+        address = f"https://{config['apiHost']}"
+    if not address:
+        address = env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
+    base = base_url(setup, address)
+
     version = str(config.get("apiVersion") or "v1beta")
-    must_be("version", version, r"v\d\w{0,20}", setting, "write v1 or v1beta")
-    root = base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{version}"
-    url = f"{root}/models/{quote(model, safe='')}:{task}"
-    return url, read_key(setting, *_KEYS, header="x-goog-api-key")
+    check_part("version", version, r"v\d\w{0,20}", setup, "write v1 or v1beta")
+    if not base.endswith(("/v1", "/v1beta", "/v1alpha")):
+        base = f"{base}/{version}"
+    url = f"{base}/models/{quote(model, safe='')}:{task}"
+    return url, read_key(setup, *_KEYS, header="x-goog-api-key")

@@ -12,19 +12,19 @@ from typing import Any, ClassVar
 from gradegate.core.conversation import Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
-from gradegate.providers.api.chat_api import members, picked
+from gradegate.providers.api.chat_api import as_object, pick_options
 from gradegate.providers.api.json_http import (
-    Model,
+    HttpModel,
     base_url,
-    labels,
+    expect_rows,
     need_model,
     need_text,
-    one_text,
+    parse_labels,
+    parse_vector,
     read_key,
-    rows,
-    vector,
+    request_text,
 )
-from gradegate.providers.api.provider import PROVIDERS, Labels, Setting, Vectors
+from gradegate.providers.api.provider import PROVIDERS, LabelScores, ProviderSetup, Vectors
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -45,7 +45,7 @@ _TEXT = tuple(
 )
 
 
-class _Model(Model):
+class _TaskModel(HttpModel):
     """A model for one ``task``, at the router or at an endpoint of one's own."""
 
     vendor = _VENDOR
@@ -53,41 +53,42 @@ class _Model(Model):
     task: ClassVar[str]
     below: ClassVar[str] = ""  # of the router: what follows the model
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, f"huggingface:{self.task}:MODEL")
-        endpoint = setting.config.get("apiEndpoint")
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, f"huggingface:{self.task}:MODEL")
+        endpoint = setup.config.get("apiEndpoint")
         # An endpoint of one's own may do without
-        key = read_key(setting, *_KEYS, needed=not endpoint)
-        url = base_url(setting, endpoint or f"{ROUTER}/{model}{self.below}")
-        super().__init__(setting, url, key, model)
+        key = read_key(setup, *_KEYS, needed=not endpoint)
+        url = base_url(setup, endpoint or f"{ROUTER}/{model}{self.below}")
+        super().__init__(setup, url, key, model)
 
-    def _asked(self, body: JsonObject) -> tuple[Any, Usage]:
-        """What is answered, and its usage: the answer names no tokens and no price."""
+    def _post_task(self, body: JsonObject) -> tuple[Any, Usage]:
+        """The answer, and its usage: the answer names no tokens and no price."""
         answer, seconds = self._post_any({**body, **self._passthrough})
         return answer, Usage(1, unpriced=1, seconds=seconds)
 
 
 @PROVIDERS.register("huggingface:text-classification", "hf:text-classification")
-class HuggingFaceClassification(_Model):
+class HuggingFaceClassification(_TaskModel):
     """A text classification model: labels with scores."""
 
     kinds = ("classification",)
     options = (*ACCESS, "function_to_apply", "top_k")
     task = "text-classification"
 
-    def classify(self, text: str) -> tuple[Labels, Usage]:
+    def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """Raises ProviderError."""
-        parameters = picked(self._config, ("function_to_apply", "top_k"))
-        answer, usage = self._asked(
-            {"inputs": text, **({"parameters": parameters} if parameters else {})}
-        )
+        body: dict[str, Any] = {"inputs": text}
+        parameters = pick_options(self._config, ("function_to_apply", "top_k"))
+        if parameters:
+            body["parameters"] = parameters
+        answer, usage = self._post_task(body)
         if isinstance(answer, list) and answer and isinstance(answer[0], list):
             answer = answer[0]
-        return labels(answer if isinstance(answer, list) else None, self.host), usage
+        return parse_labels(answer if isinstance(answer, list) else None, self.host), usage
 
 
 @PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")
-class HuggingFaceEmbeddings(_Model):
+class HuggingFaceEmbeddings(_TaskModel):
     """A feature extraction model; one request for all texts."""
 
     kinds = ("embedding",)
@@ -97,51 +98,47 @@ class HuggingFaceEmbeddings(_Model):
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """One vector for each text, in order. Raises ProviderError."""
-        options = picked(
+        options = pick_options(
             self._config, ("normalize", "prompt_name", "truncate", "truncation_direction")
         )
-        answer, usage = self._asked({"inputs": list(texts), **options})
+        answer, usage = self._post_task({"inputs": list(texts), **options})
         vectors = []
-        for row in rows(answer, self.host, len(texts)):
+        for row in expect_rows(answer, self.host, len(texts)):
             nested = isinstance(row, list) and row and isinstance(row[0], list)
             if nested and len(row) > 1:  # which of them to take is the user's choice
                 raise ProviderError(
                     f"{self.host} gave a vector for each token; use a model for sentence embeddings",
                     Trouble.SETUP,
                 )
-            vectors.append(vector(row[0] if nested else row, self.host))
+            vectors.append(parse_vector(row[0] if nested else row, self.host))
         return vectors, usage
 
 
 @PROVIDERS.register("huggingface:token-classification", "hf:token-classification")
-class HuggingFaceTokens(_Model):
+class HuggingFaceTokens(_TaskModel):
     """A token classification model: of each kind of entity the highest score."""
 
     kinds = ("classification",)
     options = (*ACCESS, "aggregation_strategy")
     task = "token-classification"
 
-    def classify(self, text: str) -> tuple[Labels, Usage]:
+    def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """Raises ProviderError."""
         strategy = self._config.get("aggregation_strategy") or "simple"
-        answer, usage = self._asked(
+        answer, usage = self._post_task(
             {"inputs": text, "parameters": {"aggregation_strategy": strategy}}
         )
         scores: dict[str, float] = {}
-        for row in map(members, answer if isinstance(answer, list) else [None]):
-            entity = {
-                "label": row.get("entity_group", row.get("entity")),
-                "score": row.get("score"),
-            }
-            scores |= {
-                label: max(score, scores.get(label, score))
-                for label, score in labels([entity], self.host).items()
-            }
+        for row in map(as_object, answer if isinstance(answer, list) else [None]):
+            kind = row.get("entity_group", row.get("entity"))
+            entity = parse_labels([{"label": kind, "score": row.get("score")}], self.host)
+            for label, score in entity.items():
+                scores[label] = max(score, scores.get(label, score))
         return scores, usage
 
 
 @PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")
-class HuggingFaceSimilarity(_Model):
+class HuggingFaceSimilarity(_TaskModel):
     """A sentence similarity model, which compares the answer with a text and gives no vectors."""
 
     kinds = ("embedding",)
@@ -152,8 +149,10 @@ class HuggingFaceSimilarity(_Model):
 
     def compare(self, expected: str, text: str) -> tuple[float, Usage]:
         """Raises ProviderError."""
-        answer, usage = self._asked({"inputs": {"source_sentence": expected, "sentences": [text]}})
-        (similarity,) = vector(rows(answer, self.host, 1), self.host)
+        answer, usage = self._post_task(
+            {"inputs": {"source_sentence": expected, "sentences": [text]}}
+        )
+        (similarity,) = parse_vector(expect_rows(answer, self.host, 1), self.host)
         if abs(similarity) > 1 + 1e-5:
             raise ProviderError(
                 f"{self.host} gave a similarity of {similarity:.3g}, which is not a cosine"
@@ -162,29 +161,26 @@ class HuggingFaceSimilarity(_Model):
 
 
 @PROVIDERS.register("huggingface:text-generation", "hf:text-generation")
-class HuggingFaceText(_Model):
+class HuggingFaceText(_TaskModel):
     """A text generation model, which takes no messages; with ``chatCompletion`` it is a chat model."""
 
     options = (*ACCESS, *_TEXT, "chatCompletion")
     task = "text-generation"
 
-    def __new__(cls, setting: Setting) -> Any:
-        """The chat model, where the config says so."""
-        endpoint = str(setting.config.get("apiEndpoint") or "")
-        chats = setting.config.get("chatCompletion")
-        chat = (
-            PROVIDERS.find("huggingface:chat")
-            if chats or (chats is None and "/v1/chat" in endpoint)
-            else None
-        )
-        return chat(setting) if chat else super().__new__(cls)
+    def __new__(cls, setup: ProviderSetup) -> Any:
+        """Build the chat model instead if the config says so."""
+        chats = setup.config.get("chatCompletion")
+        if chats is None:
+            chats = "/v1/chat" in str(setup.config.get("apiEndpoint") or "")
+        chat = PROVIDERS.find("huggingface:chat") if chats else None
+        return chat(setup) if chat else super().__new__(cls)
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         parameters = {
             "return_full_text": False,
-            **picked({**self._config, **request.options}, _TEXT),
+            **pick_options({**self._config, **request.options}, _TEXT),
         }
-        answer, usage = self._asked({"inputs": one_text(request), "parameters": parameters})
-        first = members(answer[0] if isinstance(answer, list) and answer else answer)
+        answer, usage = self._post_task({"inputs": request_text(request), "parameters": parameters})
+        first = as_object(answer[0] if isinstance(answer, list) and answer else answer)
         return Reply(need_text(first.get("generated_text"), self.host), usage)

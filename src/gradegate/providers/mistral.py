@@ -7,11 +7,11 @@ type ``thinking``.
 
 from gradegate.core.conversation import Request
 from gradegate.http.credentials import Credential
-from gradegate.providers.api.chat_model import CHAT, EMBEDDING, ChatModel, Embeddings
-from gradegate.providers.api.json_http import ACCESS, need_model, place, read_key
+from gradegate.providers.api.chat_model import CHAT, EMBEDDING, ChatModel, EmbeddingModel
+from gradegate.providers.api.json_http import ACCESS, need_model, read_key, service_url
 from gradegate.providers.api.openai_chat import Completions
 from gradegate.providers.api.prices import PRICES
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -29,8 +29,8 @@ SENT = tuple(
 
 
 class _Completions(Completions):
-    def body(self, request: Request) -> JsonObject:
-        body = dict(super().body(request))
+    def build_body(self, request: Request) -> JsonObject:
+        body = dict(super().build_body(request))
         if "seed" in body:
             body["random_seed"] = body.pop("seed")
         return body
@@ -40,30 +40,32 @@ class _Completions(Completions):
 class MistralChat(ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
-    siblings = {"embedding": "mistral:embedding:mistral-embed"}
+    default_graders = {"embedding": "mistral:embedding:mistral-embed"}
     options = (*SENT, *ACCESS, *CHAT)
     vendor = _VENDOR
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "mistral:MODEL", (*EMBEDDING, "moderation"))
-        shape = _Completions(model, setting.config, SENT)
-        super().__init__(setting, shape, *_place(setting, "chat/completions"), model)
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "mistral:MODEL", (*EMBEDDING, "moderation"))
+        api = _Completions(model, setup.config, SENT)
+        super().__init__(setup, api, *_access(setup, "chat/completions"), model)
 
 
 @PROVIDERS.register("mistral:embeddings", "mistral:embedding")
-class MistralEmbeddings(Embeddings):
+class MistralEmbeddings(EmbeddingModel):
     """An embedding model at ``{base}/embeddings``."""
 
     sent = ("output_dimension", "output_dtype", "metadata")
     options = (*sent, *ACCESS, *PRICES)
     vendor = _VENDOR
-    most = 128
+    max_texts = 128
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "mistral:embeddings:mistral-embed")
-        super().__init__(setting, *_place(setting, "embeddings"), model)
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "mistral:embeddings:mistral-embed")
+        super().__init__(setup, *_access(setup, "embeddings"), model)
 
 
-def _place(setting: Setting, task: str) -> tuple[str, Credential]:
-    url = place(setting, "MISTRAL_API_HOST", ("MISTRAL_API_BASE_URL",), "https://api.mistral.ai/v1")
-    return f"{url}/{task}", read_key(setting, "MISTRAL_API_KEY")
+def _access(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
+    url = service_url(
+        setup, "MISTRAL_API_HOST", ("MISTRAL_API_BASE_URL",), "https://api.mistral.ai/v1"
+    )
+    return f"{url}/{task}", read_key(setup, "MISTRAL_API_KEY")

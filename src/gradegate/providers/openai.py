@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.credentials import Credential
-from gradegate.providers.api.chat_model import CHAT, ChatModel, Embeddings
+from gradegate.providers.api.chat_api import as_object
+from gradegate.providers.api.chat_model import CHAT, ChatModel, EmbeddingModel
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
-from gradegate.providers.api.json_http import Model, need_model, place
+from gradegate.providers.api.json_http import HttpModel, need_model, service_url
 from gradegate.providers.api.openai_chat import RESPONSES_SENT, SENT, Completions, Responses
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.providers.api.provider import PROVIDERS, Provider, ProviderSetup
 from gradegate.security.vendors import Vendor
 from gradegate.structs import NamedTexts
 
@@ -66,25 +67,20 @@ class _AtOpenAi(Provider):
 class OpenAiChat(_AtOpenAi, ChatModel):
     """A chat model at ``{base}/chat/completions``."""
 
-    siblings = SIBLINGS
+    default_graders = SIBLINGS
     options = (*SENT, *ACCESS, *CHAT)
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "openai:chat:MODEL")
-        super().__init__(
-            setting,
-            Completions(model, setting.config),
-            *_place(setting, "chat/completions"),
-            model,
-            _headers(setting),
-        )
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "openai:chat:MODEL")
+        api = Completions(model, setup.config)
+        super().__init__(setup, api, *_access(setup, "chat/completions"), model, _headers(setup))
 
 
 @PROVIDERS.register("openai:responses")
 class OpenAiResponses(_AtOpenAi, ChatModel):
     """A model at ``{base}/responses``."""
 
-    siblings = SIBLINGS
+    default_graders = SIBLINGS
     options = (
         *RESPONSES_SENT,
         *ACCESS,
@@ -95,69 +91,65 @@ class OpenAiResponses(_AtOpenAi, ChatModel):
         "response_format",
     )
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "openai:responses:MODEL")
-        super().__init__(
-            setting,
-            Responses(model, setting.config),
-            *_place(setting, "responses"),
-            model,
-            _headers(setting),
-        )
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "openai:responses:MODEL")
+        api = Responses(model, setup.config)
+        super().__init__(setup, api, *_access(setup, "responses"), model, _headers(setup))
 
 
 @PROVIDERS.register("openai:embeddings", "openai:embedding")
-class OpenAiEmbeddings(_AtOpenAi, Embeddings):
+class OpenAiEmbeddings(_AtOpenAi, EmbeddingModel):
     """An embedding model at ``{base}/embeddings``."""
 
-    options = (*Embeddings.options, *ACCESS)
+    options = (*EmbeddingModel.options, *ACCESS)
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "openai:embeddings:MODEL")
-        super().__init__(setting, *_place(setting, "embeddings"), model, _headers(setting))
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "openai:embeddings:MODEL")
+        super().__init__(setup, *_access(setup, "embeddings"), model, _headers(setup))
 
 
 @PROVIDERS.register("openai:moderation")
-class OpenAiModeration(_AtOpenAi, Model):
+class OpenAiModeration(_AtOpenAi, HttpModel):
     """A moderation model at ``{base}/moderations``."""
 
     kinds = ("moderation",)
     rates = (0.0, 0.0)  # its use is free of charge
     options = tuple(ACCESS)
 
-    def __init__(self, setting: Setting) -> None:
-        model = setting.model or str(setting.config.get("model") or "omni-moderation-latest")
-        super().__init__(setting, *_place(setting, "moderations"), model, _headers(setting))
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = setup.model or str(setup.config.get("model") or "omni-moderation-latest")
+        super().__init__(setup, *_access(setup, "moderations"), model, _headers(setup))
 
     def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
         body = {"model": self._model, "input": text, **self._passthrough}
-        response, seconds = self._post(body)
+        response, seconds = self._post_object(body)
         results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result")
-        flags = []
-        for result in results:
-            categories = result.get("categories") if isinstance(result, Mapping) else None
+        flags: list[str] = []
+        for result in map(as_object, results):
+            categories = result.get("categories")
             # `illicit` is null for models that do not know it
-            if not isinstance(categories, Mapping) or any(
-                not isinstance(v, bool | None) for v in categories.values()
+            if not isinstance(categories, Mapping) or not all(
+                isinstance(flagged, bool | None) for flagged in categories.values()
             ):
                 raise ProviderError(f"{self.host} answered without categories")
-            flags += [name for name, flagged in categories.items() if flagged] or (
-                ["flagged"] if result.get("flagged") else []
-            )
+            names = [name for name, flagged in categories.items() if flagged]
+            if not names and result.get("flagged"):
+                names = ["flagged"]
+            flags += names
         return flags, Usage(1, seconds=seconds)
 
 
-def _place(setting: Setting, task: str) -> tuple[str, Credential]:
-    """The address of a task, and the key. Raises ConfigError when OpenAI itself would get no key."""
-    url = place(setting, _HOST, _BASES, "https://api.openai.com/v1")
+def _access(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
+    """The address of a task, and the key. Raises ConfigError if OpenAI itself would get no key."""
+    url = service_url(setup, _HOST, _BASES, "https://api.openai.com/v1")
     needed = "://api.openai.com/" in f"{url}/"
-    return f"{url}/{task}", FEDERATION.credential(setting, url, _KEYS, needed=needed)
+    return f"{url}/{task}", FEDERATION.credential(setup, url, _KEYS, needed=needed)
 
 
-def _headers(setting: Setting) -> NamedTexts:
-    """The organization, where one is named."""
-    organization = setting.config.get("organization") or setting.env.get("OPENAI_ORGANIZATION")
+def _headers(setup: ProviderSetup) -> NamedTexts:
+    """The organization, if one is named."""
+    organization = setup.config.get("organization") or setup.env.get("OPENAI_ORGANIZATION")
     return {"OpenAI-Organization": str(organization)} if organization else {}

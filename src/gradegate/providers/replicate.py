@@ -1,28 +1,29 @@
 """replicate: models of Replicate that answer with text, and Llama Guard for moderation.
 
 API: https://replicate.com/docs/reference/http and https://replicate.com/docs/topics/predictions/create-a-prediction. With
-``Prefer: wait=60`` the answer to the question is the prediction; one that is not ready by then is looked at by its id, at the address
-that was asked and never at one that a reply names. Ids, the input and the categories of Llama Guard are those of promptfoo
+``Prefer: wait=60`` the response is the prediction. A prediction that is not ready by then is looked up by its id, at the address
+of the request and never at one that a reply names. Ids, the input and the categories of Llama Guard are those of promptfoo
 (https://www.promptfoo.dev/docs/providers/replicate/).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.exchange import Response
-from gradegate.providers.api.chat_api import members
+from gradegate.providers.api.chat_api import as_object
 from gradegate.providers.api.json_http import (
-    Model,
+    HttpModel,
     base_url,
-    id_of,
-    must_be,
+    check_part,
     need_model,
-    one_text,
     read_key,
+    request_text,
+    response_id,
 )
-from gradegate.providers.api.provider import PROVIDERS, Setting
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.vendors import Vendor
 
 _KEYS = ("REPLICATE_API_TOKEN", "REPLICATE_API_KEY")
@@ -33,12 +34,12 @@ _INPUT = tuple(
 
 
 @PROVIDERS.register("replicate")
-class Replicate(Model):
+class Replicate(HttpModel):
     """A model or a version of one; whatever its config has beside our own options goes into its input."""
 
     options = (*_OURS, *_INPUT)
     open = True
-    siblings = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
+    default_graders = {"moderation": "replicate:moderation:meta/llama-guard-4-12b"}
     vendor = Vendor(
         _KEYS,
         ("api.replicate.com",),
@@ -50,39 +51,41 @@ class Replicate(Model):
     )
     rates = None
 
-    def __init__(self, setting: Setting) -> None:
-        model = need_model(setting, "replicate:OWNER/MODEL")
-        config = setting.config
-        must_be(
+    def __init__(self, setup: ProviderSetup) -> None:
+        model = need_model(setup, "replicate:OWNER/MODEL")
+        check_part(
             "model",
             model,
             r"\w[\w.-]*/\w[\w.-]*(?::\w+)?",
-            setting,
+            setup,
             "write replicate:OWNER/MODEL or replicate:OWNER/MODEL:VERSION",
         )
-        self._base = base_url(setting, config.get("apiBaseUrl") or "https://api.replicate.com/v1")
+        address = setup.config.get("apiBaseUrl") or "https://api.replicate.com/v1"
+        self._base = base_url(setup, address)
         name, _, self._version = model.partition(":")
-        url = (
-            f"{self._base}/predictions"
-            if self._version
-            else f"{self._base}/models/{name}/predictions"
-        )
-        super().__init__(setting, url, read_key(setting, *_KEYS), name, {"Prefer": "wait=60"})
+        path = "predictions" if self._version else f"models/{name}/predictions"
+        credential = read_key(setup, *_KEYS)
+        super().__init__(setup, f"{self._base}/{path}", credential, name, {"Prefer": "wait=60"})
 
     def complete(self, request: Request) -> Reply:
-        """A system's message and a user's go where the model has a place for each; other messages are one text. Raises ProviderError."""
+        """A system's message and a user's have places of their own; other messages are one text. Raises ProviderError."""
+        options = {name: value for name, value in self._config.items() if name not in _OURS}
+        model_input = {**options, **request.options}
         roles = [message.role for message in request.messages]
-        apart = roles in (["user"], ["system", "user"])
-        system = (
-            {"system_prompt": request.messages[0].content} if apart and roles[0] == "system" else {}
-        )
-        around = members(self._config.get("prompt"))
-        prompt = f"{around.get('prefix') or ''}{request.messages[-1].content if apart else one_text(request)}{around.get('suffix') or ''}"
-        own = {name: value for name, value in self._config.items() if name not in _OURS}
-        body = {"input": {**own, **request.options, **system, "prompt": prompt}}
-        answer, seconds = self._post({"version": self._version, **body} if self._version else body)
-        if answer.get("status") != "succeeded":
-            raise ProviderError(f"{self.host} ended the prediction as `{answer.get('status')}`")
+        if roles in (["user"], ["system", "user"]):
+            text = request.messages[-1].content
+            if roles[0] == "system":
+                model_input["system_prompt"] = request.messages[0].content
+        else:
+            text = request_text(request)
+        affixes = as_object(self._config.get("prompt"))
+        model_input["prompt"] = f"{affixes.get('prefix') or ''}{text}{affixes.get('suffix') or ''}"
+
+        body: dict[str, Any] = {"version": self._version} if self._version else {}
+        answer, seconds = self._post_object({**body, "input": model_input})
+        status = answer.get("status")
+        if status != "succeeded":
+            raise ProviderError(f"{self.host} ended the prediction as `{status}`")
         output = answer.get("output")
         parts = output if isinstance(output, list) else [output]
         texts = [part for part in parts if isinstance(part, str)]
@@ -91,10 +94,10 @@ class Replicate(Model):
         return Reply("".join(texts), Usage(1, unpriced=1, seconds=seconds), "stop")
 
     def _pending_url(self, response: Response) -> str:
-        answer = members(response.json())
+        answer = as_object(response.json())
         if answer.get("status") not in ("starting", "processing"):
             return ""
-        return f"{self._base}/predictions/{id_of(answer, self.host)}"
+        return f"{self._base}/predictions/{response_id(answer, self.host)}"
 
 
 @PROVIDERS.register("replicate:moderation")
@@ -109,5 +112,7 @@ class ReplicateModeration(Replicate):
         verdict, *lines = [line.strip() for line in reply.text.strip().split("\n")]
         if verdict not in ("safe", "unsafe"):
             raise ProviderError(f"{self.host} says neither safe nor unsafe")
-        flags = [name.strip() for name in lines[0].split(",") if name.strip()] if lines else []
-        return ([] if verdict == "safe" else flags or ["unsafe"]), reply.usage
+        if verdict == "safe":
+            return [], reply.usage
+        names = map(str.strip, lines[0].split(",")) if lines else ()
+        return [name for name in names if name] or ["unsafe"], reply.usage

@@ -17,7 +17,7 @@ from gradegate.core.usage import Usage
 from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Origin, ProviderError, Trouble
 from gradegate.files import documents
-from gradegate.providers.api.provider import PROVIDERS, Provider, Setting
+from gradegate.providers.api.provider import PROVIDERS, Provider, ProviderSetup
 from gradegate.security.redaction import excerpt
 
 _Texts = Annotated[
@@ -36,18 +36,18 @@ class _Entry:
 class Scripted(Provider):
     """Answers from a file of the workspace."""
 
-    sees = True
+    takes_images = True
     names_model = False
     replies_from = "file"
     options = ("file",)
 
-    def __init__(self, setting: Setting) -> None:
-        self.name = setting.spec.name
-        origin = setting.spec.origin
-        file = setting.model or str(setting.config.get("file", ""))
+    def __init__(self, setup: ProviderSetup) -> None:
+        self.name = setup.spec.name
+        origin = setup.spec.origin
+        file = setup.model or str(setup.config.get("file", ""))
         if not file:
             raise ConfigError.at("`scripted` names no file", origin, "write scripted:FILE.yaml")
-        content = documents.read(setting.open_file(file, origin), file)
+        content = documents.read(setup.open_file(file, origin), file)
         try:
             self._entries = TypeAdapter(list[_Entry]).validate_python(content)
         except ValidationError as e:
@@ -60,7 +60,7 @@ class Scripted(Provider):
                 Origin(file, line),
                 "write a list of {when, reply}",
             ) from e
-        self._given: Counter[int] = Counter()
+        self._turns: Counter[int] = Counter()  # replies so far, by the number of the entry
         self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Reply:
@@ -71,8 +71,8 @@ class Scripted(Provider):
                 if entry.error:
                     raise ProviderError(entry.error, Trouble.STATUS)  # as of a model that is down
                 with self._lock:
-                    turn = self._given[number]
-                    self._given[number] += 1
+                    turn = self._turns[number]
+                    self._turns[number] += 1
                 if entry.reply:
                     return Reply(entry.reply[min(turn, len(entry.reply) - 1)], Usage(calls=1))
         raise ProviderError(f"the script has no reply to: {excerpt(text, 200)!r}")

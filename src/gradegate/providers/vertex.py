@@ -12,11 +12,16 @@ from urllib.parse import quote
 from gradegate.core.conversation import Request
 from gradegate.http.credentials import FixedKey
 from gradegate.providers.api import anthropic_messages, gemini
-from gradegate.providers.api.chat_api import members
+from gradegate.providers.api.chat_api import ChatApi, as_object
 from gradegate.providers.api.chat_model import CHAT, ChatModel
-from gradegate.providers.api.federation import ACCESS_TOKENS, FILE, access_token, strayed
-from gradegate.providers.api.json_http import ACCESS, base_url, must_be, need_model
-from gradegate.providers.api.provider import PROVIDERS, Setting, secret
+from gradegate.providers.api.federation import (
+    ACCESS_TOKENS,
+    FILE,
+    google_credential,
+    wrong_host_mistake,
+)
+from gradegate.providers.api.json_http import ACCESS, base_url, check_part, need_model
+from gradegate.providers.api.provider import PROVIDERS, ProviderSetup, find_key
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
 
@@ -45,7 +50,8 @@ VENDOR = Vendor(
     ),
 )
 ANTHROPIC_VERSION = "vertex-2023-10-16"
-_PROMPTFOOS = {
+# Claude's names of options that promptfoo takes by Gemini's names
+_GEMINI_NAMES = {
     "temperature": "temperature",
     "max_tokens": "maxOutputTokens",
     "top_p": "topP",
@@ -72,42 +78,36 @@ class Vertex(ChatModel):
     )
     vendor = VENDOR
 
-    def __init__(self, setting: Setting) -> None:
-        config = setting.config
-        model = need_model(setting, "vertex:MODEL")
-        claude = "claude" in model
-        if not claude and "gemini" not in model:
+    def __init__(self, setup: ProviderSetup) -> None:
+        config = setup.config
+        model = need_model(setup, "vertex:MODEL")
+        is_claude = "claude" in model
+        if not is_claude and "gemini" not in model:
             cure = "name a model of Gemini or Claude; call other models with `http`"
-            raise setting.mistake(f"`{setting.spec.id}` is neither Gemini nor Claude", cure)
-        key = None if claude or config.get("expressMode") is False else secret(setting, *_KEYS)
-        root = (
-            f"{_base(setting) or f'https://{_HOST}'}/{_version(setting)}/publishers/google/models"
-        )
-        url = (
-            f"{root}/{quote(model, safe='@')}:generateContent"
-            if key
-            else _url(setting, model, claude=claude)
-        )
-        # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
-        credential = FixedKey(key, "x-goog-api-key") if key else access_token(setting)
+            raise setup.mistake(f"`{setup.spec.id}` is neither Gemini nor Claude", cure)
+
+        key = None
+        if not is_claude and config.get("expressMode") is not False:
+            key = find_key(setup, *_KEYS)
+        express_url = _express_url(setup, model)
+        url = express_url if key else _project_url(setup, model, is_claude=is_claude)
+        # The token that the workflow gives goes to any address; one that is minted goes to Google's own hosts only.
+        credential = FixedKey(key, "x-goog-api-key") if key else google_credential(setup)
         if not credential.is_fixed and not VENDOR.serves(url):
-            raise strayed(setting, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
-        version = (
-            config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
-        )
-        # Google's screening of prompts and answers, whose templates promptfoo names shorter.
-        templates = members(config.get("modelArmor"))
-        names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
-        armor = {name: templates[other] for other, name in names.items() if templates.get(other)}
-        beside = (
-            {"anthropic_version": version}
-            if claude
-            else {"modelArmorConfig": armor}
-            if armor
-            else {}
-        )
-        shape = VertexMessages(model, config) if claude else gemini.Gemini(config)
-        super().__init__(setting, shape, url, credential, model, beside=beside)
+            raise wrong_host_mistake(setup, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
+
+        api: ChatApi
+        beside: JsonObject = {}
+        if is_claude:
+            api = VertexMessages(model, config)
+            version = config.get("anthropic_version") or config.get("anthropicVersion")
+            beside = {"anthropic_version": version or ANTHROPIC_VERSION}
+        else:
+            api = gemini.Gemini(config)
+            armor = _model_armor(config)
+            if armor:
+                beside = {"modelArmorConfig": armor}
+        super().__init__(setup, api, url, credential, model, beside=beside)
 
     def _priced_as(self, response: JsonObject) -> str:
         return self._model.partition("@")[0]
@@ -117,66 +117,80 @@ class VertexMessages(anthropic_messages.Messages):
     """Messages to Claude under the names that promptfoo takes for Gemini, too."""
 
     def __init__(self, model: str, config: JsonObject) -> None:
-        written = {**members(config.get("generationConfig")), **config}
+        options = {**as_object(config.get("generationConfig")), **config}
         renamed = {
-            name: written[other]
-            for name, other in _PROMPTFOOS.items()
-            if written.get(other) is not None
+            name: options[gemini_name]
+            for name, gemini_name in _GEMINI_NAMES.items()
+            if options.get(gemini_name) is not None
         }
         super().__init__(model, {**renamed, **config})
 
-    def body(self, request: Request) -> JsonObject:
-        """With ``systemInstruction`` where the messages have no system's own."""
-        body = super().body(request)
+    def build_body(self, request: Request) -> JsonObject:
+        """With ``systemInstruction`` if the messages have no system's own."""
+        body = super().build_body(request)
         instruction = self.config.get("systemInstruction")
-        return (
-            {"system": instruction, **body}
-            if isinstance(instruction, str) and instruction
-            else body
-        )
+        if isinstance(instruction, str) and instruction:
+            return {"system": instruction, **body}
+        return body
 
 
-def _url(setting: Setting, model: str, *, claude: bool) -> str:
-    region = str(
-        setting.config.get("region") or setting.env.address(*_REGIONS) or _ANYWHERE
-    ).strip()
-    must_be(
-        "region",
-        region,
-        rf"{_REGION}|global|us|eu",
-        setting,
-        "write a region of Google Cloud, such as europe-west4, or global",
-    )
-    project = str(setting.config.get("projectId") or setting.env.address(*_PROJECTS)).strip()
+def _model_armor(config: JsonObject) -> JsonObject:
+    """Google's screening of prompts and answers, whose templates promptfoo names shorter."""
+    templates = as_object(config.get("modelArmor"))
+    names = ("promptTemplate", "responseTemplate")
+    return {f"{name}Name": templates[name] for name in names if templates.get(name)}
+
+
+def _express_url(setup: ProviderSetup, model: str) -> str:
+    """The address of a model of Google's for a key. Raises ConfigError."""
+    base = _base(setup) or f"https://{_HOST}"
+    path = f"publishers/google/models/{quote(model, safe='@')}:generateContent"
+    return f"{base}/{_version(setup)}/{path}"
+
+
+def _project_url(setup: ProviderSetup, model: str, *, is_claude: bool) -> str:
+    """The address of a model in a project and a region. Raises ConfigError."""
+    config = setup.config
+    region = str(config.get("region") or setup.env.address(*_REGIONS) or _ANYWHERE).strip()
+    cure = "write a region of Google Cloud, such as europe-west4, or global"
+    check_part("region", region, rf"{_REGION}|global|us|eu", setup, cure)
+
+    project = str(config.get("projectId") or setup.env.address(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
-        cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
-        what = f"`{project}` is not a project" if project else "no project"
-        raise setting.mistake(
-            f"{what} for `{setting.spec.id}`", cure, "" if project else _PROJECTS[-1]
-        )
-    named = setting.config.get("publisher") or setting.env.get("VERTEX_PUBLISHER") or "google"
-    publisher = "anthropic" if claude else str(named)
-    must_be("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setting, "leave it out: it is google")
+        variable = _PROJECTS[-1]
+        cure = f"set {variable}, or `projectId` in its config"
+        if project:
+            raise setup.mistake(f"`{project}` is not a project for `{setup.spec.id}`", cure)
+        raise setup.mistake(f"no project for `{setup.spec.id}`", cure, variable)
+
+    publisher = config.get("publisher") or setup.env.get("VERTEX_PUBLISHER") or "google"
+    publisher = "anthropic" if is_claude else str(publisher)
+    check_part("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setup, "leave it out: it is google")
+
+    if region == _ANYWHERE:
+        host = _HOST
+    elif region in ("us", "eu"):
+        host = f"aiplatform.{region}.rep.googleapis.com"
+    else:
+        host = f"{region}-{_HOST}"
+    base = _base(setup) or f"https://{host}"
+    version = "v1" if is_claude else _version(setup)
     place = f"projects/{quote(project, safe='')}/locations/{region}/publishers/{publisher}"
-    task = "rawPredict" if claude else "generateContent"
-    own = (
-        f"aiplatform.{region}.rep.googleapis.com" if region in ("us", "eu") else f"{region}-{_HOST}"
-    )
-    base = _base(setting) or f"https://{_HOST if region == _ANYWHERE else own}"
-    version = "v1" if claude else _version(setting)
+    task = "rawPredict" if is_claude else "generateContent"
     return f"{base}/{version}/{place}/models/{quote(model, safe='@')}:{task}"
 
 
-def _version(setting: Setting) -> str:
-    version = str(setting.config.get("apiVersion") or setting.env.get("VERTEX_API_VERSION") or "v1")
-    must_be("version", version, r"v\d\w{0,20}", setting, "write v1 or v1beta1")
+def _version(setup: ProviderSetup) -> str:
+    version = str(setup.config.get("apiVersion") or setup.env.get("VERTEX_API_VERSION") or "v1")
+    check_part("version", version, r"v\d\w{0,20}", setup, "write v1 or v1beta1")
     return version
 
 
-def _base(setting: Setting) -> str:
-    """Another address of the config or of the environment, without its version; empty where there is none."""
-    config = setting.config
-    named = config.get("apiBaseUrl") or config.get("apiHost") or setting.env.get("VERTEX_API_HOST")
-    if not named:
+def _base(setup: ProviderSetup) -> str:
+    """Another address of the config or of the environment, without its version; empty if there is none."""
+    config = setup.config
+    address = config.get("apiBaseUrl") or config.get("apiHost")
+    address = str(address or setup.env.get("VERTEX_API_HOST"))
+    if not address:
         return ""
-    return base_url(setting, str(named) if "://" in str(named) else f"https://{named}")
+    return base_url(setup, address if "://" in address else f"https://{address}")

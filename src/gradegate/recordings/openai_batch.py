@@ -10,7 +10,7 @@ from typing import Any
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import Map
 from gradegate.providers.api.chat_api import NoOutput
-from gradegate.providers.api.content import uniform
+from gradegate.providers.api.content import uniform_call
 from gradegate.providers.api.openai_chat import Completions, Responses
 from gradegate.recordings.parsing import fields
 from gradegate.recordings.parsing.recorded_answer import (
@@ -53,13 +53,13 @@ def _answer(row: Map, origin: Origin) -> RecordedAnswer:
         return RecordedAnswer(identity, error=error, origin=origin)
     shape = Responses("", {}) if body.get("object") == "response" else Completions("", {})
     try:
-        said = shape.read(body)
+        said = shape.parse_response(body)
     except NoOutput as e:
         return RecordedAnswer(identity, error=f"the API answered {e}", origin=origin)
     return RecordedAnswer(
         id=identity,
         output=said.text,
-        tool_calls=tuple(uniform(call) for call in said.tool_calls),
+        tool_calls=tuple(uniform_call(call) for call in said.tool_calls),
         untold=_untold(body, origin),
         usage=fields.parse_usage(fields.as_mapping(body.get("usage"))),
         finish_reason=said.finish_reason,

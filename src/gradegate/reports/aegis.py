@@ -1,11 +1,11 @@
-"""The run as Aegis gives it back: the run object of its API, with ``aggregate_results`` and one entry per verdict.
+"""The run object of the API of Aegis, with ``aggregate_results`` and one evaluation per verdict.
 
 API: https://docs.aegisevals.ai/docs/api/evaluations/runs/get-run
 """
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -13,35 +13,29 @@ from typing import Any, NamedTuple
 
 from gradegate.config.aegis import FULL, SHORTNAMES, Evaluation, Run
 from gradegate.files.documents import encodable
-from gradegate.reports.delivery.report import REPORTS, Document, Links, Report, data_file
-from gradegate.results.encoding import finite, plain
+from gradegate.reports.delivery.report import (
+    REPORTS,
+    Document,
+    Links,
+    Report,
+    data_file,
+    list_parts,
+)
+from gradegate.results.encoding import finite_or_none, to_plain_data
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
 
-_WORDS = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
+_PASSED = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 
 
 def render(decision: Decision, links: Links) -> Document:
-    """The run object in parts of one evaluation each."""
-    return data_file(_parts(decision))
-
-
-def _parts(decision: Decision) -> Iterator[str]:
-    # Nothing is said of the run as a whole where several files were run together.
+    """Render the run object in parts of one evaluation each."""
+    # The API has one run for one config, so facts of a config are left out if several were run together.
     suites = {row.suite for row in decision.run.rows}
-    about = decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
+    config = decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
     graded = [(row, grade) for row in decision.run.rows for grade in row.grades if not grade.inner]
-    results = defaultdict(list)
-    for _, grade in graded:
-        if (score := finite(grade.score)) is not None:
-            results[_shortname(grade)].append(_exact(score))
-    means = {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
-    met = [
-        _WORDS[result.outcome]
-        for result in decision.rules
-        if result.rule.by_metric and result.outcome
-    ]
+    means = _mean_results(grade for _, grade in graded)
     times = _times(decision)
     run = Run(
         id=times.run_id,
@@ -49,30 +43,47 @@ def _parts(decision: Decision) -> Iterator[str]:
         run_type="Custom",
         run_source="gradegate",
         dataset=None,
-        data_collection=about.get("data_collection_id"),
+        data_collection=config.get("data_collection_id"),
         number_of_metrics=len({_shortname(grade) for _, grade in graded}),
         result=_float(sum(means.values(), Fraction(0)) / len(means)) if means else None,
-        threshold=about.get("threshold"),
-        model_slug=about.get("model_slug"),
-        alias=about.get("alias"),
+        threshold=config.get("threshold"),
+        model_slug=config.get("model_slug"),
+        alias=config.get("alias"),
         aggregate_results={
-            name: shown for name, mean in means.items() if (shown := _float(mean)) is not None
+            name: result for name, mean in means.items() if (result := _float(mean)) is not None
         },
         started_at=times.started_at,
         finished_at=times.finished_at,
-        is_gte_threshold=False if False in met else None if None in met or not met else True,
+        is_gte_threshold=_reaches_thresholds(decision),
         evaluations=[],
     )
-    yield run.model_dump_json().removesuffix("]}")
-    separator = "\n"
-    for number, (row, grade) in enumerate(graded, 1):
-        yield separator + _evaluation(number, row, grade, times).model_dump_json()
-        separator = ",\n"
-    yield "\n]}\n"
+    evaluations = (
+        _evaluation(number, row, grade, times).model_dump_json()
+        for number, (row, grade) in enumerate(graded, 1)
+    )
+    return data_file(list_parts(run.model_dump_json().removesuffix("]}"), evaluations))
+
+
+def _mean_results(grades: Iterable[Grade]) -> dict[str, Fraction]:
+    """The mean score of each metric, out of 100."""
+    results = defaultdict(list)
+    for grade in grades:
+        score = finite_or_none(grade.score)
+        if score is not None:
+            results[_shortname(grade)].append(_out_of_hundred(score))
+    return {name: sum(scores, Fraction(0)) / len(scores) for name, scores in results.items()}
+
+
+def _reaches_thresholds(decision: Decision) -> bool | None:
+    """Whether the metrics meet their rules. None if there is no such rule, or if one is inconclusive."""
+    results = [result for result in decision.rules if result.rule.by_metric and result.outcome]
+    if any(result.has_failed for result in results):
+        return False
+    return None if not results or any(result.has_error for result in results) else True
 
 
 class _Times(NamedTuple):
-    """Which run it was, and from when to when."""
+    """The number of a run, and when it started and finished."""
 
     run_id: int | None
     started_at: str | None
@@ -80,7 +91,7 @@ class _Times(NamedTuple):
 
 
 def _times(decision: Decision) -> _Times:
-    """Of the run. Aegis counts its runs; here a number is made of the time and the configs, and none for a run without a time."""
+    """The times of a run. Its number is made from time and configs, as Aegis counts its runs. None without a time."""
     made = decision.run.made
     try:
         started = datetime.fromisoformat(made.started)
@@ -93,9 +104,10 @@ def _times(decision: Decision) -> _Times:
 
 
 def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluation:
-    variables: Any = plain(row.vars)
-    shortname, config = _shortname(grade), grade.assertion.config
-    # The arguments as the payload has them, without what our assertion is given besides.
+    variables: Any = to_plain_data(row.vars)
+    shortname = _shortname(grade)
+    config = grade.assertion.config
+    # Only arguments of the payload, without those that gradegate adds.
     entry = SHORTNAMES.get(shortname)
     arguments = entry.args if entry else config
     return Evaluation(
@@ -104,20 +116,20 @@ def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluatio
         metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
         metric_args={
-            name: plain(config[name]) for name in arguments if config.get(name) is not None
+            name: to_plain_data(config[name]) for name in arguments if config.get(name) is not None
         },
-        threshold=_of_hundred(grade.threshold),
+        threshold=_percent(grade.threshold),
         prompt=variables.get("prompt"),
         input=variables.get("input"),
         context=variables.get("context"),
         output=None if row.output is None else encodable(row.output),
         golden_answer=variables.get("golden_answer"),
-        result=_of_hundred(grade.score),
+        result=_percent(grade.score),
         is_success=not grade.has_error,
-        is_gte_threshold=_WORDS[grade.outcome],
+        is_gte_threshold=_PASSED[grade.outcome],
         explanation=encodable(grade.reason),
-        eval_metadata=plain(grade.evidence) or None,
-        evaluation_cost=finite(grade.usage.known_cost),
+        eval_metadata=to_plain_data(grade.evidence) or None,
+        evaluation_cost=finite_or_none(grade.usage.known_cost),
         started_at=times.started_at,
         finished_at=times.finished_at,
     )
@@ -127,19 +139,20 @@ def _shortname(grade: Grade) -> str:
     return encodable(grade.metric or grade.assertion.type)
 
 
-def _of_hundred(share: float | None) -> float | None:
-    kept = finite(share)
-    return None if kept is None else _float(_exact(kept))
+def _percent(share: float | None) -> float | None:
+    """A share out of 100. None for one that is not finite_or_none."""
+    share = finite_or_none(share)
+    return None if share is None else _float(_out_of_hundred(share))
 
 
 def _float(number: Fraction) -> float | None:
     try:
         return float(number)
     except OverflowError:
-        return None  # no number to a reader of JSON
+        return None  # readers of JSON know no such number
 
 
-def _exact(share: float) -> Fraction:
+def _out_of_hundred(share: float) -> Fraction:
     # The shortest text of a float is the number that was meant: 0.57 * 100 is 56.99999999999999.
     return Fraction(Decimal(repr(share))) * FULL
 

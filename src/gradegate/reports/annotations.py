@@ -7,154 +7,177 @@ from gradegate.core.numbers import format_count
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.errors import Origin
 from gradegate.reports.delivery.report import REPORTS, Annotations, Links, Report
-from gradegate.reports.format.escape import Log, clip, command, one_line
-from gradegate.reports.view.findings import Effect, Finding, failed_once, sort
+from gradegate.reports.format.escape import Log, clip, one_line, workflow_command
+from gradegate.reports.view.findings import Effect, Finding, has_failed_once, sort_findings
 from gradegate.reports.view.wording import (
-    called,
-    expected,
-    name,
-    named,
-    notes,
-    place,
-    reason,
-    remarks,
-    said,
-    scored,
-    spot,
+    assertion_name,
+    assertion_outcomes,
+    distinct_notes,
+    expected_text,
+    grade_origin,
+    grade_outcome,
+    grade_reason,
+    origin_text,
+    row_remarks,
+    score_text,
+    visible_name,
 )
 from gradegate.results.gate_changes import ChangeKind
 from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.security.redaction import excerpt
-from gradegate.structs import FrozenStruct, Struct, replace
+from gradegate.structs import Struct, replace
 
-_MOST = 10  # of one level in one step; GitHub hides further ones
-_PATH = 1000  # characters; a longer name is not that of a file
-_TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
-_LONG = 2000  # characters of the names of assertions
+_MOST = 10  # annotations of one level in one step; GitHub hides further ones
+_MOST_PATH = 1000  # characters; a longer name is not that of a file
+_MOST_TEXT = 600  # characters of one text; GitHub cuts a message at 4,096
+_MOST_NAMES = 2000  # characters of the names of assertions
+_MOST_MESSAGE = 3000  # characters of a message
 
 
-class _Mark(FrozenStruct):
-    """One annotation; marks with the same key are one, with a count. ``case``: the number of its case, 0 for a note."""
+class _Annotation(Struct):
+    """One annotation. Annotations with the same key become one."""
 
     level: str
     origin: Origin
     title: str
     message: str
     key: tuple[object, ...]
-    case: int = 0
+    cases: set[int] = set()  # the numbers of its cases, none for a note
 
 
 class _Level(Struct):
-    """The annotations of one level. Only the first ten are shown: of the others nothing but their number is kept."""
+    """The annotations of one level. Only the first ten are kept, and the number of the others.
 
-    firsts: dict[tuple[object, ...], _Mark] = {}  # by their keys
-    cases: dict[object, set[int]] = {}  # by those keys: of one case, all assertions are named
-    shown: set[object] = set()  # cases and notes
-    left: dict[object, str] = {}  # and what each of the others is called
+    The subject of an annotation is its case, or the note itself.
+    """
 
-    def add(self, mark: _Mark) -> None:
-        if len(self.firsts) < _MOST:
-            self.firsts.setdefault(mark.key, mark)
-        about = mark.case or mark.key
-        if mark.key in self.firsts:
-            self.cases.setdefault(mark.key, set()).add(mark.case)
-            self.shown.add(about)
+    first: dict[tuple[object, ...], _Annotation] = {}  # by key
+    subjects: set[object] = set()  # of the first ten
+    hidden: dict[object, str] = {}  # other subjects, with the noun for each
+
+    def add(self, annotation: _Annotation) -> None:
+        key = annotation.key
+        subjects: set[object] = {*annotation.cases} or {key}
+        if len(self.first) < _MOST:
+            self.first.setdefault(key, annotation)
+        if key in self.first:
+            self.first[key].cases |= annotation.cases
+            self.subjects |= subjects
         else:
-            self.left[about] = "more case" if mark.case else "more note"
+            noun = "more case" if annotation.cases else "more note"
+            self.hidden |= dict.fromkeys(subjects, noun)
 
-    def commands(self, links: Links) -> Iterator[Log]:
-        hidden = Counter(kind for it, kind in self.left.items() if it not in self.shown)
-        for number, mark in enumerate(self.firsts.values(), 1):
-            others = len(self.cases[mark.key]) - 1
-            more = [f"{format_count(others, 'more answer')} at this line"] if others else []
-            if number == len(self.firsts):
-                more += [format_count(count, kind) for kind, count in hidden.items()]
+    def render_commands(self, links: Links) -> Iterator[Log]:
+        """Yield a command for each annotation. The last one counts the subjects that are not shown."""
+        nouns = [noun for subject, noun in self.hidden.items() if subject not in self.subjects]
+        for number, annotation in enumerate(self.first.values(), 1):
+            more = []
+            if len(annotation.cases) > 1:
+                answers = format_count(len(annotation.cases) - 1, "more answer")
+                more.append(f"{answers} at this line")
+            if number == len(self.first):
+                more += [format_count(count, noun) for noun, count in Counter(nouns).items()]
             rest = f"\n... and {', and '.join(more)}; see the job summary" if more else ""
-            yield _command(mark, rest, links)
+            yield _render_command(annotation, rest, links)
 
 
 def render(decision: Decision, links: Links) -> Annotations:
-    """One command on each line."""
+    """Render one command a line: errors first, then warnings and notices."""
     levels = {level: _Level() for level in ("error", "warning", "notice")}
-    for mark in _marks(decision):
-        levels[mark.level].add(mark)
-    lines = (line for level in levels.values() for line in level.commands(links))
-    return Annotations(list(lines))
+    for annotation in _annotate_run(decision):
+        levels[annotation.level].add(annotation)
+    lines: list[Log] = []
+    for level in levels.values():
+        lines += level.render_commands(links)
+    return Annotations(lines)
 
 
-def _marks(decision: Decision) -> Iterator[_Mark]:
+def _annotate_run(decision: Decision) -> Iterator[_Annotation]:
     for change in decision.changes.found:
-        level = "notice" if change.kind is ChangeKind.CHANGED else "warning"
-        title, text = f"the gate: {change.kind.value}", clip(change.text, _TEXT)
-        key = change.origin, change.text
-        yield _Mark(level, change.origin or NOWHERE, title, text, key)
-    # In a run that passes, what could not be told is worth a look and no alarm.
-    alarm = (
-        "error"
-        if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
-        else "warning"
-    )
-    levels = {Effect.BLOCKS: "error", Effect.UNCLEAR: alarm, Effect.KNOWN: "notice"}
-    number = 0
-    for effect, findings in sort(decision).items():
+        yield _Annotation(
+            level="notice" if change.kind is ChangeKind.CHANGED else "warning",
+            origin=change.origin or NOWHERE,
+            title=f"the gate: {change.kind.value}",
+            message=clip(change.text, _MOST_TEXT),
+            key=(change.origin, change.text),
+        )
+
+    # In a run that passes, an error is worth a look and no alarm.
+    is_red = decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE)
+    levels = {
+        Effect.BLOCKS: "error",
+        Effect.UNCLEAR: "error" if is_red else "warning",
+        Effect.KNOWN: "notice",
+    }
+    case = 0
+    for effect, findings in sort_findings(decision).items():
         for finding in findings:
-            for row in (finding.row, *finding.alike):
-                number += 1
-                for mark in _of_row(row, finding, levels.get(effect, "warning")):
-                    yield replace(mark, case=number)
-    for note in notes(decision):
+            for row in (finding.row, *finding.similar):
+                case += 1
+                for annotation in _annotate_row(row, finding, levels.get(effect, "warning")):
+                    annotation.cases = {case}
+                    yield annotation
+
+    for note in distinct_notes(decision):
         if note.origin and note.origin.file:
-            text = clip(note.text, _TEXT)
-            yield _Mark("warning", note.origin, "gradegate", text, (note.origin, note.text))
+            text = clip(note.text, _MOST_TEXT)
+            yield _Annotation("warning", note.origin, "gradegate", text, (note.origin, note.text))
 
 
-def _of_row(row: Row, finding: Finding, level: str) -> Iterator[_Mark]:
+def _annotate_row(row: Row, finding: Finding, level: str) -> Iterator[_Annotation]:
     grades = replace(finding, row=row).grades
     if grades and not row.error:
-        # Members of a set stand beside another assertion, as long as there is one.
-        marked = [grade for grade in grades if not grade.inner] or grades[:1]
-        yield from (_of_grade(row, grade, grades, level) for grade in marked)
+        # Members of a set are named by the annotation of another assertion, if there is one.
+        chiefs = [grade for grade in grades if not grade.inner] or grades[:1]
+        for grade in chiefs:
+            yield _annotate_grade(row, grade, grades, level)
         return
-    why = row.error or "; ".join(remarks(row)) or "The case did not pass."
-    why = clip(why, _TEXT)
+    message = row.error or "; ".join(row_remarks(row)) or "The case did not pass."
+    message = clip(message, _MOST_TEXT)
     if row.error:
-        why = f"The target gave no answer: {why}"
-    title = f"{'failed' if row.has_failed else 'error'}: {name(row)}"
-    yield _Mark(level, row.origin, title, why, (row.origin, "target", row.error))
+        message = f"The target gave no answer: {message}"
+    title = f"{'failed' if row.has_failed else 'error'}: {visible_name(row)}"
+    yield _Annotation(level, row.origin, title, message, (row.origin, "target", row.error))
 
 
-def _of_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _Mark:
-    title = f"{called(grade.assertion)} {said(grade)}: {name(row)}"
-    # The other assertions of the case may stand at lines that are not shown.
-    facts = (
-        ("why", reason(grade), _TEXT),
-        ("also", named((other for other in grades if other is not grade), _LONG), _LONG),
-        ("expected", expected(grade.assertion), _TEXT),
-        ("got", row.output or "", _TEXT),
-        ("", scored(grade), _TEXT),
-    )
-    clipped = ((label, clip(text.strip(), most)) for label, text, most in facts if text.strip())
-    message = "\n".join(f"{label}: {text}".removeprefix(": ") for label, text in clipped)
-    origin = spot(row, grade)
+def _annotate_grade(row: Row, grade: Grade, grades: Sequence[Grade], level: str) -> _Annotation:
+    assertion = grade.assertion
+    origin = grade_origin(row, grade)
+    # The lines of the other assertions may have no annotation.
+    others = assertion_outcomes((other for other in grades if other is not grade), _MOST_NAMES)
+    facts = {
+        "why: ": clip(grade_reason(grade).strip(), _MOST_TEXT),
+        "also: ": clip(others, _MOST_NAMES),
+        "expected: ": clip(expected_text(assertion).strip(), _MOST_TEXT),
+        "got: ": clip((row.output or "").strip(), _MOST_TEXT),
+        "": score_text(grade),
+    }
+    message = "\n".join(label + text for label, text in facts.items() if text)
     if grade.inner:
         level = "notice"
-    elif (not grade.counts and grade.has_failed) or failed_once(row, grade):
+    elif (not grade.counts and grade.has_failed) or has_failed_once(row, grade):
         level = "warning"
-    key = (origin, grade.assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
-    return _Mark(level, origin, title, message, key)
+    title = f"{assertion_name(assertion)} {grade_outcome(grade)}: {visible_name(row)}"
+    key = (origin, assertion.type, grade.outcome, row.origin if origin == NOWHERE else None)
+    return _Annotation(level, origin, title, message, key)
 
 
-def _command(mark: _Mark, more: str, links: Links) -> Log:
-    """At the line where the file is there; else the message names the place, as of a file that was deleted."""
-    origin = mark.origin
-    at_line = bool(origin.file) and len(origin.file) < _PATH and links.holds(origin.file)
-    file, line = (origin.file, origin.line or None) if at_line else ("", None)
-    where = "" if at_line or not origin.file else f"{place(origin)}: "
-    message = where + excerpt(mark.message, 3000) + more
-    title = one_line(mark.title)
-    return Log(command(mark.level, message, file=file, line=line, title=title) + "\n")
+def _render_command(annotation: _Annotation, rest: str, links: Links) -> Log:
+    """Annotate the line if its file is there. Else the message begins with the place, such as of a deleted file."""
+    origin = annotation.origin
+    message = excerpt(annotation.message, _MOST_MESSAGE) + rest
+    file = ""
+    line = None
+    if origin.file and len(origin.file) < _MOST_PATH and links.has_file(origin.file):
+        file = origin.file
+        line = origin.line
+    elif origin.file:
+        message = f"{origin_text(origin)}: {message}"
+    title = one_line(annotation.title)
+    command = workflow_command(annotation.level, message, file=file, line=line or None, title=title)
+    return Log(f"{command}\n")
 
 
 REPORTS.register("annotations")(Report("annotations", "", render))

@@ -1,49 +1,55 @@
-"""A page for a browser to work with: everything in one file, and nothing in it from elsewhere."""
+"""The page for a browser: all that reports show, in one file that loads nothing from elsewhere."""
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 
 from gradegate.reports.delivery.report import REPORTS, Document, Links, Report
-from gradegate.reports.format.charts import choices, filled, metric_scores, shares
+from gradegate.reports.format.charts import (
+    find_choices,
+    metric_scores,
+    outcome_chart,
+    stream_page,
+)
 from gradegate.reports.format.escape import join_nonempty
-from gradegate.reports.view import wording
-from gradegate.reports.view.case import CaseView, beside, is_fixed, view
-from gradegate.reports.view.findings import Effect, effects
+from gradegate.reports.view.case import CaseView, failure_status, is_fixed, view_case
+from gradegate.reports.view.findings import Effect, Finding, group_by_effect
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct
 
-_MOST = 2000  # cases of one kind; a browser does not bear many more
-_COMPARED = 300  # cases of one kind of which the words are compared: the first ones are read
+MOST_CASES = 2000  # of one effect; browsers become slow with many more
+_MOST_MARKED = 300  # cases of one effect with marked words, as people read the first ones
 
 
 class Section(FrozenStruct):
-    """One list of cases: how many there are, those that are shown, and how many are left out."""
+    """The cases of one effect: all findings, and the views of those on the page."""
 
-    kind: str
-    title: str
-    number: int
+    effect: Effect
+    findings: list[Finding]
     cases: Iterator[CaseView]
-    left: int
-    opened: bool  # its first case
+    opened: bool  # whether the first case is unfolded
+
+    @property
+    def left(self) -> int:
+        """How many cases are not on the page."""
+        return max(0, len(self.findings) - MOST_CASES)
 
 
 def render(decision: Decision, links: Links) -> Document:
-    """The page in parts."""
+    """Render the page in parts."""
+    run = decision.run
     sections = _sections(decision)
-    parts = filled(
+    files = dict.fromkeys(row.suite for row in run.rows) or run.made.configs
+    parts = stream_page(
         "report.html",
         decision=decision,
-        tested=_tested(decision),
+        configs=[join_nonempty(" – ", run.made.titles.get(file), file) for file in files],
         counted=Counter,
         sections=sections,
         left=sum(section.left for section in sections),
-        choices=choices(decision.run.rows, decision.rules),
-        metrics=metric_scores(decision.run.rows),
-        shares=shares,
-        beside=lambda case: (
-            "fixed" if is_fixed(case.row) else beside(case.row).partition(",")[0]
-        ),  # for the filter
+        choices=find_choices(run.rows, decision.rules),
+        metrics=metric_scores(run.rows),
+        outcome_chart=outcome_chart,
+        status_choice=_status_choice,
         links=links,
         line=lambda origin: links.line(origin.file, origin.line),
     )
@@ -51,41 +57,23 @@ def render(decision: Decision, links: Links) -> Document:
 
 
 def _sections(decision: Decision) -> list[Section]:
-    """The lists with anything in them; of the first that is no list of passes, the first case is open."""
-    found = {which: cases for which, cases in effects(decision).items() if cases}
-    first = next(iter(found), Effect.NONE)
-    return [
-        Section(
-            which.value,
-            wording.EFFECTS[which].words,
-            len(cases),
-            # Each is made when the page comes to it, so that not all are in memory.
-            (
-                view(at + 1, it, compare=count < _COMPARED)
-                for count, (at, it) in enumerate(islice(cases, _MOST))
-            ),
-            max(0, len(cases) - _MOST),
-            which is first and which is not Effect.NONE,
-        )
-        for which, cases in found.items()
-    ]
+    """A section for each effect that a case has. The first case is unfolded, unless all passed."""
+    sections: list[Section] = []
+    for effect, findings in group_by_effect(decision).items():
+        if findings:
+            # Each view is made when the page comes to it, so that memory never has all of them.
+            views = (
+                view_case(finding, mark_words=number < _MOST_MARKED)
+                for number, finding in enumerate(findings[:MOST_CASES])
+            )
+            is_open = not sections and effect is not Effect.NONE
+            sections.append(Section(effect, findings, views, is_open))
+    return sections
 
 
-def _tested(decision: Decision) -> Iterator[tuple[str, list[str]]]:
-    """What the gate asked, by label: configs with their descriptions, targets, graders."""
-    run = decision.run
-    files = dict.fromkeys([row.suite for row in run.rows] or run.made.configs)
-    configs = [join_nonempty(" – ", run.made.titles.get(file), file) for file in files]
-    targets, graders = (
-        (row.provider for row in run.rows),
-        (model.name for model in run.models if model.grades),
-    )
-    for label, names in (
-        ("Config", configs),
-        ("Target", [*dict.fromkeys(targets)]),
-        ("Grader", [*dict.fromkeys(graders)]),
-    ):
-        yield f"{label}s" if len(names) > 1 else label, names
+def _status_choice(view: CaseView) -> str:
+    """By which status the filter of the page finds a case: ``new``, ``known``, ``fixed`` or none."""
+    return "fixed" if is_fixed(view.row) else failure_status(view.row).partition(",")[0]
 
 
 REPORTS.register("html")(Report("html", ".html", render))

@@ -1,16 +1,17 @@
-"""What the grades of a case come to: its outcome, its score, and what reports show of them."""
+"""Turns the grades of a case into its outcome, its score and its named scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from gradegate.core.numbers import format_scores, meets, weighted_mean
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
-from gradegate.structs import FrozenStruct
+from gradegate.results.rows import Row
+from gradegate.structs import FrozenStruct, replace
 
 
-def strangeness(grade: Grade) -> str:
-    """Why no mean can be taken over a score, empty where it can: it is not a share, or not a number."""
+def mean_obstacle(grade: Grade) -> str:
+    """Why no mean can be taken over a score: it is no number, or not from 0 to 1. Empty if one can be taken."""
     kind = grade.assertion.type
     if grade.unread:
         return f"the score {grade.unread} of {kind} is not a number, so no mean can be taken"
@@ -20,48 +21,64 @@ def strangeness(grade: Grade) -> str:
 
 
 class Conclusion(NamedTuple):
-    """What grades come to: the score is their weighted mean, None where there is none."""
+    """The outcome of a case or a set. The score is the weighted mean of its grades, None if there is none."""
 
     outcome: Outcome
     score: float | None
-    reason: str = ""  # where a threshold of the case or the set decided
+    reason: str = ""  # if a threshold of the case or the set decided
 
 
 def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "test") -> Conclusion:
-    """What the grades of one answer come to, or those of a set.
+    """Conclude the grades of one answer, or those of a set.
 
-    The worst of the grades that count decides: a FAIL, even beside an ERROR, then an ERROR. A ``threshold`` ``of`` the test
-    or the set replaces that by their weighted mean. Where no grade counts, all of them show what the answer has; such a
-    case is in no blocking rule.
+    The worst of the grades that count decides: a FAIL, even next to an ERROR, then an ERROR. With a ``threshold`` (``of``
+    the test or the set), their weighted mean decides. If no grade counts, all of them show what the answer has; no
+    blocking rule counts such a case.
     """
     outer = [grade for grade in grades if not grade.inner]
     deciding = [grade for grade in outer if grade.counts] or outer
     mean = mean_score(deciding)
     score = None if mean is None else float(mean)
-    outcomes = [grade.outcome for grade in deciding]
-    errored = ERROR if ERROR in outcomes else PASS
-    if threshold is not None and any(grade.assertion.weight for grade in deciding):
-        if strange := next(filter(None, map(strangeness, deciding)), ""):
-            return Conclusion(ERROR, score, strange)
-        best = mean_score(deciding, errors_score=1.0)
-        if best is not None and not meets(best, threshold):
-            shown, least = format_scores(float(best if mean is None else mean), threshold)
-            at_most = f", and {format_scores(float(best), threshold)[0]} at most, whatever the errors would give"
-            at_most = "" if errored is PASS else at_most
-            why = f"the weighted mean {shown} is below the threshold {least} of the {of}{at_most}"
-            return Conclusion(FAIL, score, why)
-        return Conclusion(errored, score)
-    return Conclusion(FAIL if FAIL in outcomes else errored, score)
+    outcomes = {grade.outcome for grade in deciding}
+    without_failure = ERROR if ERROR in outcomes else PASS
+
+    if threshold is None or not any(grade.assertion.weight for grade in deciding):
+        return Conclusion(FAIL if FAIL in outcomes else without_failure, score)
+
+    for grade in deciding:
+        if obstacle := mean_obstacle(grade):
+            return Conclusion(ERROR, score, obstacle)
+    # If the mean misses the threshold whatever the errors would give, the case fails.
+    best = mean_score(deciding, errors_score=1.0)
+    if best is None or meets(best, threshold):
+        return Conclusion(without_failure, score)
+    shown, least = format_scores(float(best if mean is None else mean), threshold)
+    reason = f"the weighted mean {shown} is below the threshold {least} of the {of}"
+    if without_failure is ERROR:
+        at_most, _ = format_scores(float(best), threshold)
+        reason += f", and {at_most} at most, whatever the errors would give"
+    return Conclusion(FAIL, score, reason)
 
 
-def mean_score(grades: Sequence[Grade], errors_score: float | None = None) -> Fraction | None:
-    """The weighted mean of the scores, None where nothing with weight has one; an ERROR takes ``errors_score``."""
-    scores = [(errors_score if grade.has_error else grade.score, grade) for grade in grades]
-    pairs = [(score, grade.assertion.weight) for score, grade in scores if score is not None]
+def with_grades(row: Row, grades: Sequence[Grade]) -> Row:
+    """The row with other grades, and with the outcome that they give."""
+    if tuple(grades) == row.grades:
+        return row
+    outcome = conclude_case(grades, row.threshold).outcome
+    return replace(row, grades=tuple(grades), outcome=outcome)
+
+
+def mean_score(grades: Iterable[Grade], errors_score: float | None = None) -> Fraction | None:
+    """The weighted mean of the scores. None if no score has weight. ``errors_score`` stands for the score of an ERROR."""
+    pairs = []
+    for grade in grades:
+        score = errors_score if grade.has_error else grade.score
+        if score is not None:
+            pairs.append((score, grade.assertion.weight))
     return weighted_mean(pairs) if any(weight for _, weight in pairs) else None
 
 
-CODE = frozenset(("javascript", "python"))  # whose results may name scores of their own
+CODE = frozenset(("javascript", "python"))  # types with results that may name scores of their own
 
 
 class NamedScore(FrozenStruct):
@@ -73,30 +90,32 @@ class NamedScore(FrozenStruct):
 
 
 def named_scores(grades: Sequence[Grade]) -> Iterator[NamedScore]:
-    """Those of the grades that are known, as promptfoo's ``namedScores``.
+    """The named scores of the grades that are known, as promptfoo's ``namedScores``.
 
-    A metric wins over a returned score of its name. Members of a set have the weight of their set, too.
+    The metric of a grade wins over a returned score with its name. The weight of a set multiplies those of its members.
     """
-    around = 1.0  # the weight of the set whose members come next
+    set_weight = 1.0  # of the set with the members that come next
     for grade in grades:
-        asserted = grade.assertion
-        weight = asserted.weight * (around if grade.inner else 1.0)
-        around = asserted.weight if asserted.is_set else around
-        if not is_known(grade) or grade.score is None:
+        weight = grade.assertion.weight
+        if grade.assertion.is_set:
+            set_weight = weight
+        elif grade.inner:
+            weight *= set_weight
+        if not has_known_score(grade) or grade.score is None:
             continue
         if grade.metric:
             yield NamedScore(grade.metric, grade.score, weight)
-        if tells_scores(grade):
+        if may_name_scores(grade):
             for name, score in grade.evidence.get("named_scores", {}).items():
                 if name != grade.metric:
                     yield NamedScore(name, score, weight)
 
 
-def is_known(grade: Grade) -> bool:
-    """Whether the grade has a score that is its own."""
+def has_known_score(grade: Grade) -> bool:
+    """Whether the grade has a score that a grader gave."""
     return not grade.has_error and not grade.unread
 
 
-def tells_scores(grade: Grade) -> bool:
-    """Whether its assertion may name scores of its own."""
+def may_name_scores(grade: Grade) -> bool:
+    """Whether the code of its assertion may name scores."""
     return grade.assertion.type.removeprefix("not-") in CODE

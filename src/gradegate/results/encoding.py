@@ -1,6 +1,7 @@
-"""JSON of results, both ways: what msgspec makes of their structs, and what it reads back into them.
+"""Writes results as JSON and reads them back, with msgspec.
 
-Whatever a model or a config put into a value, it can be written. What is read may be anybody's: it is of its type to the letter.
+Whatever a model or a config put into a value, it can be written. Anybody may have written what is read, so it must have
+exactly the declared types.
 """
 
 import math
@@ -15,14 +16,14 @@ from msgspec import DecodeError, json
 from gradegate.core.conversation import Image
 from gradegate.files.documents import encodable
 from gradegate.security.redaction import excerpt
-from gradegate.structs import names
+from gradegate.structs import field_names
 
 T = TypeVar("T")
 # Longer integers are not numbers to most readers, and Python refuses to print very long ones.
 _LARGE = 10**300
-_DEEPEST = 60  # levels of a value that cannot be written as it is
-# How msgspec names types, and what they are called here.
-_WORDS = {
+_MAX_DEPTH = 60  # levels of a value that cannot be written as it is
+# The words for the types that msgspec names.
+_TYPE_WORDS = {
     "int": "a whole number",
     "float": "a number",
     "str": "text",
@@ -30,7 +31,7 @@ _WORDS = {
     "object": "a mapping",
     "array": "a list",
 }
-# What msgspec says is wrong, and what is said of it, after the place.
+# Messages of msgspec, and the words for them that follow the place.
 _COMPLAINTS = {
     r"Object missing required field `(.*)`": ".{} is missing",
     r"Object contains unknown field `(.*)`": ".{} is unknown",
@@ -45,27 +46,27 @@ _COMPLAINTS = {
 
 
 class MisfitError(ValueError):
-    """A text is not JSON of the type that is read; the message says where, and what is wrong."""
+    """A text is not JSON of the expected type. The message says where, and what is wrong."""
 
 
 def encode(value: Any) -> str:
-    """A value as one line of JSON, a struct by its fields; a number that is not finite is null."""
+    """Write a value as one line of JSON, a struct by its fields. A number that is not finite becomes null."""
     try:
         return _ENCODER.encode(value).decode()
     except (TypeError, ValueError, RecursionError):  # a lone surrogate, a key that is no text ...
-        return _ENCODER.encode(_rebuild(value, _writable, _DEEPEST)).decode()
+        return _ENCODER.encode(_rebuild(value, _writable, _MAX_DEPTH)).decode()
 
 
 def decode(content: bytes, kind: type[T]) -> T:
-    """The value of that type that a text of JSON is. Raises MisfitError."""
+    """Read a value of this type from JSON. Raises MisfitError."""
     try:
         return _decoder_of(kind).decode(content)  # type: ignore[arg-type,no-any-return]  # a class can be hashed
     except (DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise MisfitError(_undecodable(content) or _explain(str(e))) from e
+        raise MisfitError(_reason_not_utf8(content) or _explain(str(e))) from e
 
 
-def _undecodable(content: bytes) -> str:
-    """Why bytes are no text of JSON; empty where they are UTF-8."""
+def _reason_not_utf8(content: bytes) -> str:
+    """Why bytes are no UTF-8 without a byte order mark. Empty if they are."""
     if content.startswith((BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)):
         return "begins with a byte order mark: save it as UTF-8 without one"
     try:
@@ -81,24 +82,26 @@ def _decoder_of(kind: type) -> json.Decoder[Any]:
 
 
 def _explain(message: str) -> str:
-    """What is wrong and where, of msgspec's own words: ``cases.0.outcome cannot be 'PASS'``."""
-    at = re.fullmatch(r"(.*) - at `\$(.*)`", message, re.DOTALL)
-    what, path = at.groups() if at else (message, "")
+    """Where and what is wrong, from a message of msgspec: ``cases.0.outcome cannot be 'PASS'``."""
+    complaint = message
+    path = ""
+    if located := re.fullmatch(r"(.*) - at `\$(.*)`", message, re.DOTALL):
+        complaint, path = located.groups()
     place = excerpt(re.sub(r"\[(\d+)\]", r".\1", path), 200)
-    for complaint, words in _COMPLAINTS.items():
-        if match := re.fullmatch(complaint, what, re.DOTALL):
-            place += words.format(*(excerpt(_in_words(part), 60) for part in match.groups()))
-            return place.lstrip(". ")
+    for pattern, words in _COMPLAINTS.items():
+        if match := re.fullmatch(pattern, complaint, re.DOTALL):
+            details = [excerpt(_word_types(part), 60) for part in match.groups()]
+            return (place + words.format(*details)).lstrip(". ")
     return f"{place} is not of its form".lstrip(". ")
 
 
-def _in_words(kinds: str) -> str:
+def _word_types(types: str) -> str:
     """The types that msgspec names, in words: ``str | null`` is ``text or null``."""
-    return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
+    return " or ".join(_TYPE_WORDS.get(name, name) for name in types.split(" | "))
 
 
-def plain(value: Any, depth: int = 40) -> Any:
-    """Any value as data that every JSON reader accepts; NaN, infinities and anything unknown become text."""
+def to_plain_data(value: Any, depth: int = 40) -> Any:
+    """Any value as data that every JSON reader accepts. NaN, infinities and anything unknown become text."""
     return _rebuild(value, _readable, depth)
 
 
@@ -115,25 +118,28 @@ def _readable(value: Any) -> Any:
 
 
 def _writable(value: Any) -> Any:
-    """A text or a number as msgspec can write it; it has its own form of anything else that a struct declares."""
+    """A text or a number as msgspec can write it. Other types that a struct declares have a form in msgspec."""
     if isinstance(value, Image):
         return {"image": encodable(str(value))}
     return _readable(value) if isinstance(value, str | int) else value
 
 
 def _supported(value: Any) -> Any:
-    """What stands for a value of a type that msgspec does not know."""
-    return _writable(value) if isinstance(value, str) else plain(value)
+    """A value of a type that msgspec does not know, as data."""
+    return _writable(value) if isinstance(value, str) else to_plain_data(value)
 
 
 _ENCODER = json.Encoder(enc_hook=_supported)
 
 
 def _rebuild(value: Any, leaf: Callable[[Any], Any], depth: int) -> Any:
-    """Lists and mappings with texts as keys, at most so deep, of all that has items or fields; ``leaf`` makes anything else."""
+    """Rebuild everything that has items or fields of lists and mappings with text keys, at most ``depth`` levels deep.
+
+    ``leaf`` converts all other values.
+    """
     if isinstance(value, str | int | float | bytes):
         return leaf(value)
-    if fields := names(value):
+    if fields := field_names(value):
         value = {name: getattr(value, name) for name in fields}
     if not isinstance(value, Iterable):
         return leaf(value)
@@ -144,6 +150,6 @@ def _rebuild(value: Any, leaf: Callable[[Any], Any], depth: int) -> Any:
     return [_rebuild(item, leaf, depth - 1) for item in value]
 
 
-def finite(number: float | None) -> float | None:
+def finite_or_none(number: float | None) -> float | None:
     """The number, or None for what JSON cannot write."""
     return number if number is not None and math.isfinite(number) else None

@@ -35,14 +35,17 @@ class GateChanges(FrozenStruct):
     @property
     def parts(self) -> tuple[Self, Self]:
         """What makes the gate easier to pass, and what only changes it."""
-        worse, other = (
-            tuple(it for it in self.found if (it.kind is ChangeKind.CHANGED) is only)
-            for only in (False, True)
-        )
-        return replace(self, found=worse), replace(self, found=other)
+        weaker = []
+        other = []
+        for change in self.found:
+            if change.kind is ChangeKind.CHANGED:
+                other.append(change)
+            else:
+                weaker.append(change)
+        return replace(self, found=tuple(weaker)), replace(self, found=tuple(other))
 
     @property
-    def weakened(self) -> bool:
+    def has_weakening(self) -> bool:
         """Whether any finding makes the gate easier to pass."""
         return any(change.kind is not ChangeKind.CHANGED for change in self.found)
 
@@ -51,15 +54,21 @@ NO_CHANGES = GateChanges()
 GUARD = "the gate is not weakened"  # the rule that is missed when the findings fail the check
 
 
-def done(changes: GateChanges) -> str:
+def describe_changes(changes: GateChanges) -> str:
     """Say ``this pull request weakens its own gate in 2 places``."""
-    verb, told = ("weakens", changes.parts[0]) if changes.weakened else ("changes", changes)
-    return f"this pull request {verb} its own gate in {format_count(len(told.found), 'place')}"
+    verb = "changes"
+    found = changes.found
+    if changes.has_weakening:
+        verb = "weakens"
+        found = changes.parts[0].found
+    return f"this pull request {verb} its own gate in {format_count(len(found), 'place')}"
 
 
-def guarded(changes: GateChanges) -> str:
-    """Why the guard is missed: what is done, and the first finding."""
-    return f"{done(changes)}: {changes.found[0].text}" if changes.found else ""
+def guard_reason(changes: GateChanges) -> str:
+    """Why the guard is missed: how many findings there are, and the first. Empty without a finding."""
+    if not changes.found:
+        return ""
+    return f"{describe_changes(changes)}: {changes.found[0].text}"
 
 
 class Approval(NamedTuple):

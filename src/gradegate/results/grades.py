@@ -10,7 +10,7 @@ from gradegate.core.assertion import Assertion, PublishedAssertion
 from gradegate.core.policy import Scale
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.results.history import PastVotes
-from gradegate.structs import FrozenStruct, JsonObject, names
+from gradegate.structs import FrozenStruct, JsonObject, field_names
 
 Status = Literal["", "ok", "fixed", "pre-existing", "new-failure", "unsteady", "undecided"]
 
@@ -75,9 +75,9 @@ class GradedAssertion(PublishedAssertion):
     ] = b""
 
     @classmethod
-    def of(cls, assertion: Assertion, **filled: Any) -> Self:
+    def from_assertion(cls, assertion: Assertion, **filled: Any) -> Self:
         """What is known of an assertion; ``filled`` replaces what its templates, or its members, decide."""
-        known = {name: getattr(assertion, name) for name in names(PublishedAssertion)}
+        known = {name: getattr(assertion, name) for name in field_names(PublishedAssertion)}
         return cls(**(known | filled))
 
 
@@ -181,6 +181,11 @@ class Grade(WithOutcome, FrozenStruct):
         date | None,
         Meta(description="The day until which it only advises, as its test is flaky."),
     ] = None
+
+    @property
+    def first_outcome(self) -> Outcome:
+        """What the first ask said."""
+        return self.votes[0].outcome if self.votes else self.outcome
 
     @property
     def failing_votes(self) -> int:

@@ -75,7 +75,7 @@ class PastVotes(FrozenStruct):
     ] = None
 
     @property
-    def before(self) -> str:
+    def earlier_votes(self) -> str:
         """Say ``14 of 60 before`` where the history decides; else an empty string."""
         return (
             ""

@@ -1,4 +1,7 @@
-"""Files of earlier runs, which anybody may have written: results.json as a decision and as the run of the base, and the history."""
+"""Reads the files of earlier runs: results.json, as a decision or as the run of the base, and the history.
+
+Anybody may have written them.
+"""
 
 import os
 import re
@@ -16,78 +19,76 @@ from gradegate.core.usage import NO_USAGE
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.limits import MAX_ANSWERS, MAX_BASELINE, MAX_FILE, MAX_HISTORY, MIB
 from gradegate.files.plain_files import UnusableError, regular
-from gradegate.results.baseline import Baseline, together
+from gradegate.results.baseline import Baseline, fold_base_runs
 from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.results.history import GradeRecord, HistoryLine, PastRun, Records
-from gradegate.results.rows import Row, runs_of
+from gradegate.results.rows import Row, runs_by_case
 from gradegate.results.run_result import Decision, RunResult
 from gradegate.results.shape import Head, Results
 from gradegate.structs import NamedTexts, replace
 
 # The version of gradegate that wrote a file, whatever else stands in it.
 _WRITER = re.compile(rb'"tool": ?"([0-9A-Za-z.+-]{1,40})"')
-_HEAD_END, _LAST = (
-    b'"cases":[',
-    b"]}",
-)  # how the first line of results.json ends, and what the last one is
-_DIGEST = 32  # bytes
+_HEAD_END = b'"cases":['  # of the first line of results.json
+_LAST_LINE = b"]}"
+_DIGEST_SIZE = 32  # bytes
 
 
-def reread_file(path: Path) -> tuple[Decision, NamedTexts]:
-    """The decision that a results.json holds, and the links of its head. Raises ConfigError when it is not one."""
+def load_decision(path: Path) -> tuple[Decision, NamedTexts]:
+    """Read the decision in a results.json, and its links. Raises ConfigError if the file is not a results.json."""
     try:
         with regular(path, MAX_BASELINE, links=True) as file:
             content = file.read(MAX_BASELINE)
     except UnusableError as e:
         cure = "start `gradegate run` here first, or name the results.json of a run"
         raise ConfigError.at(f"`{path}` cannot be read: {e}", None, cure) from e
-    return reread(content, str(path))
+    return parse_decision(content, str(path))
 
 
 def load_results(path: str | os.PathLike[str]) -> RunResult:
-    """The run that a results.json holds. Raises ConfigError when it is not one of this version."""
-    return reread_file(Path(path))[0].run
+    """Read the run in a results.json. Raises ConfigError if the file is not one of this version."""
+    return load_decision(Path(path))[0].run
 
 
-def reread(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
-    """The same of its content; ``name`` is for messages."""
+def parse_decision(content: bytes, name: str) -> tuple[Decision, NamedTexts]:
+    """Read the decision in the content of a results.json, and its links. ``name`` is for messages. Raises ConfigError."""
     try:
         results = decode(content, Results)
     except MisfitError as e:
         cure = "write it with `gradegate run -o results.json`"
         if str(e).startswith("version "):
             cure = f"read it with the gradegate that wrote it, or {cure}"
-        what = f"not a results.json of this version: {e}"
-        raise ConfigError.at(what, Origin(name), cure) from e
+        problem = f"not a results.json of this version: {e}"
+        raise ConfigError.at(problem, Origin(name), cure) from e
     return results.decision, results.links
 
 
-def read_baseline(path: Path) -> Baseline:
-    """The run of the base that a results.json holds, a line for each case; laid out otherwise, it is read whole. Raises UnusableError."""
+def load_baseline(path: Path) -> Baseline:
+    """Read the run of the base in a results.json line by line. A file with another layout is read as a whole. Raises UnusableError."""
     with regular(path, MAX_BASELINE) as file:
         start = file.readline(MAX_FILE)
         try:
             if start.rstrip().endswith(_HEAD_END):
-                return _baseline(decode(start + _LAST, Results), _lines(file))
+                return _build_baseline(decode(start + _LAST_LINE, Results), _read_rows(file))
             if os.fstat(file.fileno()).st_size > MAX_FILE:
                 raise UnusableError(
                     f"it has more than {MAX_FILE // MIB} MiB, and is not laid out as gradegate writes it"
                 )
             results = decode(start + file.read(MAX_FILE), Results)
-            return _baseline(results, results.cases)
+            return _build_baseline(results, results.cases)
         except MisfitError as e:
             writer = _WRITER.search(start)
             if writer and writer[1] != __version__.encode():
-                why = f"gradegate {writer[1].decode()} wrote it, and this is {__version__}"
+                reason = f"gradegate {writer[1].decode()} wrote it, and this is {__version__}"
             else:
-                why = f"it is not a results.json of this version: {e}"
-            raise UnusableError(why) from e
+                reason = f"it is not a results.json of this version: {e}"
+            raise UnusableError(reason) from e
 
 
-def _lines(file: BufferedReader) -> Iterator[Row]:
+def _read_rows(file: BufferedReader) -> Iterator[Row]:
     number = 1
     while line := file.readline(MAX_FILE).strip():
-        if line == _LAST:
+        if line == _LAST_LINE:
             return
         number += 1
         try:
@@ -97,17 +98,12 @@ def _lines(file: BufferedReader) -> Iterator[Row]:
     raise UnusableError("it breaks off")
 
 
-def _baseline(head: Head, cases: Iterable[Row]) -> Baseline:
+def _build_baseline(head: Head, cases: Iterable[Row]) -> Baseline:
     rows: list[Row] = []
     for row in islice(cases, MAX_ANSWERS + 1):
-        if len(row.key) != _DIGEST:  # there is nothing that it could be compared by
+        if len(row.key) != _DIGEST_SIZE:
             raise MisfitError(f"cases.{len(rows)}.key is missing")
-        # What nothing of another run is compared with would fill the memory, of a large file.
-        grades = tuple(
-            replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades
-        )
-        variables = NOTHING if row.description else row.vars
-        rows.append(replace(row, grades=grades, usage=NO_USAGE, vars=variables))
+        rows.append(_without_unused(row))
     if len(rows) > MAX_ANSWERS:
         raise UnusableError(f"it has more than {MAX_ANSWERS:,} cases")
     made = head.made
@@ -115,15 +111,30 @@ def _baseline(head: Head, cases: Iterable[Row]) -> Baseline:
         raise UnusableError(f"it holds a part of a run: {made.only}")
     if not re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})?", made.commit):
         raise UnusableError("it is not a results.json of this version: made.commit is not a commit")
-    answers = tuple(row for case in runs_of(rows) for row in together(case))
-    models = tuple(model.name for model in head.models)
+
+    answers: list[Row] = []
+    for case in runs_by_case(rows):
+        answers += fold_base_runs(case)
     return Baseline(
-        answers, made.commit, made.started, models, head.reask.mode if head.reask else ""
+        tuple(answers),
+        commit=made.commit,
+        started=made.started,
+        models=tuple(model.name for model in head.models),
+        reask=head.reask.mode if head.reask else "",
     )
 
 
-def read_history(path: Path) -> Records:
-    """The grades of a file by their identities. Raises UnusableError for a file that is not whole, or of another version."""
+def _without_unused(row: Row) -> Row:
+    """The row without what is not compared, which would fill the memory if the file is large."""
+    grades = tuple(
+        replace(grade, reason="", evidence=NOTHING, usage=NO_USAGE) for grade in row.grades
+    )
+    variables = NOTHING if row.description else row.vars
+    return replace(row, grades=grades, usage=NO_USAGE, vars=variables)
+
+
+def load_history(path: Path) -> Records:
+    """Read the grades of a history by their identities. Raises UnusableError if it is not complete, or of another version."""
     records = {}
     with regular(path, MAX_HISTORY) as file:
         for number, content in enumerate(file, 1):
@@ -132,17 +143,17 @@ def read_history(path: Path) -> Records:
             try:
                 line = decode(content, HistoryLine)
             except MisfitError as e:
-                what = "it is not a history of this version"
-                raise UnusableError(f"{what}: line {number}: {e}") from e
+                problem = f"it is not a history of this version: line {number}: {e}"
+                raise UnusableError(problem) from e
             if line.grade in records:
                 raise UnusableError(f"line {number} has a grade that is there already")
-            # Most runs of most grades say the same, which is in memory once.
+            # Most runs of most grades have equal texts, which are kept in memory once.
             runs = tuple(PastRun(*map(intern, astuple(run))) for run in line.runs)
             records[line.grade] = GradeRecord(line.name, runs)
     return records
 
 
 def history_lines(records: Mapping[str, GradeRecord]) -> Iterator[str]:
-    """The lines of a file."""
+    """The lines of a history file."""
     for grade, record in records.items():
         yield encode(HistoryLine(1, grade, record.name, record.runs)) + "\n"

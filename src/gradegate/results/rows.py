@@ -1,4 +1,4 @@
-"""One case of a run as every report shows it, with its grades, and which of its grades are open."""
+"""One answer of a run with its grades, as every report shows it, and which of its grades are open."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -7,11 +7,12 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta, field
 
 from gradegate.core.conversation import Transcript, Turn, Variables
+from gradegate.core.numbers import format_count
 from gradegate.core.policy import CaseRuns, Rule
 from gradegate.core.provider_spec import NOWHERE
 from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import Origin
-from gradegate.results.encoding import plain
+from gradegate.results.encoding import to_plain_data
 from gradegate.results.grades import Grade, Outcome, WithOutcome
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import Count, FrozenStruct, JsonObject
@@ -121,23 +122,24 @@ class Row(WithOutcome, FrozenStruct):
     base_passed: int = 0
 
     @property
-    def ran(self) -> str:
-        """``passed 2 of 3 runs``, ``failed: 1 of 3 runs passed, 2 needed``: what the runs of its case came to."""
-        runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
-        there = (
-            f"; on the base {self.base_passed} of {self.base_runs} passed" if self.base_runs else ""
-        )
+    def runs_summary(self) -> str:
+        """Say what the runs of its case gave: ``passed 2 of 3 runs``, ``failed: 1 of 3 runs passed, 2 needed``."""
+        runs = format_count(self.runs, "run")
+        base = ""
+        if self.base_runs:
+            base = f"; on the base {self.base_passed} of {self.base_runs} passed"
         if self.verdict is Outcome.PASS:
-            return f"passed {self.passed} of {runs}{there}"
+            return f"passed {self.passed} of {runs}{base}"
         if self.verdict is Outcome.FAIL:
-            return f"failed: {self.passed} of {runs} passed, {self.needed} needed{there}"
-        if self.passed + self.of - self.runs >= self.needed:  # of a live target there would be more
-            return f"error: {self.runs} of {self.of} runs recorded, {self.passed} passed{there}"
-        return f"error: {self.passed} of {runs} passed, {self.needed} needed{there}"
+            return f"failed: {self.passed} of {runs} passed, {self.needed} needed{base}"
+        # Too few runs were recorded. A target that is asked would have made more.
+        if self.passed + self.of - self.runs >= self.needed:
+            return f"error: {self.runs} of {self.of} runs recorded, {self.passed} passed{base}"
+        return f"error: {self.passed} of {runs} passed, {self.needed} needed{base}"
 
     @property
     def counts(self) -> bool:
-        """Whether the case takes part in deciding: an assertion of it counts, or nothing was asserted of it."""
+        """Whether the case takes part in deciding: one of its assertions counts, or it has none."""
         return not self.grades or any(grade.counts for grade in self.grades)
 
     @property
@@ -150,8 +152,9 @@ class Row(WithOutcome, FrozenStruct):
         )
 
 
-_NAME, _VALUE = 160, 40  # characters of a name, and of a variable in it
-_VARIABLES = 4  # that a name shows
+_MAX_NAME = 160  # characters
+_MAX_VALUE = 40  # characters of a variable in a name
+_MAX_VARIABLES = 4  # that a name shows
 
 
 def name_case(description: str, variables: Variables, number: int) -> str:
@@ -159,36 +162,40 @@ def name_case(description: str, variables: Variables, number: int) -> str:
 
     The only place that names a case. The name is one line, and not escaped.
     """
-    return shorten_line(description, _NAME) or name_variables(variables) or f"case {number + 1}"
+    return shorten_line(description, _MAX_NAME) or name_variables(variables) or f"case {number + 1}"
 
 
 def name_variables(variables: Variables) -> str:
     """The first variables of a case in one line: ``q=hello, k=1``."""
-    values = list(variables.items())[:_VARIABLES]
-    pairs = [f"{key}={shorten_line(shown(value), _VALUE)}" for key, value in values]
-    return shorten_line(", ".join(pairs), _NAME)
+    values = list(variables.items())[:_MAX_VARIABLES]
+    pairs = [f"{key}={shorten_line(format_value(value), _MAX_VALUE)}" for key, value in values]
+    return shorten_line(", ".join(pairs), _MAX_NAME)
 
 
 def case_name(row: Row) -> str:
-    """The name of a row's case, and which of its repeats the row is."""
+    """The name of a row's case, with the number of the repeat or run if it is not the first."""
     name = name_case(row.description, row.vars, row.case)
-    if row.repeat:
-        name += f" ({'run' if row.run else 'repeat'} {row.repeat + 1})"
-    return name
+    if not row.repeat:
+        return name
+    kind = "run" if row.run else "repeat"
+    return f"{name} ({kind} {row.repeat + 1})"
 
 
-def not_passed(rows: Iterable[Row]) -> list[int]:
-    """The places of the rows that did not pass, of which an assertion did not, or whose case has no verdict."""
-    places = []
-    for place, row in enumerate(rows):
-        outcomes = {row.outcome, row.verdict or row.outcome, *(it.outcome for it in row.grades)}
+def positions_not_passed(rows: Iterable[Row]) -> list[int]:
+    """The positions of the rows that did not pass as a whole: the row, each of its grades and its case."""
+    positions = []
+    for position, row in enumerate(rows):
+        outcomes = {grade.outcome for grade in row.grades}
+        outcomes.add(row.outcome)
+        if row.verdict:
+            outcomes.add(row.verdict)
         if outcomes != {Outcome.PASS}:
-            places.append(place)
-    return places
+            positions.append(position)
+    return positions
 
 
-def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
-    """Rows in plan order by what is decided together: the runs of a case, and any other row alone."""
+def runs_by_case(rows: Iterable[Row]) -> list[list[Row]]:
+    """Group rows in plan order by what is decided together: the runs of a case, and any other row by itself."""
     cases: list[list[Row]] = []
     for row in rows:
         if row.run > 1 and cases and cases[-1][0].key == row.key:
@@ -198,75 +205,78 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     return cases
 
 
-def takes(rule: Rule, row: Row, grade: Grade) -> bool:
-    """Whether a rule looks at a grade of a row: in place of members, at their set."""
-    looks = (
-        row.suite == rule.suite
-        and rule.judges
-        and not grade.inner
-        and not (rule.blocking and grade.quarantine)
-    )
-    return looks and rule.selects(grade.assertion, row.provider, row.description, row.test_metadata)
+def selects_grade(rule: Rule, row: Row, grade: Grade) -> bool:
+    """Whether a rule looks at a grade of a row. It looks at a set in place of the members."""
+    if row.suite != rule.suite or not rule.has_verdict_limit:
+        return False
+    if grade.inner or (rule.blocking and grade.quarantine):
+        return False
+    return rule.selects(grade.assertion, row.provider, row.description, row.test_metadata)
 
 
-def counted(rule: Rule, row: Row) -> bool:
-    """Whether a rule for every case counts a case of its suite."""
-    return (
-        row.suite == rule.suite
-        and bool(row.grades or row.error)
-        and (row.counts or not rule.blocking)
-    )
+def counts_case(rule: Rule, row: Row) -> bool:
+    """Whether a rule for every case counts a case."""
+    if row.suite != rule.suite or not (row.grades or row.error):
+        return False
+    return row.counts or not rule.blocking
 
 
-def unconfirmed(row: Row) -> bool:
+def is_unconfirmed(row: Row) -> bool:
     """Whether a row has failures that count, and each of them was left unconfirmed."""
-    open_ = left_open(row)
+    open_ = unconfirmed_positions(row)
     if not open_:
         return False
     if row.has_failed:
         return bool(open_in_case(row, open_))
-    failing = [place for place, grade in enumerate(row.grades) if grade.counts and grade.has_failed]
-    return bool(failing) and all(open_in_grade(row.grades, place, open_) for place in failing)
+    has_failure = False
+    for position, grade in enumerate(row.grades):
+        if grade.counts and grade.has_failed:
+            has_failure = True
+            if not open_in_grade(row.grades, position, open_):
+                return False
+    return has_failure
 
 
-def left_open(row: Row) -> frozenset[int]:
+def unconfirmed_positions(row: Row) -> frozenset[int]:
     """The positions of grades that the run left unconfirmed."""
-    return frozenset(place for place, grade in enumerate(row.grades) if grade.unconfirmed)
+    return frozenset(position for position, grade in enumerate(row.grades) if grade.unconfirmed)
 
 
 def open_in_case(row: Row, open_: Collection[int]) -> list[int]:
-    """The open grades of a case that fails by nothing else; where its own threshold decides, all of them."""
+    """The open grades of a case that fails by nothing else. If the case has a threshold, all open grades."""
     if not row.has_failed or not open_:
         return []
     if row.threshold is not None:
         return sorted(open_)
-    places = []
+    positions = []
     for position, grade in enumerate(row.grades):
         if grade.counts and grade.has_failed:
-            found = open_in_grade(row.grades, position, open_)
-            if not found:
+            open_here = open_in_grade(row.grades, position, open_)
+            if not open_here:
                 return []
-            places += found
-    return places
+            positions += open_here
+    return positions
 
 
 def open_in_grade(grades: Sequence[Grade], position: int, open_: Collection[int]) -> list[int]:
-    """A grade itself, or the open members of a set that fails by nothing else."""
+    """The position of a grade if it is open, or those of the open members of a set that fails by nothing else."""
     grade = grades[position]
     if not grade.has_failed or not open_:
         return []
     if not grade.assertion.is_set:
         return [position] if position in open_ else []
     failing = [
-        place
-        for place in members(grades, position)
-        if grades[place].has_failed and grades[place].assertion.counts
+        member
+        for member in member_positions(grades, position)
+        if grades[member].has_failed and grades[member].assertion.counts
     ]
-    found = [place for place in failing if place in open_]
-    return found if grade.threshold is not None or len(found) == len(failing) else []
+    open_members = [member for member in failing if member in open_]
+    if grade.threshold is None and len(open_members) < len(failing):
+        return []
+    return open_members
 
 
-def members(grades: Sequence[Grade], position: int) -> range:
+def member_positions(grades: Sequence[Grade], position: int) -> range:
     """The positions of the members of the set at a position: they follow it."""
     end = position + 1
     while end < len(grades) and grades[end].inner:
@@ -274,28 +284,24 @@ def members(grades: Sequence[Grade], position: int) -> range:
     return range(position + 1, end)
 
 
-def parts(grades: Sequence[Grade], position: int) -> list[Grade]:
-    """The grades that the one at a position is made of: the members of a set, else itself."""
-    return (
-        [grades[place] for place in members(grades, position)]
-        if grades[position].assertion.is_set
-        else [grades[position]]
-    )
+def leaf_grades(grades: Sequence[Grade], position: int) -> list[Grade]:
+    """The members of the set at a position. Any other grade by itself."""
+    if not grades[position].assertion.is_set:
+        return [grades[position]]
+    return [grades[member] for member in member_positions(grades, position)]
 
 
-def chief(grades: Sequence[Grade], position: int) -> int:
-    """The position of the set that a member belongs to, of any other grade its own."""
+def set_position(grades: Sequence[Grade], position: int) -> int:
+    """The position of the set that a member belongs to. The position of any other grade stays."""
     while grades[position].inner:
         position -= 1
     return position
 
 
-def shown(value: Any, indent: int | None = None) -> str:
-    """A value as people read it: text as it is, data as JSON, nothing as an empty string."""
+def format_value(value: Any, indent: int | None = None) -> str:
+    """A value as people read it: text as it is, data as JSON, None as an empty string."""
     if value is None:
         return ""
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    )
+    if isinstance(value, str):
+        return value
+    return json.dumps(to_plain_data(value), ensure_ascii=False, indent=indent)

@@ -117,7 +117,7 @@ class Power(FrozenStruct, kw_only=True):
     by_runs: Annotated[bool, Meta(description="Its cases pass by a number of runs.")] = False
 
     @property
-    def drop(self) -> int:
+    def five_percent(self) -> int:
         """How many of its cases 5 % are."""
         return -(-(self.cases or 0) // 20)
 

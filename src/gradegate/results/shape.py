@@ -12,7 +12,7 @@ from gradegate.core.policy import Note
 from gradegate.core.usage import Usage
 from gradegate.results.accounts import Made
 from gradegate.results.gate_changes import GateChanges
-from gradegate.results.rows import Row, runs_of
+from gradegate.results.rows import Row, runs_by_case
 from gradegate.results.run_result import (
     Counts,
     Decision,
@@ -21,7 +21,7 @@ from gradegate.results.run_result import (
     RunDetails,
     RunResult,
 )
-from gradegate.structs import Count, FrozenStruct, NamedTexts, names
+from gradegate.structs import Count, FrozenStruct, NamedTexts, field_names
 
 
 class Summary(Counts, kw_only=True):
@@ -48,7 +48,7 @@ class CaseRunsTally(FrozenStruct):
     @classmethod
     def from_rows(cls, rows: Iterable[Row]) -> CaseRunsTally | None:
         """Those of these rows; None where no case has several."""
-        cases = [case for case in runs_of(rows) if case[0].verdict]
+        cases = [case for case in runs_by_case(rows) if case[0].verdict]
         if not cases:
             return None
         return cls(len(cases), sum(map(len, cases)), sum(case[0].of for case in cases))
@@ -136,4 +136,4 @@ class Results(Head):
 
 
 def _details(run: RunDetails) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in names(RunDetails)}
+    return {name: getattr(run, name) for name in field_names(RunDetails)}

@@ -1,4 +1,4 @@
-"""Gets what is graded: a recorded answer or conversation as it is, or one that is had with the target now."""
+"""Gets the transcript that is graded: from a recorded answer or conversation, or by asking the target now."""
 
 import json
 from collections import defaultdict
@@ -22,9 +22,9 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, ProviderError
 from gradegate.files.documents import to_json
 from gradegate.planning.plan import Job
-from gradegate.providers.api.chat_api import WHOLE, ended
-from gradegate.providers.api.content import CALLS, UNTOLD, written
-from gradegate.providers.cache.call import Question
+from gradegate.providers.api.chat_api import COMPLETE, normalize_finish
+from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text
+from gradegate.providers.cache.call import ProviderCall
 from gradegate.recordings.parsing.fields import (
     calls_in_turns,
     turns_before_question,
@@ -36,117 +36,39 @@ from gradegate.runner import transforms
 from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 from gradegate.templating import chat_prompt as chat
 
-_OWN = (
+_RESERVED = {
     "finish_reason",
     "refused",
     CALLS,
-    UNTOLD,
+    CALLS_UNKNOWN,
     RAW,
-)  # names with a meaning here, which no answer gives a value
+}  # no recorded answer may set these
 EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
 
-
-def given(job: Job, text: str, repeat: int) -> Transcript:
-    """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError where there is none."""
-    answer = job.recorded_answers[repeat] if job.recorded_answers else None
-    if answer is None:
-        raise ProviderError(
-            f"the recorded answers of {job.target.name} contain no answer for this case",
-        )
-    if answer.error:
-        raise ProviderError(f"{job.target.name}: {answer.error}")
-    asked = job.case.turns or (Turn("user", text),)
-    prompt = "" if job.case.turns else text
-    said = turns_of_answer(answer.messages, prompt)
-    early = EARLY if any(calls_in_turns(turns_before_question(answer.messages, prompt))) else ""
-    turns = tuple(_turns(asked, said, answer))
-    for turn in turns[:-1]:
-        if turn.role == "assistant":
-            transforms.check_text(Reply(turn.content, metadata=turn.metadata), job.target.name)
-    documents = (
-        {"retrieval_context": list(answer.retrieval_context)} if answer.retrieval_context else {}
-    )
-    others = {key: value for key, value in answer.metadata.items() if key not in _OWN}
-    end, spoken = ended(answer.finish_reason), [turn for turn in turns if turn.role == "assistant"]
-    # The calls of the whole answer, and why these may not be all of them.
-    called, silent = (
-        [*calls_in_turns(spoken)],
-        answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken),
-    )
-    untold = (
-        answer.untold
-        or early
-        or (UNKNOWN if silent else "")
-        or (ENDED if end == "tool_calls" and not called else "")
-    )
-    own_calls = {
-        **({UNTOLD: untold} if untold else {}),
-        **({CALLS: called} if called or not silent else {}),
-    }
-    reply = Reply(
-        turns[-1].content, answer.usage, end, metadata={**documents, **others, **own_calls}
-    )
-    transforms.check(reply, job.target.name)
-    # The calls of all turns stand at the transcript, and each turn has its own.
-    own = {key: value for key, value in reply.metadata.items() if key != CALLS}
-    last = replace(
-        turns[-1],
-        metadata=transforms.metadata(replace(reply, metadata={**own, **turns[-1].metadata})),
-    )
-    question = job.case.turns[-1].content if job.case.turns else text
-    return Transcript(
-        question, (*turns[:-1], last), job.vars, answer.usage, transforms.metadata(reply), NO_USAGE
-    )
-
-
-def _turns(asked: Sequence[Turn], said: Sequence[Turn], answer: RecordedAnswer) -> Iterator[Turn]:
-    """What was said, the answer at its end. The question is the planned one, whatever the answer says that it was."""
-    yield asked[0]
-    planned = iter(asked[1:])
-    ends = bool(said) and said[-1].role == "assistant"
-    for turn in said[:-1] if ends else said:
-        yield next(planned, turn) if turn.role == "user" else turn
-    last = said[-1] if ends else Turn("assistant", "")
-    own = answer.tool_calls
-    if own is not None and not any(calls_in_turns(said)):
-        last = replace(last, metadata={**last.metadata, CALLS: list(own)})
-    # An answer that is calls alone has them as its text, as one that is asked for now.
-    alone = to_json(last.metadata[CALLS]) if last.metadata.get(CALLS) else ""
-    text = last.content or alone if answer.output is None else answer.output
-    if own is None and not ends and (consists := written(text)):
-        last = replace(last, metadata={**last.metadata, CALLS: consists})
-    yield replace(
-        last, content=text, retrieval_context=answer.retrieval_context or last.retrieval_context
-    )
-
-
-History = list[JsonObject]  # what `_conversation` holds in a prompt, oldest first
+Exchanges = list[JsonObject]  # what `_conversation` contains in a prompt, oldest first
 
 
 class Memory(Struct):
-    """What jobs whose answers are had in order know of one another: conversations so far, and answers by name."""
+    """What the jobs of one conversation know of each other: earlier exchanges, and answers that were stored by name."""
 
-    told: dict[tuple[str, ...] | None, History] = {}
+    exchanges: dict[tuple[str, ...] | None, Exchanges] = {}  # by conversation
     stored: dict[str, str] = {}
-    spent: Usage = NO_USAGE  # on the last answer, also where it came to nothing
+    spent: Usage = NO_USAGE  # what the last answer took, even if it failed
 
-    def known(self, job: Job) -> NamedTexts | None:
-        """The stored answers that a job uses, as far as they are there; None where it uses none."""
-        return (
-            {name: self.stored[name] for name in job.recall.names if name in self.stored}
-            if job.recall
-            else None
-        )
+    def stored_answers(self, job: Job) -> NamedTexts | None:
+        """The stored answers that a job uses, as far as they exist. None if it uses no such answers."""
+        if job.recall is None:
+            return None
+        return {name: self.stored[name] for name in job.recall.names if name in self.stored}
 
-    def recalled(self, job: Job) -> Job:
-        """The job with the stored answers that it uses; what it stores itself is forgotten. Raises GradegateError."""
-        known = dict(self.stored)
+    def fill_in(self, job: Job) -> Job:
+        """The job with the stored answers that it uses. Forgets the one that it stores itself. Raises GradegateError."""
+        stored = dict(self.stored)
         self.stored.pop(job.stores, None)
         if job.recall is None:
             return job
-        filled = job.recall.fill(
-            known
-        )  # as it was planned: what was put to the job since stays with it
+        filled = job.recall.fill(stored)
+        # The other fields stay: they may have changed since the job was planned.
         return replace(
             job,
             text=filled.text,
@@ -156,7 +78,9 @@ class Memory(Struct):
         )
 
 
-def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[AnswerId]]:
+def group_by_conversation(
+    jobs: Sequence[Job], answer_ids: Iterable[AnswerId]
+) -> list[list[AnswerId]]:
     """Answers in groups: a group is one conversation and runs in order.
 
     Repetitions are conversations of their own.
@@ -170,30 +94,34 @@ def chains(jobs: Sequence[Job], answer_ids: Iterable[AnswerId]) -> list[list[Ans
     return list(groups.values())
 
 
-def transcript(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
-    """What the job's graders see; what later jobs need of it goes into the memory. Raises GradegateError."""
+def ask_target(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
+    """What the graders of a job see. The memory keeps what later jobs need. Raises GradegateError."""
     memory.spent = NO_USAGE
-    answered = _answered(job, memory, repeat)  # what a conversation goes on with
-    said = transforms.of_job(job, replace(answered, target=job.target.name, tools=job.target.tools))
+    # A conversation goes on with the answer as the target gave it.
+    answered = replace(
+        _get_answer(job, memory, repeat), target=job.target.name, tools=job.target.tools
+    )
+    transcript = transforms.transform_answer(job, answered)
     if job.stores:
-        memory.stored[job.stores] = said.output
-    return said
+        memory.stored[job.stores] = transcript.output
+    return transcript
 
 
-def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
+def _get_answer(job: Job, memory: Memory, repeat: int) -> Transcript:
     """The answer as the target gave it."""
-    history = memory.told.setdefault(job.conversation, [])
-    if job.case.turns and job.recorded_answers is None:
-        return (
-            Transcript(_asked(job.case.turns), job.case.turns, job.vars)
-            if job.case.recorded
-            else _held(job, memory)
-        )
-    if job.render is None:  # a conversation that the config tells comes before the answer
-        single = _single(job, memory, job.text, repeat)
-        before = parse_conversation(job.vars.get(CONVERSATION) or ())
-        return replace(single, turns=(*before, *single.turns)) if before else single
-    text = job.render(history)
+    exchanges = memory.exchanges.setdefault(job.conversation, [])
+    turns = job.case.turns
+    if turns and job.recorded_answers is None:
+        if job.case.is_recorded:
+            return Transcript(_last_question(turns), turns, job.vars)
+        return _have_conversation(job, memory)
+    if job.render is None:
+        transcript = _answer_prompt(job, memory, job.text, repeat)
+        # A conversation in the config comes before the answer.
+        earlier = parse_conversation(job.vars.get(CONVERSATION) or ())
+        return replace(transcript, turns=(*earlier, *transcript.turns)) if earlier else transcript
+
+    text = job.render(exchanges)
     if chat.chat_mistake(text):
         cure = "write {{ item.output | dump }} without quotes around it"
         raise ConfigError.at(
@@ -201,41 +129,46 @@ def _answered(job: Job, memory: Memory, repeat: int) -> Transcript:
             job.prompt.origin,
             cure,
         )
-    said = _single(job, memory, text, repeat)
+    transcript = _answer_prompt(job, memory, text, repeat)
+    earlier = parse_conversation(exchanges)
+    exchanges.append(_exchange(text, transcript.output))
+    return replace(
+        transcript,
+        prompt=text,
+        turns=(*earlier, *transcript.turns),
+        vars={**job.vars, CONVERSATION: list(exchanges)},
+    )
+
+
+def _exchange(text: str, output: str) -> JsonObject:
+    """A prompt and its answer, as promptfoo has them in `_conversation`."""
     messages = chat.parse_chat(text)
-    prompt = json.loads(text) if messages and text.lstrip().startswith("[") else text
-    history.append(
-        {
-            "prompt": prompt,
-            "input": (messages and messages[-1].content) or text,
-            "output": said.output,
-        }
-    )
-    turns = (*parse_conversation(history[:-1]), *said.turns)
-    return Transcript(
-        text,
-        turns,
-        {**job.vars, CONVERSATION: list(history)},
-        said.usage,
-        said.metadata,
-        said.spent,
-    )
+    is_json = messages and text.lstrip().startswith("[")
+    return {
+        "prompt": json.loads(text) if is_json else text,
+        "input": (messages and messages[-1].content) or text,
+        "output": output,
+    }
 
 
-def _single(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
+def _answer_prompt(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
+    """The answer to ``text``, the filled-in prompt: recorded, written in the test, or asked for now."""
     if job.recorded_answers is not None:
-        return given(job, text, repeat)
+        return transcript_of_recording(job, text, repeat)
+    question = Turn("user", text)
     if job.case.output is not None:
-        return Transcript(text, (Turn("user", text), Turn("assistant", job.case.output)), job.vars)
+        return Transcript(text, (question, Turn("assistant", job.case.output)), job.vars)
     messages = chat.parse_chat(text) or (Message("user", text),)
-    reply, spent = _answer(job, memory, Request(messages, prompt=text, vars=job.vars))
-    metadata = transforms.metadata(reply) | ({IS_DATA: True} if _is_data(job, reply.text) else {})
-    turns = (Turn("user", text), Turn("assistant", reply.text, metadata=metadata))
+    reply, spent = _ask(job, memory, Request(messages, prompt=text, vars=job.vars))
+    metadata = transforms.reply_metadata(reply)
+    if _is_data(job, reply.text):
+        metadata[IS_DATA] = True
+    turns = (question, Turn("assistant", reply.text, metadata=metadata))
     return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
 
 
 def _is_data(job: Job, text: str) -> bool:
-    """Whether the target was told a JSON Schema and kept to JSON: promptfoo reads such an answer, so all that grades sees data."""
+    """Whether the target got a JSON Schema and answered in JSON. As in promptfoo, graders then see data."""
     form = job.target.spec.config.get("response_format") if job.target.spec else None
     if isinstance(form, Mapping) and form.get("type") == "json_schema":
         with suppress(ValueError, RecursionError):
@@ -244,55 +177,143 @@ def _is_data(job: Job, text: str) -> bool:
     return False
 
 
-def _answer(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
-    """The reply, and what it cost now: nothing where it came from the cache. Raises ProviderError also for one without an answer."""
-    with Question(job.target) as asked:
+def _ask(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
+    """The reply, and what it took now: nothing if it came from the cache. Raises ProviderError, also for an empty reply."""
+    with ProviderCall(job.target) as question:
         reply = job.target.complete(request)
-    spent = asked.booked(reply.usage)
+    spent = question.book(reply.usage)
     memory.spent += spent
-    transforms.check(reply, job.target.host or job.target.name)
-    if reply.finish_reason in WHOLE and not reply.refused:
-        asked.keep()
+    transforms.check_reply(reply, job.target.host or job.target.name)
+    if reply.finish_reason in COMPLETE and not reply.refused:
+        question.keep()
     return reply, spent
 
 
-# --- conversations that are held now --------------------------------------------------------------------------
+# --- recorded answers -------------------------------------------------------------------------------------------
 
 
-def _is_empty(message: Message) -> bool:
-    """Whether it says nothing at all."""
-    written = message.written
-    more = written is not None and (
-        not isinstance(written.get("content"), str) or written.get("tool_calls")
+def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
+    """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError if there is no such answer."""
+    answer = job.recorded_answers[repeat] if job.recorded_answers else None
+    if answer is None:
+        raise ProviderError(
+            f"the recorded answers of {job.target.name} contain no answer for this case",
+        )
+    if answer.error:
+        raise ProviderError(f"{job.target.name}: {answer.error}")
+
+    # The recorded messages belong to the planned question.
+    questions = job.case.turns or (Turn("user", text),)
+    prompt = "" if job.case.turns else text
+    *earlier, last = _recorded_turns(questions, turns_of_answer(answer.messages, prompt), answer)
+    spoken = [turn for turn in earlier if turn.role == "assistant"]
+    for turn in spoken:
+        transforms.check_text(Reply(turn.content, metadata=turn.metadata), job.target.name)
+    spoken.append(last)
+
+    # The tool calls of all turns, and why some of them may be unknown.
+    finish_reason = normalize_finish(answer.finish_reason)
+    tool_calls = list(calls_in_turns(spoken))
+    is_silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken)
+    if answer.untold:
+        untold = answer.untold
+    elif any(calls_in_turns(turns_before_question(answer.messages, prompt))):
+        untold = EARLY
+    elif is_silent:
+        untold = UNKNOWN
+    elif finish_reason == "tool_calls" and not tool_calls:
+        untold = ENDED
+    else:
+        untold = ""
+
+    metadata: dict[str, Any] = {}
+    if answer.retrieval_context:
+        metadata["retrieval_context"] = list(answer.retrieval_context)
+    metadata |= {name: value for name, value in answer.metadata.items() if name not in _RESERVED}
+    if untold:
+        metadata[CALLS_UNKNOWN] = untold
+    if tool_calls or not is_silent:
+        metadata[CALLS] = tool_calls
+    reply = Reply(last.content, answer.usage, finish_reason, metadata=metadata)
+    transforms.check_reply(reply, job.target.name)
+
+    # The transcript has the calls of all turns, and each turn has its own.
+    of_last = {name: value for name, value in metadata.items() if name != CALLS}
+    of_last |= last.metadata
+    last = replace(last, metadata=transforms.reply_metadata(replace(reply, metadata=of_last)))
+    return Transcript(
+        questions[-1].content,
+        (*earlier, last),
+        job.vars,
+        answer.usage,
+        transforms.reply_metadata(reply),
+        NO_USAGE,
     )
-    return not (message.content.strip() or message.images or more)
 
 
-def _held(job: Job, memory: Memory) -> Transcript:
-    """Each message of the user is sent with all that was said before; the replies become the assistant's turns."""
-    # What the config's prompt puts before the first turn: its messages, or its text as the system's.
-    lead = [
-        it
-        for it in chat.parse_chat(job.text) or (Message("system", job.text),)
-        if not _is_empty(it)
-    ]
+def _recorded_turns(
+    questions: Sequence[Turn], messages: Sequence[Turn], answer: RecordedAnswer
+) -> Iterator[Turn]:
+    """The conversation that ends with the answer. Questions are the planned ones, whatever the recording says."""
+    is_answered = bool(messages) and messages[-1].role == "assistant"
+    last = messages[-1] if is_answered else Turn("assistant", "")
+    yield questions[0]
+    planned = iter(questions[1:])
+    for turn in messages[:-1] if is_answered else messages:
+        yield next(planned, turn) if turn.role == "user" else turn
+
+    if answer.tool_calls is not None and not any(calls_in_turns(messages)):
+        last = replace(last, metadata={**last.metadata, CALLS: list(answer.tool_calls)})
+    if answer.output is not None:
+        text = answer.output
+    elif not last.content and last.metadata.get(CALLS):
+        text = to_json(last.metadata[CALLS])  # as the text of a live answer that only calls tools
+    else:
+        text = last.content
+    if answer.tool_calls is None and not is_answered and (text_calls := calls_in_text(text)):
+        last = replace(last, metadata={**last.metadata, CALLS: text_calls})
+    context = answer.retrieval_context or last.retrieval_context
+    yield replace(last, content=text, retrieval_context=context)
+
+
+# --- live conversations -----------------------------------------------------------------------------------------
+
+
+def _have_conversation(job: Job, memory: Memory) -> Transcript:
+    """Send each message of the user with all that came before. The replies become the assistant's turns."""
+    # The config's prompt comes before the first turn: its messages, or its text as a system message.
+    prompt = chat.parse_chat(job.text) or (Message("system", job.text),)
+    lead = [message for message in prompt if not _is_empty(message)]
     turns = []
     usage = NO_USAGE
     metadata = {}
     for turn in job.case.turns:
         turns.append(turn)
-        messages = tuple(Message(said.role, said.content, said.images) for said in turns)
+        messages = tuple(Message(turn.role, turn.content, turn.images) for turn in turns)
         request = Request((*lead, *messages), prompt=turn.content, vars=job.vars)
-        reply, _ = _answer(job, memory, request)
-        metadata = transforms.metadata(reply)
+        reply, _ = _ask(job, memory, request)
+        metadata = transforms.reply_metadata(reply)
         turns.append(Turn("assistant", reply.text, metadata=metadata))
         usage += reply.usage
-    return Transcript(_asked(turns), tuple(turns), job.vars, usage, metadata, memory.spent)
+    return Transcript(_last_question(turns), tuple(turns), job.vars, usage, metadata, memory.spent)
 
 
-def _asked(turns: Sequence[Turn]) -> str:
-    """The last message of the user that got an answer: what graders of a single answer take for the question."""
-    said = asked = ""
+def _is_empty(message: Message) -> bool:
+    """Whether a message has no text, no image and no tool call."""
+    if message.content.strip() or message.images:
+        return False
+    written = message.written
+    if written is None:
+        return True
+    return isinstance(written.get("content"), str) and not written.get("tool_calls")
+
+
+def _last_question(turns: Sequence[Turn]) -> str:
+    """The last message of the user that got an answer. Graders of a single answer take it for the question."""
+    message = question = ""
     for turn in turns:
-        said, asked = (turn.content, asked) if turn.role == "user" else (said, said)
-    return asked
+        if turn.role == "user":
+            message = turn.content
+        else:
+            question = message
+    return question

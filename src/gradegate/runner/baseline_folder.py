@@ -1,7 +1,7 @@
-"""The folder of a baseline: where earlier runs left their results and votes, and what this run leaves there for later ones.
+"""Finds the folder of a baseline: results and votes of earlier runs are read there and written for later runs.
 
-Only what the default branch wrote is believed. So a folder inside the repository is read from the base checkout, except at the
-default branch itself, where an earlier step may have put it there and the checkout did not.
+Only files of the default branch are trusted. So a folder inside the repository is read from the base checkout. A run of the
+default branch reads it in place, if an earlier step put it there and git does not track it.
 """
 
 import os
@@ -15,26 +15,26 @@ from gradegate.core.settings import AUTO, Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import files_checked_out, repository_of
 from gradegate.files.plain_files import Place, replacing
-from gradegate.reports.delivery.deliver import places
+from gradegate.reports.delivery.deliver import find_places
 from gradegate.results.baseline import HISTORY, RESULTS
 
 _NAMES = (RESULTS, HISTORY)
 
 
 def folder_to_read(context: Context) -> Path | None:
-    """The folder with the files of earlier runs; None where the Action found none. Raises ConfigError for one that is not believed."""
+    """The folder with the files of earlier runs. None if the Action found none. Raises ConfigError if the folder is not trusted."""
     settings = context.settings
     if settings.seeks_baseline:
         if settings.baseline == AUTO and not settings.inputs:
             what = "`--baseline auto` is for the Action, which finds what the default branch left"
             raise ConfigError.at(what, None, "name a folder")
-        return settings.found_baseline
+        return settings.fetched_baseline
     name = settings.baseline
     written = Path(os.path.abspath(context.cwd / name))  # noqa: PTH100  # links stay as they are
     try:
         resolved = written.resolve()
         is_file = resolved.is_file()
-    except (OSError, RuntimeError, ValueError) as e:  # too long a name, or links in a circle
+    except (OSError, RuntimeError, ValueError) as e:  # the name is too long, or links form a circle
         why = getattr(e, "strerror", None) or str(e)
         raise ConfigError.at(
             f"the baseline `{name}` cannot be found: {why}", None, "correct the path"
@@ -45,23 +45,23 @@ def folder_to_read(context: Context) -> Path | None:
     root = context.base_root() if settings.base_checkout else None
     if root and resolved.is_relative_to(root):
         return resolved
-    inside = _in_repository(context, (written, resolved))
+    inside = _find_in_repository(context, (written, resolved))
     if inside is None:
         return resolved
     if context.on_default_branch and not _is_tracked(written):
         return resolved
     if root is None:
-        raise _not_believed(context, written)
+        raise _untrusted_error(context)
     top = context.top
     tops = [folder for folder in (top, top.resolve()) if inside.is_relative_to(folder)]
-    found = (root / inside.relative_to(tops[0])).resolve() if tops else root.parent
-    if not found.is_relative_to(root):
+    in_base = (root / inside.relative_to(tops[0])).resolve() if tops else root.parent
+    if not in_base.is_relative_to(root):
         raise ConfigError.at(f"the baseline `{name}` leads out of the base", None, "keep it inside")
-    return found
+    return in_base
 
 
-def _in_repository(context: Context, folders: Iterable[Path]) -> Path | None:
-    """The first of the folders that lies in a repository. On GitHub a workspace is one, even where its git files are gone."""
+def _find_in_repository(context: Context, folders: Iterable[Path]) -> Path | None:
+    """The first of the folders inside a repository. On GitHub a workspace is one, even if its git files are gone."""
     workspace = context.environment.workspace
     bare = Path(workspace).resolve() if workspace and not repository_of(context.cwd) else None
     for folder in folders:
@@ -82,7 +82,7 @@ def is_in_base(settings: Settings, folder: Path) -> bool:
     return folder.is_relative_to((settings.cwd / settings.base_checkout).resolve())
 
 
-def _not_believed(context: Context, written: Path) -> ConfigError:
+def _untrusted_error(context: Context) -> ConfigError:
     name = context.settings.baseline
     if context.on_default_branch:
         what = f"git tracks the baseline `{name}`, so a pull request could have written it"
@@ -97,48 +97,49 @@ def _not_believed(context: Context, written: Path) -> ConfigError:
 
 
 def replaces_baseline(context: Context) -> bool:
-    """Whether this run may leave its results and votes for later ones."""
+    """Whether this run may leave its results and votes for later runs."""
     return bool(places_to_write(context))
 
 
 def places_to_write(context: Context) -> Mapping[str, Place]:
-    """Where the files of a baseline are written, by their names; none where this run leaves nothing. Raises ConfigError."""
-    settings, environment = context.settings, context.environment
-    if not settings.baseline or settings.shard or settings.is_partial:
-        return {}
-    if not context.on_default_branch:
+    """Where the files of a baseline are written, by their names. Empty if this run leaves nothing. Raises ConfigError."""
+    settings = context.settings
+    environment = context.environment
+    may_write = context.on_default_branch and not (settings.shard or settings.is_partial)
+    if not (settings.baseline and may_write):
         return {}
     if settings.seeks_baseline:
-        kept = settings.kept_baseline
-        if kept is None:
-            return {}
-        return {name: Place(kept.parent, (kept.name, name), shared=True) for name in _NAMES}
+        output = settings.baseline_output
+        return _places_below(output.parent, output, shared=True) if output else {}
     folder = (settings.cwd / settings.baseline).resolve()
     if _is_tracked(settings.cwd / settings.baseline):
         return {}
     temporary = Path(context.environ.get("RUNNER_TEMP") or settings.cwd).resolve()
     if environment.on_github and folder.is_relative_to(temporary):
-        parts = folder.relative_to(temporary).parts
-        return {name: Place(temporary, (*parts, name), shared=True) for name in _NAMES}
+        return _places_below(temporary, folder, shared=True)
     if not environment.on_github and repository_of(folder) is None:
-        there = next(parent for parent in folder.parents if parent.is_dir())
-        parts = folder.relative_to(there).parts
-        return {name: Place(there, (*parts, name)) for name in _NAMES}
-    written = {f"{settings.baseline}/{name}": name for name in _NAMES}
-    found = places(written, settings.cwd, environment)
-    linked = next(
-        (step for place in found.values() for step in place.steps if step.is_symlink()), None
-    )
-    if linked:
-        what = f"the baseline `{settings.baseline}` leads through the symbolic link `{linked.name}`"
-        raise ConfigError.at(
-            what, None, "name the folder itself: no link of the repository is followed"
-        )
-    return {name: found[path] for path, name in written.items()}
+        existing = next(parent for parent in folder.parents if parent.is_dir())
+        return _places_below(existing, folder, shared=False)
+
+    # In the workspace no link is followed.
+    paths = {name: f"{settings.baseline}/{name}" for name in _NAMES}
+    places = find_places(paths.values(), settings.cwd, environment)
+    for place in places.values():
+        for step in place.steps:
+            if step.is_symlink():
+                what = f"the baseline `{settings.baseline}` leads through the symbolic link `{step.name}`"
+                cure = "name the folder itself: no link of the repository is followed"
+                raise ConfigError.at(what, None, cure)
+    return {name: places[path] for name, path in paths.items()}
+
+
+def _places_below(root: Path, folder: Path, *, shared: bool) -> Mapping[str, Place]:
+    parts = folder.relative_to(root).parts
+    return {name: Place(root, (*parts, name), shared=shared) for name in _NAMES}
 
 
 def why_not_kept(context: Context) -> Iterator[Note]:
-    """Why a run of the default branch leaves nothing, where somebody may expect that it does."""
+    """Why a run of the default branch leaves nothing, if somebody may expect that it does."""
     settings = context.settings
     if settings.baseline and settings.is_partial and context.on_default_branch:
         yield Note("the options select tests or targets, so baseline and history stay as they are")
@@ -147,7 +148,7 @@ def why_not_kept(context: Context) -> Iterator[Note]:
 def write_baseline(
     places: Mapping[str, Place], contents: Mapping[str, Callable[[], Iterable[str]]]
 ) -> str:
-    """Write all files or none of them; gives why they could not be written."""
+    """Write all files or none of them. Gives why they could not be written."""
     try:
         with ExitStack() as stack:  # no file takes its place before all are written
             for name, place in places.items():

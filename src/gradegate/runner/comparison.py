@@ -1,8 +1,9 @@
-"""What a plan is compared with: the base checkout with its gate, and a run of the base, recorded or made in the same run."""
+"""Compares a plan: its gate with the gate of the base checkout, its answers with earlier results or with the base in the same run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 from gradegate.config.context import Context
 from gradegate.config.load import SuiteFile, load_suites, secrets_in_configs
@@ -11,7 +12,7 @@ from gradegate.core.settings import LIVE
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.git import head_of
 from gradegate.files.plain_files import UnusableError
-from gradegate.gate.changes.comparison import blocks, compare
+from gradegate.gate.changes.comparison import blocks_weakening, compare_gates
 from gradegate.http.client import Client
 from gradegate.planning.base_checkout import (
     NO_BASELINE,
@@ -19,17 +20,17 @@ from gradegate.planning.base_checkout import (
     read_configs_of_base,
     with_base,
 )
-from gradegate.planning.checks.rules import without_baseline
+from gradegate.planning.checks.rules import notes_without_baseline
 from gradegate.planning.command import with_command
 from gradegate.planning.counterparts import entry_of_row, pair_with_base
 from gradegate.planning.plan import Plan
 from gradegate.planning.planner import build_client, make_plan
 from gradegate.planning.secrets import collect_secrets
 from gradegate.planning.snapshot import GateSnapshot, snapshot_plan
-from gradegate.results.baseline import HISTORY, RESULTS, remarks
+from gradegate.results.baseline import HISTORY, RESULTS, baseline_remarks
 from gradegate.results.gate_changes import NO_CHANGES, ChangeKind, GateChange, GateChanges
 from gradegate.results.history import History
-from gradegate.results.results_file import read_baseline, read_history
+from gradegate.results.results_file import load_baseline, load_history
 from gradegate.results.rows import case_name
 from gradegate.runner.baseline_folder import (
     folder_to_read,
@@ -44,7 +45,7 @@ from gradegate.structs import FrozenStruct, replace
 class Base(FrozenStruct):
     """What the base checks.
 
-    ``absent`` names the configs that its commit does not have: their gates are new. ``problems`` say what else could not be
+    ``absent`` names configs that its commit does not have: their gates are new. ``problems`` say what else could not be
     found, read or planned.
     """
 
@@ -55,15 +56,8 @@ class Base(FrozenStruct):
     secrets: tuple[str, ...] = ()
 
 
-class Comparison(FrozenStruct):
-    """A plan with what it is compared with, and what the pull request does to its own gate."""
-
-    plan: Plan
-    changes: GateChanges = NO_CHANGES
-
-
 def plan_of_base(context: Context) -> Base | None:
-    """What the base checks, planned as the head is; None where there is no base checkout. Raises ConfigError."""
+    """Plan the base as the head is planned. None if there is no base checkout. Raises ConfigError."""
     if not context.settings.base_checkout:
         return None
     environment = context.environment
@@ -73,44 +67,46 @@ def plan_of_base(context: Context) -> Base | None:
         raise ConfigError.at(what, None, cure)
     reset_accounts()
     try:
-        there = context.for_base()
+        base_context = context.for_base()
     except ConfigError as e:
         return Base(problems=e.mistakes)
-    found = read_configs_of_base(context, there)
-    suites, problems = found.suites, found.problems
-    policies = tuple(located.suite.policy for located in suites)
-    secrets = tuple(
-        {*collect_secrets(there, [it.suite for it in suites]).values, *secrets_in_configs(there)}
-    )
-    planned = []
+
+    configs = read_configs_of_base(context, base_context)
+    suites = configs.suites
+    problems = configs.problems
+    secrets = {
+        *collect_secrets(base_context, [file.suite for file in suites]).values,
+        *secrets_in_configs(base_context),
+    }
+    snapshots: list[GateSnapshot] = []
     if suites:
         try:
-            plan = make_plan(suites, there, build_client(suites, there))
-            # The answers are read here, so that nothing of the plan stays in memory.
-            planned = [
-                replace(suite, answers=tuple(suite.answers))
-                for suite in snapshot_plan(plan, suites)
+            plan = make_plan(suites, base_context, build_client(suites, base_context))
+            # The answers are read now, so that nothing of the plan stays in memory.
+            snapshots = [
+                replace(snapshot, answers=tuple(snapshot.answers))
+                for snapshot in snapshot_plan(plan, suites)
             ]
         except ConfigError as e:
             problems += e.mistakes
-    return Base(tuple(planned), policies, found.absent, problems, secrets)
+    policies = tuple(file.suite.policy for file in suites)
+    return Base(tuple(snapshots), policies, configs.absent, problems, tuple(secrets))
 
 
 def prepare_comparison(
     plan: Plan, suites: Sequence[SuiteFile], base: Base | None, context: Context, client: Client
-) -> Comparison:
-    """Find what a plan is compared with, and compare its gate with that of the base. Raises ConfigError."""
+) -> tuple[Plan, GateChanges]:
+    """Add to the plan what it is compared with. Gives it with the changes of its gate. Raises ConfigError."""
     _check_weakening(plan.policies, context)
-    changes = NO_CHANGES if base is None else _changes_of(base, plan, suites, context)
-    plan = with_command(plan, context, suites)
+    changes = NO_CHANGES if base is None else _find_changes(base, plan, suites, context)
+    plan = replace(with_command(plan, context, suites), on_default_branch=context.on_default_branch)
     notes = [*plan.notes]
-    plan = replace(plan, on_default_branch=context.on_default_branch)
     plan = _with_baseline(plan, context, client, notes)
     for mistake in base.absent if base else ():
         what = "the base has no such gate, so this one is new and is compared with nothing"
         notes.append(Note(f"{what}: {mistake.what}"))
     notes += why_not_kept(context)
-    return Comparison(replace(plan, notes=tuple(notes)), changes)
+    return replace(plan, notes=tuple(notes)), changes
 
 
 def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Note]) -> Plan:
@@ -118,15 +114,15 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
     settings = context.settings
     name = settings.baseline
     if not name:
-        if any(rule.beside_base for rule in plan.rules):
+        if any(rule.has_base_limit for rule in plan.rules):
             notes.append(NO_BASELINE)
         return plan
-    if not settings.again:
-        notes += without_baseline(plan.policies)
-    if settings.unfound_baseline:
-        notes.append(Note(settings.unfound_baseline))
+    if not settings.rerun:
+        notes += notes_without_baseline(plan.policies)
+    if settings.why_no_baseline:
+        notes.append(Note(settings.why_no_baseline))
     folder = folder_to_read(context)
-    if folder and not any((folder / it).exists() for it in (RESULTS, HISTORY)):
+    if folder and not any((folder / file).exists() for file in (RESULTS, HISTORY)):
         where = " of the base checkout" if is_in_base(settings, folder) else ""
         what = (
             f"there is nothing in the baseline `{name}`{where} yet, so every failure counts as new"
@@ -134,32 +130,36 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
         notes.append(Note(what))
         folder = None
 
-    if folder is None:
-        plan = replace(plan, history=History("")) if replaces_baseline(context) else plan
-    else:
-        file = f"{name}/{HISTORY}"
-        history = History(file)
-        try:
-            history = History(file, read_history(folder / HISTORY))
-        except (UnusableError, OSError) as e:
-            what = f"the history `{file}` cannot be used, so no case is decided with it: {e}"
-            notes.append(Note(what))
-        plan = replace(plan, history=history)
+    if folder:
+        plan = replace(plan, history=_load_history(folder, f"{name}/{HISTORY}", notes))
+    elif replaces_baseline(context):
+        plan = replace(plan, history=History(""))
     if name == LIVE:
         return with_base(plan, context, client, notes)
-    if folder is None:
-        return plan
+    return _with_results(plan, folder, context, notes) if folder else plan
 
+
+def _load_history(folder: Path, name: str, notes: list[Note]) -> History:
     try:
-        baseline = read_baseline(folder / RESULTS)
+        return History(name, load_history(folder / HISTORY))
     except (UnusableError, OSError) as e:
-        what = (
-            f"the baseline `{name}/{RESULTS}` cannot be used, so every failure counts as new: {e}"
-        )
+        what = f"the history `{name}` cannot be used, so no case is decided with it: {e}"
+        notes.append(Note(what))
+        return History(name)
+
+
+def _with_results(plan: Plan, folder: Path, context: Context, notes: list[Note]) -> Plan:
+    """The plan with the results of the baseline, paired with its answers."""
+    settings = context.settings
+    try:
+        baseline = load_baseline(folder / RESULTS)
+    except (UnusableError, OSError) as e:
+        name = f"{settings.baseline}/{RESULTS}"
+        what = f"the baseline `{name}` cannot be used, so every failure counts as new: {e}"
         notes.append(Note(what))
         return plan
     commit = ""
-    with suppress(ConfigError):  # said where the base is planned
+    with suppress(ConfigError):  # the plan of the base has reported it
         commit = head_of(context.base_root()) if settings.base_checkout else ""
 
     def renames() -> Mapping[str, str]:
@@ -171,25 +171,27 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
         notes += (Note(what), *pairs.notes)
         return plan
     models = (model.name for model in plan.models)
-    notes += (*pairs.notes, *map(Note, remarks(baseline, datetime.now(UTC), commit, models)))
-    removed = () if settings.again else tuple(map(case_name, pairs.left))
+    remarks = baseline_remarks(baseline, datetime.now(UTC), commit, models)
+    notes += (*pairs.notes, *map(Note, remarks))
+    removed = () if settings.rerun else tuple(map(case_name, pairs.left))
     return replace(plan, baseline=replace(baseline, paired=pairs.answers, removed=removed))
 
 
-def _changes_of(
+def _find_changes(
     base: Base, plan: Plan, suites: Sequence[SuiteFile], context: Context
 ) -> GateChanges:
-    """What the plan checks less or otherwise than the base; either side may say that this blocks, and so may the run."""
+    """What the plan checks less or otherwise than the base. The run and both sides may say that this blocks."""
     head = snapshot_plan(plan, suites)
-    here = {suite.file for suite in head}
-    renames = find_renames(context) if any(it.file not in here for it in base.suites) else {}
-    found = compare(base.suites, head, base.problems, renames)
-    is_blocking = blocks((*base.policies, *plan.policies))
-    return GateChanges(found, context.settings.weakening == "block" or is_blocking)
+    files = {suite.file for suite in head}
+    has_moved = any(suite.file not in files for suite in base.suites)
+    renames = find_renames(context) if has_moved else {}
+    changes = compare_gates(base.suites, head, base.problems, renames)
+    is_blocking = blocks_weakening((*base.policies, *plan.policies))
+    return GateChanges(changes, context.settings.weakening == "block" or is_blocking)
 
 
 def _check_weakening(policies: Iterable[Policy], context: Context) -> None:
-    """Raise ConfigError where a weaker gate is to block a pull request, and there is no base that could tell."""
+    """Raise ConfigError if a weaker gate should block a pull request and there is no base to compare with."""
     if context.environment.event != "pull_request" or context.settings.base_checkout:
         return
     for policy in policies:
@@ -200,19 +202,22 @@ def _check_weakening(policies: Iterable[Policy], context: Context) -> None:
 
 
 def unknown_changes(context: Context) -> GateChanges:
-    """What is known of the gate where the plan cannot be made: not that it is as strict as the base's. Raises ConfigError.
+    """The changes of a gate that cannot be planned: it counts as weaker. Raises ConfigError.
 
-    It blocks if either side says so, and if neither side can be read.
+    This blocks if the run or either side says so, and if neither side can be read.
     """
     base = plan_of_base(context)
     if base is None:
         return NO_CHANGES
-    what = "the gate cannot be compared with the gate of the base without the keys"
     try:
-        policies = tuple(located.suite.policy for located in load_suites(context))
+        policies = tuple(file.suite.policy for file in load_suites(context))
     except ConfigError:
         policies = ()
     is_unreadable = not policies and not base.policies and bool(base.problems)
-    is_blocking = blocks((*policies, *base.policies)) or is_unreadable
-    block = context.settings.weakening == "block" or is_blocking
-    return GateChanges((GateChange(ChangeKind.WEAKER, what),), block)
+    is_blocking = (
+        context.settings.weakening == "block"
+        or is_unreadable
+        or blocks_weakening((*policies, *base.policies))
+    )
+    what = "the gate cannot be compared with the gate of the base without the keys"
+    return GateChanges((GateChange(ChangeKind.WEAKER, what),), is_blocking)

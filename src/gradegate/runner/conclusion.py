@@ -1,4 +1,4 @@
-"""Turns the answers of a plan into its result: everything is counted and noted."""
+"""Turns the answers of a plan into its result: counts usage and writes notes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gradegate import __version__
 from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
-from gradegate.gate.grader_drift import remarks, report
+from gradegate.gate.grader_drift import drift_remarks, summarize_labels
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import LabelAsk, Made
 from gradegate.results.rows import Row
 from gradegate.results.run_result import RunResult
-from gradegate.runner.derived_metrics import derived
+from gradegate.runner.derived_metrics import compute_metrics
 from gradegate.runner.reasks.scheduler import (
     Reasks,
     final_rows,
@@ -25,20 +25,20 @@ from gradegate.runner.reasks.scheduler import (
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 
-class Account(FrozenStruct, forbid_unknown_fields=True):
-    """How a run went, and what it took beside its rows."""
+class RunRecord(FrozenStruct, forbid_unknown_fields=True):
+    """How a run went, and what it took besides its rows."""
 
     started: str = ""  # UTC, ISO 8601
     seconds: float = 0.0
     stopped: str = ""  # why it ended early
-    lost: Usage = NO_USAGE  # of graders, for what no row has
+    lost: Usage = NO_USAGE  # what graders took for grades that are in no row
     budget: BudgetReport | None = None
     cache: CacheReport | None = None
-    problems: tuple[str, ...] = ()  # of its cache, and of hosts that limited its calls
-    live_models: tuple[str, ...] = ()  # that answered a call, with their hosts
+    problems: tuple[str, ...] = ()  # with its cache, and with hosts that limited its calls
+    live_models: tuple[str, ...] = ()  # those that answered a call, with their hosts
 
-    def after(self, earlier: Account) -> Account:
-        """One account of this run and of the jobs before it; the budget of this run counts theirs already."""
+    def after(self, earlier: RunRecord) -> RunRecord:
+        """One record of this run and of the jobs before it. The budget of this run counts theirs already."""
         budget, cache = self.budget, self.cache
         if budget and earlier.budget:
             budget = replace(budget, used_up=budget.used_up or earlier.budget.used_up)
@@ -57,12 +57,12 @@ class Account(FrozenStruct, forbid_unknown_fields=True):
 
 
 def conclude_run(
-    plan: Plan, reasks: Reasks, why: str, account: Account, label_asks: Iterable[LabelAsk]
+    plan: Plan, reasks: Reasks, why: str, record: RunRecord, label_asks: Iterable[LabelAsk]
 ) -> RunResult:
-    """The result of a run. ``why`` says that asking ended early; empty if it did not."""
+    """The result of a run. ``why`` says why asking ended early; it is empty if asking did not."""
     rows = final_rows(reasks, why)
     target_usage = NO_USAGE
-    grader_usage = account.lost + reasks.grader_usage
+    grader_usage = record.lost + reasks.grader_usage
     for row in (*rows, *(answer.row for answer in reasks.base_answers)):
         target_usage += row.usage
         grader_usage = sum((grade.usage for grade in row.grades), grader_usage)
@@ -70,17 +70,17 @@ def conclude_run(
     labels = None
     if plan.labels:
         by_model = sorted(label_asks, key=lambda ask: ask.model)
-        labels = report(by_model, plan.labels.agreement)
+        labels = summarize_labels(by_model, plan.labels.agreement)
     reask_report = summarize_reasks(reasks, rows)
     sentences = (
         *reask_notes(reasks, reask_report, rows),
-        *account.problems,
-        *remarks(labels),
+        *record.problems,
+        *drift_remarks(labels),
     )
     made = Made(
         tool=__version__,
         commit=plan.commit,
-        started=account.started,
+        started=record.started,
         configs=plan.digests,
         answers=plan.recorded,
         titles=plan.titles,
@@ -92,28 +92,28 @@ def conclude_run(
         rows=tuple(rows),
         target_usage=target_usage,
         grader_usage=grader_usage,
-        interrupted=account.stopped,
+        interrupted=record.stopped,
         notes=(*plan.notes, *_notes_on_cut_answers(rows), *map(Note, sentences)),
-        seconds=account.seconds,
+        seconds=record.seconds,
         models=plan.models,
         keys=plan.keys,
         about=plan.about,
         made=made,
-        budget=account.budget,
-        cache=account.cache,
+        budget=record.budget,
+        cache=record.cache,
         reask=reask_report,
         baseline=reasks.base.report(rows),
         on_default_branch=plan.on_default_branch,
-        derived=tuple(derived(plan.derived, rows)),
+        derived=tuple(compute_metrics(plan.derived, rows)),
         history=reasks.ledger.histories.report(rows),
         powers=plan.powers,
         labels=labels,
-        live_models=account.live_models,
+        live_models=record.live_models,
     )
 
 
 def _notes_on_cut_answers(rows: Sequence[Row]) -> Iterator[Note]:
-    """Answers that were cut are graded, and every report says so, once for each place in a config."""
+    """Say that answers were graded although they were cut, once for each place in a config."""
     places = Counter(row.origin for row in rows if row.metadata.get("finish_reason") == "length")
     for origin, count in places.items():
         yield Note(
@@ -121,7 +121,7 @@ def _notes_on_cut_answers(rows: Sequence[Row]) -> Iterator[Note]:
         )
 
 
-def nothing_asked(commit: str, digests: NamedTexts, notes: Iterable[str]) -> RunResult:
-    """A run in which nothing is asked, so that it has no cases."""
+def result_without_run(commit: str, digests: NamedTexts, notes: Iterable[str]) -> RunResult:
+    """The result of a run without calls, and so without cases."""
     made = Made(__version__, commit, datetime.now(UTC).isoformat(timespec="seconds"), digests)
     return RunResult((), notes=tuple(map(Note, notes)), made=made)

@@ -5,68 +5,79 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gradegate.core.suite import DerivedSpec
 from gradegate.results.accounts import DerivedMetric
-from gradegate.results.case_outcome import is_known, named_scores, tells_scores
+from gradegate.results.case_outcome import has_known_score, may_name_scores, named_scores
 from gradegate.results.rows import Row
 from gradegate.templating.script import COUNT, Formula, ScriptError, metric_formula
 
 
-def derived(
+def compute_metrics(
     specs: Mapping[str, Sequence[DerivedSpec]], rows: Iterable[Row]
 ) -> Iterator[DerivedMetric]:
-    """The derived metrics of every config, by its file, for each target and prompt, once every answer has its last grades.
+    """Compute the derived metrics of each config, for each target and prompt, after every answer has its final grades.
 
-    Each sees those before it; what one cannot be over is left out for all of them.
+    ``specs`` are by file. A metric sees those before it. An answer that one metric cannot use is left out for all of them.
     """
     groups = defaultdict(list)
     for row in rows if specs else ():
         if row.suite in specs:
             groups[row.suite, row.provider, row.prompt_label].append(row)
-    formulas = {
-        suite: {spec.name: metric_formula(spec.value) for spec in specs[suite]}
-        for suite in dict.fromkeys(suite for suite, _, _ in groups)
-    }
+    formulas: dict[str, dict[str, Formula]] = {}
+    for suite, _, _ in groups:
+        if suite not in formulas:
+            formulas[suite] = {spec.name: metric_formula(spec.value) for spec in specs[suite]}
+
     for (suite, provider, label), group in groups.items():
-        known = _known(group, formulas[suite])
-        # Of each name the sum of its scores by their weights, as promptfoo has it, and the number of answers.
+        usable = _usable_rows(group, formulas[suite])
+        # For each name the weighted sum of its scores, as in promptfoo, and the number of answers
         sums: dict[str, float] = {}
-        for row in known:
+        for row in usable:
             for named in named_scores(row.grades):
-                weight = named.weight or 1.0  # 0: it is there to be counted, and not to decide
+                weight = (
+                    named.weight or 1.0
+                )  # a score with weight 0 decides nothing, but counts here
                 sums[named.name] = sums.get(named.name, 0.0) + named.score * weight
-        sums[COUNT] = len(known)
-        step = {"provider": {"id": provider, "label": provider}, "prompt": {"label": label}}
+        sums[COUNT] = len(usable)
+
+        context = {"provider": {"id": provider, "label": provider}, "prompt": {"label": label}}
         for name, formula in formulas[suite].items():
-            value, why = None, "" if known else "no answer has a grade for it"
-            try:
-                value = formula.compute(sums, step) if known else None
-            except ScriptError as e:
-                why = str(e)
-            yield DerivedMetric(
-                name, suite, provider, label, value, why, len(known), len(group) - len(known)
-            )
+            value = None
+            why = ""
+            if usable:
+                try:
+                    value = formula.compute(sums, context)
+                except ScriptError as e:
+                    why = str(e)
+            else:
+                why = "no answer has a grade for it"
+            left_out = len(group) - len(usable)
+            yield DerivedMetric(name, suite, provider, label, value, why, len(usable), left_out)
             sums.pop(name, None)
-            sums |= {} if value is None else {name: value}
+            if value is not None:
+                sums[name] = value
 
 
-def _known(rows: Sequence[Row], formulas: Mapping[str, Formula]) -> list[Row]:
-    """The answers whose grades are known, as far as any of the metrics reads them."""
-    reads, above = (
-        set[str](),
-        {COUNT},
-    )  # the names that answers have to give: all but those of metrics further up
+def _usable_rows(rows: Sequence[Row], formulas: Mapping[str, Formula]) -> list[Row]:
+    """The answers with a known score for each name that a metric reads."""
+    # Names that answers must provide: all but those of earlier metrics
+    names_read = set[str]()
+    earlier = {COUNT}
     for name, formula in formulas.items():
-        reads |= (formula.names or frozenset()) - above
-        above.add(name)
+        names_read |= (formula.names or frozenset()) - earlier
+        earlier.add(name)
     reads_any = any(formula.names is None for formula in formulas.values())
     metrics = {grade.metric for row in rows for grade in row.grades}
-    told = reads_any or bool(reads - metrics)  # some names are told by code alone
+    reads_named_scores = reads_any or bool(names_read - metrics)  # names that only code provides
 
-    def lacks(row: Row) -> bool:
-        unknown = [grade for grade in row.grades if not is_known(grade)]
-        return any(
-            (grade.metric and (reads_any or grade.metric in reads))
-            or (told and tells_scores(grade))
-            for grade in unknown
-        )
+    def is_usable(row: Row) -> bool:
+        if row.error:
+            return False
+        for grade in row.grades:
+            if has_known_score(grade):
+                continue
+            if grade.metric and (reads_any or grade.metric in names_read):
+                return False
+            if reads_named_scores and may_name_scores(grade):
+                return False
+        return True
 
-    return [row for row in rows if not row.error and not lacks(row)]
+    return list(filter(is_usable, rows))

@@ -1,9 +1,9 @@
-"""Estimates the calls, tokens and dollars of a plan before anything is asked."""
+"""Estimates the calls, the re-asks and the cost of a plan before anything is asked."""
 
 from collections import Counter
 from collections.abc import Iterator
 
-from gradegate.assertions.grading.bound import Bound
+from gradegate.assertions.grading.bound import BoundAssertion
 from gradegate.core.conversation import split_exchanges
 from gradegate.core.numbers import format_count, format_dollars, list_some
 from gradegate.core.policy import NO_LIMITS, Limits
@@ -12,18 +12,20 @@ from gradegate.gate.statistics import expected_reasks
 from gradegate.planning.plan import Job, Plan
 from gradegate.providers.api.provider import Provider
 from gradegate.results.rows import AnswerId
-from gradegate.runner.reasks.eligible import mode_of
+from gradegate.runner.reasks.eligible import reask_mode
 from gradegate.runner.reasks.histories import Histories
 from gradegate.structs import FrozenStruct, Struct
 
-# How long texts are that nobody has seen yet, in tokens: enough to tell cents from dollars.
-CHARACTERS = 4  # of a token
-ANSWER, VERDICT, PROMPT = 300, 150, 400
-NAMED = 5  # models, before the rest is only counted
+# The length of texts that do not exist yet, in tokens: good enough to tell cents from dollars.
+ANSWER = 300
+VERDICT = 150
+PROMPT = 400
+CHARACTERS_PER_TOKEN = 4
+MOST_NAMES = 5  # models that a line names; the rest is only counted
 
 
-class Calls(Struct):
-    """Requests; ``fewest`` if the runs of all cases are settled as early as can be."""
+class CallCount(Struct):
+    """A number of requests. ``fewest`` if the runs of all cases are decided as early as possible."""
 
     planned: int = 0
     fewest: int = 0
@@ -35,24 +37,24 @@ class Calls(Struct):
 
 
 class Cost(FrozenStruct):
-    """US dollars, None if no price is known of some models. These are named."""
+    """US dollars, or None if some models have no known price. ``unpriced`` and ``silent`` name these."""
 
     usd: float | None
     most_usd: float | None = None  # with all possible re-asks
     unpriced: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()  # applications and programs
+    silent: tuple[str, ...] = ()  # applications and programs that state no cost
 
 
 class Estimate(FrozenStruct):
-    """What a run takes: first asks in requests, and the re-asks that may follow."""
+    """What a run takes: requests of first asks, and the re-asks that may follow."""
 
-    target: Calls
-    grader: Calls
-    grades: int  # that may be re-asked
+    target: CallCount
+    grader: CallCount
+    grades: int  # those that may be re-asked
     expected: float  # re-asks
-    most: int
+    most: int  # re-asks
     cost: Cost
-    labels: int = 0  # requests to graders, where a rule is missed or a history is written
+    labels: int = 0  # requests to graders, if a rule is missed or a history is written
 
 
 class _Grading(FrozenStruct):
@@ -74,28 +76,30 @@ class _Prices(Struct):
         if model.rates is None:
             self.unpriced[model.name] = model
             return 0.0
-        return characters / CHARACTERS * model.rates[0] + answer * model.rates[1]
+        return characters / CHARACTERS_PER_TOKEN * model.rates[0] + answer * model.rates[1]
 
-    def of_grade(self, bound: Bound, text: int, exchanges: int = 1) -> _Grading:
+    def of_grade(self, bound: BoundAssertion, text: int, exchanges: int = 1) -> _Grading:
         """One grade of a text with so many characters."""
         calls, usd = 0, 0.0
         for kind, model in bound.models.items():
             if model.url or model.code:
-                questions = bound.grader.count_questions(exchanges) if kind == "text" else 1
+                questions = bound.evaluator.count_questions(exchanges) if kind == "text" else 1
                 characters = (
-                    len(str(bound.asserted.value or "")) + text + (PROMPT + ANSWER) * CHARACTERS
+                    len(str(bound.assertion.value or ""))
+                    + text
+                    + (PROMPT + ANSWER) * CHARACTERS_PER_TOKEN
                 )
                 calls += questions
                 usd += questions * self.of_call(model, characters, VERDICT)
         return _Grading(calls, usd)
 
 
-def estimate(plan: Plan) -> Estimate:
-    """Makes no call. A grader whose number of questions depends on the answer is taken for one that asks each once."""
+def estimate_run(plan: Plan) -> Estimate:
+    """Estimate a run without any call. If the number of a grader's questions depends on the answer, each counts once."""
     histories = Histories(plan)
     eligible = histories.eligible
     prices = _Prices()
-    target, grader = Calls(), Calls()
+    target, grader = CallCount(), CallCount()
     grades, with_history = Counter[str](), Counter[str]()  # that may be re-asked, by suite
     first_usd = reask_usd = 0.0
     for index, job in enumerate(plan.jobs):
@@ -104,7 +108,7 @@ def estimate(plan: Plan) -> Estimate:
         answer_usd = calls * prices.of_call(job.target, len(job.text), ANSWER)
         first_usd += answer_usd * job.repeats
 
-        bounds = eligible.of(job).values()
+        bounds = eligible.bounds_of(job).values()
         grades[job.suite] += len(bounds) * job.repeats
         for repeat in range(job.repeats):
             keys = histories.keys(AnswerId(index, repeat)).values()
@@ -112,11 +116,11 @@ def estimate(plan: Plan) -> Estimate:
 
         reasked = set(map(id, bounds))
         for bound in job.bounds:
-            grading = prices.of_grade(bound, len(job.text), _exchanges(job))
+            grading = prices.of_grade(bound, len(job.text), _count_exchanges(job))
             grader.add(grading.calls, job)
             first_usd += grading.usd * job.repeats
             if id(bound) in reasked:
-                fresh_usd = answer_usd if mode_of(bound, job) == "answers" else 0.0
+                fresh_usd = answer_usd if reask_mode(bound, job) == "answers" else 0.0
                 reask_usd += (grading.usd + fresh_usd) * job.repeats
 
     expected, most = 0.0, with_history.total() * (MOST_ASKS - 1)
@@ -142,17 +146,19 @@ def estimate(plan: Plan) -> Estimate:
     return Estimate(target, grader, eligible.total, expected, most, cost, label_calls)
 
 
-def estimate_lines(found: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.0) -> Iterator[str]:
-    """The estimate, a line each, and what the run may take. ``rate``: calls a second of an earlier run, or 0."""
-    for kind, calls in (("target", found.target), ("grader", found.grader)):
+def estimate_lines(
+    estimate: Estimate, limits: Limits = NO_LIMITS, rate: float = 0.0
+) -> Iterator[str]:
+    """The estimate in lines, with the budget. ``rate``: calls a second of an earlier run, or 0 if unknown."""
+    for kind, calls in (("target", estimate.target), ("grader", estimate.grader)):
         fewest = f"{calls.fewest:,} to " if calls.fewest < calls.planned else ""
         yield f"{kind}: {fewest}{format_count(calls.planned, 'call')}"
-    if found.labels:
-        yield f"labels: {format_count(found.labels, 'call')} of graders, where a rule is missed or a history is written"
-    yield f"re-asks: {found.expected:,.1f} expected, at most {found.most:,} (of {found.grades:,} grades)"
-    yield _cost_line(found.cost)
-    planned = found.target.planned + found.grader.planned
-    seconds = (planned + found.expected) / rate if rate else 0.0
+    if estimate.labels:
+        yield f"labels: {format_count(estimate.labels, 'call')} of graders, where a rule is missed or a history is written"
+    yield f"re-asks: {estimate.expected:,.1f} expected, at most {estimate.most:,} (of {estimate.grades:,} grades)"
+    yield _cost_line(estimate.cost)
+    planned = estimate.target.planned + estimate.grader.planned
+    seconds = (planned + estimate.expected) / rate if rate else 0.0
     if seconds >= 1:
         shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
         yield f"time: about {shown} at the {rate:.2g} calls a second of the last run"
@@ -190,26 +196,30 @@ def _budget_line(limits: Limits, planned: int) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    return list_some(names[:NAMED], len(names))
+    return list_some(names[:MOST_NAMES], len(names))
 
 
 def target_calls(job: Job) -> int:
-    """Requests for one answer; none where nothing leaves the machine."""
-    if job.case.recorded or not (job.target.url or job.target.code):
+    """Requests for one answer: 0 if nothing leaves the machine."""
+    if job.case.is_recorded or not (job.target.url or job.target.code):
         return 0
     return len(job.case.turns) or 1
 
 
 def answer_calls(job: Job) -> int:
     """Requests for one answer and its grades."""
-    exchanges, prices = _exchanges(job), _Prices()
-    return target_calls(job) + sum(prices.of_grade(it, 0, exchanges).calls for it in job.bounds)
+    calls = target_calls(job)
+    exchanges = _count_exchanges(job)
+    prices = _Prices()
+    for bound in job.bounds:
+        calls += prices.of_grade(bound, 0, exchanges).calls
+    return calls
 
 
-def _exchanges(job: Job) -> int:
-    """Of a conversation that is recorded, its exchanges; of one that is held, a reply to each message."""
+def _count_exchanges(job: Job) -> int:
+    """The exchanges of one answer: those of a recorded conversation, or one for each message of a live one."""
     turns = job.case.turns
-    return max(1, len(split_exchanges(turns)) if job.case.recorded else len(turns))
+    return max(1, len(split_exchanges(turns)) if job.case.is_recorded else len(turns))
 
 
 def _about(usd: float) -> str:

@@ -1,101 +1,100 @@
-"""Has answers graded: each assertion by its grader, and comparisons of all answers to a case once these have their other grades."""
+"""Grades answers: each assertion by its grader, then the comparisons of all answers to a case."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.assertions.grading.conclusion import conclude, conclude_set, error
-from gradegate.assertions.judge.judge import Account, Judge
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
+from gradegate.assertions.grading.conclusion import (
+    grade_from_error,
+    grade_from_verdict,
+    grade_of_set,
+)
+from gradegate.assertions.judge.judge import Judge, JudgeUsage
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE
 from gradegate.http.crew import gather_results
 from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request_digest
 from gradegate.planning.plan import Job
-from gradegate.providers.cache.call import GRADER, TARGET, Occasion, at, occasion
+from gradegate.providers.cache.call import GRADER, TARGET, CacheScope, current_scope, within_scope
 from gradegate.results.grades import Grade
 from gradegate.results.rows import Row
 from gradegate.runner.rounds import Answer
-from gradegate.runner.rows import asks, with_grades
-from gradegate.runner.transforms import empty_answer, of_assertion
+from gradegate.runner.rows import asks_model, with_grades
+from gradegate.runner.transforms import find_empty_answer, transform_for_assertion
 from gradegate.structs import replace
 
 T = TypeVar("T")
-U = TypeVar("U")
 
 
-def guarded(action: Callable[[], T], otherwise: Callable[[Exception], U]) -> T | U:
-    """What the action gives, or what ``otherwise`` makes of a defect: one answer or grade is lost, never the run."""
+def catch_defects(action: Callable[[], T]) -> T | Exception:
+    """Do the action. An exception is returned, so that a defect loses one answer or grade and never the run."""
     try:
         return action()
     except Exception as e:
-        return otherwise(e)
+        return e
 
 
-class Occasions:
-    """Where in a run its questions are asked, for the cache; no place without one.
+class CacheScopes:
+    """The cache scopes of a plan's answers: the places in a run that key kept replies. None without a cache.
 
-    Places are named by the request, and not by their number: a case that is added, removed or renamed leaves all others as they are.
+    The request names a scope, and no number does: if a case is added, removed or renamed, all others keep their replies.
     """
 
     def __init__(self, jobs: Sequence[Job], replies: ResponseCache | None) -> None:
         self._jobs = jobs
         self._replies = replies
-        self._names = _numbered(request_digest(job).hex() for job in jobs) if replies else []
+        self._names = _number_equals(request_digest(job).hex() for job in jobs) if replies else []
 
-    def of_answer(self, index: int, repeat: int) -> Occasion | None:
-        """Where a job's target is asked; the base's answers, which a run asks for beside its own, are always fresh."""
-        if self._replies is None or self._jobs[index].of_base:
+    def of_answer(self, index: int, repeat: int) -> CacheScope | None:
+        """Where the target of a job is asked. Answers of the base in the same run are always fresh."""
+        job = self._jobs[index]
+        if self._replies is None or job.of_base:
             return None
-        bounds = self._jobs[index].bounds
-        numbered = _numbered(repr((bound.asserted.type, bound.asserted.value)) for bound in bounds)
-        names = {id(bound): name for bound, name in zip(bounds, numbered, strict=True)}
-        return Occasion(self._replies, TARGET, (*self._names[index], repeat), names)
+        bounds = job.bounds
+        assertions = (repr((bound.assertion.type, bound.assertion.value)) for bound in bounds)
+        names = dict(zip(map(id, bounds), _number_equals(assertions), strict=True))
+        return CacheScope(self._replies, TARGET, (*self._names[index], repeat), names)
 
-    def of_comparison(self, index: int, repeat: int) -> Occasion | None:
-        """Where the answers are compared of which a job's is the first."""
-        return (
-            Occasion(self._replies, GRADER, (*self._names[index], repeat, "compared"))
-            if self._replies
-            else None
-        )
+    def of_comparison(self, index: int, repeat: int) -> CacheScope | None:
+        """Where answers are compared; the first of them is an answer to this job."""
+        if self._replies is None:
+            return None
+        return CacheScope(self._replies, GRADER, (*self._names[index], repeat, "compared"))
 
 
-def _numbered(things: Iterable[str]) -> list[tuple[str, int]]:
-    """Each with how many of its like come before it."""
+def _number_equals(texts: Iterable[str]) -> list[tuple[str, int]]:
+    """Each text, with the number of equal texts before it."""
     ordinals = Ordinals()
-    return [(thing, ordinals.next(thing)) for thing in things]
+    return [(text, ordinals.next(text)) for text in texts]
 
 
-def grades_of(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
-    """The grades of an answer in the order of its assertions; members of a set follow it."""
+def grade_answer(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
+    """The grades of an answer in the order of its assertions. The grades of a set's members follow its own."""
 
-    def graded(binding: Binding) -> list[Grade]:
-        grades = [grade_of(bound, transcript, job.ask) for bound in binding.bounds]
+    def grade_assertion(binding: Binding) -> list[Grade]:
+        grades = [ask_grade(bound, transcript, job.ask) for bound in binding.members]
         if not isinstance(binding, BoundSet):
             return grades
-        return [conclude_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
+        return [grade_of_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
 
-    at_once = sum(map(asks, job.assertions)) > 1
-    grades = (
-        gather_results([partial(graded, binding) for binding in job.assertions])
-        if at_once
-        else map(graded, job.assertions)
-    )
-    return tuple(chain.from_iterable(grades))
+    if sum(map(asks_model, job.assertions)) > 1:
+        tasks = [partial(grade_assertion, binding) for binding in job.assertions]
+        return tuple(chain.from_iterable(gather_results(tasks)))
+    return tuple(chain.from_iterable(map(grade_assertion, job.assertions)))
 
 
 def _judge(
-    bound: Bound,
+    bound: BoundAssertion,
     transcript: Transcript,
-    account: Account,
+    account: JudgeUsage,
     graded: str,
     ask: int = 0,
 ) -> Judge:
-    """The grading models of an assertion. ``graded`` is the text under judgement; ``ask`` says which time it is judged, from 0."""
-    language = str(getattr(bound.grader, "language", ""))
+    """The grading models of an assertion. ``graded`` is the text that they judge, ``ask`` the number of the ask, from 0."""
+    language = str(getattr(bound.evaluator, "language", ""))
     return Judge(
         bound.models,
         bound.rubric,
@@ -108,81 +107,82 @@ def _judge(
     )
 
 
-def grade_of(bound: Bound, transcript: Transcript, ask: int) -> Grade:
-    """One ask, which is the ``ask``-th from 0: whatever goes wrong becomes an ERROR."""
-    if bound.compares:
-        return error(
-            bound, "not compared: the case has no second answer, or the run ended early", NO_USAGE
-        )
-    if not bound.grader.requires.tools and (nothing := empty_answer(transcript)):
-        return error(bound, f"the answer is {nothing}", NO_USAGE)
-    account = Account()
+def ask_grade(bound: BoundAssertion, transcript: Transcript, ask: int) -> Grade:
+    """Ask for one grade; ``ask`` counts the asks from 0. Whatever goes wrong becomes an ERROR."""
+    if bound.is_comparison:
+        why = "not compared: the case has no second answer, or the run ended early"
+        return grade_from_error(bound, why, NO_USAGE)
+    if not bound.evaluator.requires.tools and (emptiness := find_empty_answer(transcript)):
+        return grade_from_error(bound, f"the answer is {emptiness}", NO_USAGE)
+    account = JudgeUsage()
 
-    def grade() -> Grade:
-        here = occasion()  # this thread's answer
-        with at(
-            here.below(*here.names[id(bound)], role=GRADER)
-            if here and id(bound) in here.names
-            else None
-        ):
-            seen = of_assertion(bound.transform, transcript)
-            verdict = bound.grader.grade(seen, _judge(bound, seen, account, seen.output, ask))
-        return conclude(bound, verdict, account.total)
+    def grade_transcript() -> Grade:
+        scope = current_scope()  # where this thread asks
+        if scope:
+            name = scope.names.get(id(bound))
+            scope = scope.below(*name, role=GRADER) if name else None
+        with within_scope(scope):
+            transformed = transform_for_assertion(bound.transform, transcript)
+            judge = _judge(bound, transformed, account, transformed.output, ask)
+            verdict = bound.evaluator.grade(transformed, judge)
+        return grade_from_verdict(bound, verdict, account.total)
 
-    found = guarded(grade, lambda e: error(bound, e, account.total))
-    return replace(found, model=account.model) if account.model else found
+    grade = catch_defects(grade_transcript)
+    if isinstance(grade, Exception):
+        grade = grade_from_error(bound, grade, account.total)
+    return replace(grade, model=account.model) if account.model else grade
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------
 
 
-def compared(answers: Sequence[Answer]) -> list[Row]:
+def compare_answers(answers: Sequence[Answer]) -> list[Row]:
     """The rows of all answers to one case, each with its grades of the comparisons."""
-    rows, place = [answer.row for answer in answers], 0
+    rows = [answer.row for answer in answers]
+    position = 0
     for binding in answers[0].job.assertions:
-        if isinstance(binding, Bound) and binding.compares:
-            grades = zip(answers, rows, _comparison(binding, answers, rows), strict=True)
-            rows = [
-                with_grades(it.job.case, row, (*row.grades[:place], new, *row.grades[place + 1 :]))
-                for it, row, new in grades
-            ]
-        place += _places(binding)
+        if isinstance(binding, BoundAssertion) and binding.is_comparison:
+            compared_grades = zip(answers, _compare(binding, answers, rows), strict=True)
+            for number, (answer, grade) in enumerate(compared_grades):
+                grades = list(rows[number].grades)
+                grades[position] = grade
+                rows[number] = with_grades(answer.job.case, rows[number], grades)
+        position += _count_grades(binding)
     return rows
 
 
-def _comparison(bound: Bound, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Grade]:
-    account = Account()
+def _compare(bound: BoundAssertion, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Grade]:
+    """One grade for each answer."""
+    account = JudgeUsage()
     transcripts = [answer.transcript for answer in answers if answer.transcript]
-    graded = "\n".join(transcript.output for transcript in transcripts)
+    texts = "\n".join(transcript.output for transcript in transcripts)
 
-    def grades() -> list[Grade]:
-        # The grades of an answer that do not come from comparing it.
-        compares = [
-            binding.compares
-            for binding in answers[0].job.assertions
-            for _ in range(_places(binding))
-        ]
-        own_grades = [
-            tuple(grade for grade, skipped in zip(row.grades, compares, strict=True) if not skipped)
-            for row in rows
-        ]
-        verdicts = bound.grader.compare(
-            transcripts, own_grades, _judge(bound, transcripts[0], account, graded)
-        )
-        # The comparison is one question: its usage is booked once, on the first answer.
+    def grade_transcripts() -> list[Grade]:
+        # A grader that compares sees the grades that do not come from comparing.
+        positions: list[int] = []
+        position = 0
+        for binding in answers[0].job.assertions:
+            count = _count_grades(binding)
+            if not binding.is_comparison:
+                positions += range(position, position + count)
+            position += count
+        grades_before = [tuple(row.grades[position] for position in positions) for row in rows]
+        judge = _judge(bound, transcripts[0], account, texts)
+        verdicts = bound.evaluator.compare(transcripts, grades_before, judge)
+        # The comparison is one question, so its usage counts once: for the first answer.
         usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
         return [
-            conclude(bound, verdict, usage) for verdict, usage in zip(verdicts, usages, strict=True)
+            grade_from_verdict(bound, verdict, usage)
+            for verdict, usage in zip(verdicts, usages, strict=True)
         ]
 
-    def errors(e: Exception) -> list[Grade]:
-        return [
-            error(bound, e, NO_USAGE if number else account.total) for number in range(len(answers))
-        ]
+    grades = catch_defects(grade_transcripts)
+    if isinstance(grades, Exception):
+        usages = [account.total, *[NO_USAGE] * (len(answers) - 1)]
+        return [grade_from_error(bound, grades, usage) for usage in usages]
+    return grades
 
-    return guarded(grades, errors)
 
-
-def _places(binding: Binding) -> int:
+def _count_grades(binding: Binding) -> int:
     """How many grades an assertion has: those of a set's members follow its own."""
-    return len(binding.bounds) + isinstance(binding, BoundSet)
+    return len(binding.members) + isinstance(binding, BoundSet)

@@ -1,4 +1,4 @@
-"""Everything before the first call: the plan, what it is compared with, and what hides its secrets. No call is made."""
+"""Prepares a run: makes the plan, its comparison with the base, and what hides its secrets. Makes no call."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,24 +12,24 @@ from gradegate.planning.planner import build_client
 from gradegate.planning.recorded_answers import plan_with_answers
 from gradegate.planning.secrets import Secrets, collect_secrets
 from gradegate.providers.cache.access import check_secret
-from gradegate.registry import near
-from gradegate.reports.delivery.redact import at_door, conceal, concealed_mistakes
-from gradegate.reports.view.run_summary import unseen
+from gradegate.registry import near_miss
+from gradegate.reports.delivery.redact import redact_mistakes, redact_values, with_option_names
+from gradegate.reports.view.run_summary import power_lines
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.results.gate_changes import NO_CHANGES, GateChanges
 from gradegate.runner.baseline_folder import folder_to_read
 from gradegate.runner.calibration.drift import label_mistakes, with_labels
 from gradegate.runner.comparison import plan_of_base, prepare_comparison
 from gradegate.runner.power import with_powers
-from gradegate.runner.shards.part_file import default_grader_key_in
+from gradegate.runner.shards.part_file import find_default_grader_key
 from gradegate.sandbox import repository_code as programs
 from gradegate.sandbox.evaluate import reset_accounts
 from gradegate.security.environment import STAND_IN
-from gradegate.security.redaction import Hide, redactor
+from gradegate.security.redaction import Redact, redactor
 from gradegate.security.secrets import sounds_secret
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
-CaseSelection = Callable[[list[SuiteFile]], list[SuiteFile]]  # other cases of the suites
+CaseSelection = Callable[[list[SuiteFile]], list[SuiteFile]]  # gives the suites with other cases
 
 
 class Inputs(FrozenStruct):
@@ -40,34 +40,33 @@ class Inputs(FrozenStruct):
     searched: frozenset[Path]  # the folders that patterns looked into
 
 
-class Prepared(FrozenStruct):
-    """A plan with the client that its providers ask through, what hides its secrets, and how it differs from the base's."""
+class Preparation(FrozenStruct):
+    """A plan, ready to run: with its client, its secrets, and its differences from the base."""
 
     plan: Plan
     client: Client
     secrets: Secrets
-    hide: Hide  # in values, before a report is made of them
-    seal: Hide  # in finished documents
+    hide: Redact  # hides secrets in values, before a report is made of them
+    seal: Redact  # hides secrets in finished documents
     inputs: Inputs
     changes: GateChanges = NO_CHANGES
 
-    def unseen(self) -> list[str]:
-        """What its rules cannot see, a line each."""
-        return unseen(self.plan.policies, self.plan.powers, self.hide)
+    def power_lines(self) -> list[str]:
+        """What the rules of the plan cannot see, a line for each rule."""
+        return power_lines(self.plan.policies, self.plan.powers, self.hide)
 
     @property
     def shown_plan(self) -> Plan:
         """The plan with notes, keys and models as people may see them."""
-        notes, keys = conceal(self.plan.notes, self.hide), conceal(self.plan.keys, self.hide)
-        return replace(
-            self.plan, notes=notes, keys=keys, models=conceal(self.plan.models, self.hide)
-        )
+        plan = self.plan
+        shown = redact_values((plan.notes, plan.keys, plan.models), self.hide)
+        return replace(plan, notes=shown[0], keys=shown[1], models=shown[2])
 
 
-def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
-    """Settings to suites, suites to a plan. Raises ConfigError with every mistake.
+def prepare(context: Context, select: CaseSelection | None = None) -> Preparation:
+    """Make everything that a run needs before its first call. Raises ConfigError with every mistake.
 
-    With ``select``, other cases of the suites are planned than those that the rules of their gates are about.
+    With ``select``, other cases are planned than the rules of the gates are about.
     """
     settings = context.settings
     check_secret(context.environment)
@@ -75,11 +74,13 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         cure = "run the shard in one job, and merge in another"
         raise ConfigError.at("both `shard` and `merge` are given", None, cure)
     if settings.merge:  # needs keys only to re-ask failures
-        key = default_grader_key_in(settings.cwd / settings.merge)
+        key = find_default_grader_key(settings.cwd / settings.merge)
         settings = replace(settings, default_grader_key=key)
         context = replace(context, settings=settings, keyless=True)
     programs.start_code(context.exec_policy)
-    base = plan_of_base(context)  # first, so that one plan at a time is in memory
+
+    # The base is planned first, so that only one plan at a time is in memory.
+    base = plan_of_base(context)
     reset_accounts()
     suites: list[SuiteFile] = []
     try:
@@ -87,56 +88,71 @@ def prepare(context: Context, select: CaseSelection | None = None) -> Prepared:
         chosen = select(suites) if select else suites
         client = build_client(chosen, context)
         try:
-            plan, answers = plan_with_answers(chosen, context, client)
+            plan, answer_files = plan_with_answers(chosen, context, client)
         except ConfigError as e:
-            raise ConfigError(*e.mistakes, *([] if select else label_mistakes(chosen))) from e
-        comparison = prepare_comparison(plan, chosen, base, context, client)
-        plan = comparison.plan
+            if select:
+                raise
+            raise ConfigError(*e.mistakes, *label_mistakes(chosen)) from e
+        plan, changes = prepare_comparison(plan, chosen, base, context, client)
         if select is None:
             plan = with_powers(with_labels(plan, chosen, base, context, client))
     except ConfigError as e:
         reset_accounts()
-        found = collect_secrets(
-            context, [it.suite for it in suites], variables_in_configs(context)
-        ).values
-        named = ConfigError(*(with_near_variable(it, context.environ) for it in e.mistakes))
-        hide = redactor({STAND_IN, *found, *secrets_in_configs(context)})
-        raise concealed_mistakes(named, hide) from None
+        raise _without_secrets(e, suites, context) from None
 
-    secrets = collect_secrets(context, [it.suite for it in chosen], (use.name for use in plan.keys))
-    stand_ins = [STAND_IN] if plan.missing_keys else []
-    hide = redactor({*stand_ins, *secrets.values, *(base.secrets if base else ())})
-    return Prepared(
-        replace(plan, notes=at_door(plan.notes, settings.inputs)),
-        client,
-        secrets,
-        hide,
-        redactor(secrets.environment.values(), short=False),
-        _inputs(chosen, answers, context),
-        at_door(conceal(comparison.changes, hide), settings.inputs),
+    suite_configs = [file.suite for file in chosen]
+    secrets = collect_secrets(context, suite_configs, (use.name for use in plan.keys))
+    values = {*secrets.values}
+    if plan.missing_keys:
+        values.add(STAND_IN)
+    if base:
+        values.update(base.secrets)
+    hide = redactor(values)
+    return Preparation(
+        plan=replace(plan, notes=with_option_names(plan.notes, settings.inputs)),
+        client=client,
+        secrets=secrets,
+        hide=hide,
+        seal=redactor(secrets.environment.values(), short=False),
+        inputs=_collect_inputs(chosen, answer_files, context),
+        changes=with_option_names(redact_values(changes, hide), settings.inputs),
     )
 
 
-def _inputs(suites: Sequence[SuiteFile], answers: frozenset[Path], context: Context) -> Inputs:
-    """The files of the suites, with recorded ``answers`` and what was kept of earlier runs."""
-    read = {*answers}
+def _without_secrets(
+    error: ConfigError, suites: Sequence[SuiteFile], context: Context
+) -> ConfigError:
+    """The mistakes without secrets, with variables that were set in place of missing ones."""
+    secrets = collect_secrets(
+        context, [file.suite for file in suites], variables_in_configs(context)
+    )
+    mistakes = (_with_near_variable(mistake, context.environ) for mistake in error.mistakes)
+    hide = redactor({STAND_IN, *secrets.values, *secrets_in_configs(context)})
+    return redact_mistakes(ConfigError(*mistakes), hide)
+
+
+def _collect_inputs(
+    suites: Sequence[SuiteFile], answer_files: frozenset[Path], context: Context
+) -> Inputs:
+    """The files of the suites, recorded answers, and what was kept of earlier runs."""
+    read = {*answer_files}
     named = set[Path]()
     searched = set[Path]()
-    for located in suites:
-        read |= located.workspace.opened
-        named |= located.workspace.named
-        searched |= located.workspace.folders
+    for file in suites:
+        read |= file.workspace.opened
+        named |= file.workspace.named
+        searched |= file.workspace.folders
     if context.settings.baseline and (folder := folder_to_read(context)):
         read |= {folder / RESULTS, folder / HISTORY}
-    if again := context.settings.again:
-        read.add(again.file)
+    if rerun := context.settings.rerun:
+        read.add(rerun.file)
     return Inputs(frozenset(read), frozenset(read | named), frozenset(searched))
 
 
-def with_near_variable(mistake: Mistake, variables: NamedTexts) -> Mistake:
-    """The mistake with the variable that was set in place of the missing one, if its name is nearly the same."""
-    others = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
-    wrong = near(mistake.missing, others) if mistake.missing else ""
-    if not wrong or wrong == mistake.missing:
+def _with_near_variable(mistake: Mistake, variables: NamedTexts) -> Mistake:
+    """Name the variable that was set in place of the missing one, if the names are nearly the same."""
+    secret_names = [name for name in variables if sounds_secret(name) and not is_vendors_key(name)]
+    name = near_miss(mistake.missing, secret_names) if mistake.missing else ""
+    if not name or name == mistake.missing:
         return mistake
-    return replace(mistake, cure=f"rename {wrong}, which is set; or {mistake.cure}")
+    return replace(mistake, cure=f"rename {name}, which is set; or {mistake.cure}")

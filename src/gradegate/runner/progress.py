@@ -1,4 +1,4 @@
-"""Shows how far a run is, and what it has cost so far: a bar on a terminal, a plain line now and then elsewhere."""
+"""Shows the progress of a run and its cost so far: a bar on a terminal, a plain line now and then elsewhere."""
 
 import os
 import sys
@@ -16,14 +16,14 @@ from gradegate.reports.format.streams import has_rich
 from gradegate.results.rows import Row
 
 EVERY = 15.0  # seconds between plain lines
-_PER_SECOND = 4  # times that the bar is drawn anew, at the width that the terminal has then
+_DRAWN_PER_SECOND = 4  # the bar is fitted to the width of the terminal each time
 
 
 @contextmanager
 def progress(
     total: int, in_ci: bool = False, quiet: bool = False
 ) -> Iterator[Callable[[Row], None]]:
-    """A function to call with each finished row, from any thread."""
+    """Show progress meanwhile. Gives a function to call with each finished row, from any thread."""
     has_bar = (
         not quiet
         and sys.stderr.isatty()
@@ -33,17 +33,21 @@ def progress(
     )
     with _bar() if has_bar else nullcontext() as bar:
         task = None if bar is None else bar.add_task("", total=total, spent="")
-        lock, done, usage, last = threading.Lock(), 0, NO_USAGE, time.monotonic()
+        lock = threading.Lock()
+        done = 0
+        usage = NO_USAGE
+        printed_at = time.monotonic()
 
         def advance(row: Row) -> None:
-            nonlocal done, usage, last
+            nonlocal done, usage, printed_at
             with lock:
                 done += 1
                 usage = reduce(add, (grade.usage for grade in row.grades), usage + row.usage)
                 if bar is not None:
                     bar.update(task, completed=done, spent=cost(usage))
-                elif (now := time.monotonic()) - last >= EVERY:
-                    last, spent = now, cost(usage)
+                elif (now := time.monotonic()) - printed_at >= EVERY:
+                    printed_at = now
+                    spent = cost(usage)
                     so_far = f", {spent} so far" if spent else ""
                     print(
                         f"{done:,} of {format_count(total, 'answer')} graded{so_far}",
@@ -55,14 +59,15 @@ def progress(
 
 
 def cost(usage: Usage) -> str:
-    """``0.0123 USD``, ``more than 0.0123 USD`` where some prices are not known, ``cost unknown``; empty where nothing was asked."""
+    """``0.0123 USD``, ``more than 0.0123 USD`` if some prices are unknown, ``cost unknown``; empty if nothing was asked."""
     if not usage.cost:
         return "cost unknown" if usage.unpriced else ""
-    return f"{'more than ' if usage.unpriced else ''}{format_dollars(usage.cost)}"
+    shown = format_dollars(usage.cost)
+    return f"more than {shown}" if usage.unpriced else shown
 
 
 def _bar() -> Any:
-    """A bar that leaves nothing behind. It hides no cursor: a process that a second signal ends could not bring it back."""
+    """A bar that leaves nothing behind. It does not hide the cursor: a process that a signal kills could not show it again."""
     from rich.console import Console  # only on a terminal: it is slow to load
     from rich.progress import BarColumn, Progress, ProgressColumn, Task
     from rich.table import Column
@@ -74,26 +79,25 @@ def _bar() -> Any:
 
     class Words(ProgressColumn):
         def render(self, task: Task) -> Text:
-            """``12/300 answers, 0.0412 USD, 1:05 left``, what matters most first."""
-            done, total, left, spent = (
-                int(task.completed),
-                int(task.total or 0),
-                task.time_remaining,
-                task.fields["spent"],
-            )
-            parts = [f"{done:,}/{total:,} answers", *([spent] if spent else [])]
-            if done == total:  # what goes on then is no answer
+            """``12/300 answers, 0.0412 USD, 1:05 left``: the most important part first."""
+            done = int(task.completed)
+            total = int(task.total or 0)
+            parts = [f"{done:,}/{total:,} answers"]
+            if task.fields["spent"]:
+                parts.append(task.fields["spent"])
+            seconds = task.time_remaining
+            if done == total:  # re-asks are no answers
                 parts.append("re-asking failures")
-            elif left is not None:
-                parts.append(f"{int(left) // 60}:{int(left) % 60:02} left")
+            elif seconds is not None:
+                parts.append(f"{int(seconds) // 60}:{int(seconds) % 60:02} left")
             return Text(", ".join(parts))
 
     return Progress(
-        BarColumn(20),  # gives way where there is no room
+        BarColumn(20),  # shrinks if there is no room
         Words(Column(no_wrap=True, overflow="ellipsis")),
         console=Steady(file=sys.stderr),
         transient=True,
-        refresh_per_second=_PER_SECOND,
+        refresh_per_second=_DRAWN_PER_SECOND,
         redirect_stdout=False,
         redirect_stderr=False,
     )

@@ -1,47 +1,47 @@
-"""Rows of answers: graded, failed, missing, and those for calls that the budget did not cover."""
+"""Makes the rows of answers: graded, failed, missing, or cut off when the run ended early."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from gradegate.assertions.grading.bound import Binding, BoundSet
-from gradegate.assertions.grading.conclusion import missing, unjudged
+from gradegate.assertions.grading.conclusion import error_grades, error_grades_without_answer
 from gradegate.core.conversation import Transcript
 from gradegate.core.suite import Case
 from gradegate.core.usage import NO_USAGE, Took, Usage
 from gradegate.errors import NO_ANSWER, GradegateError, ProviderError, Trouble
-from gradegate.gate.reasks.ballot import undecided
+from gradegate.gate.reasks.ballot import undecided_grade
 from gradegate.planning.counterparts import parties_of
 from gradegate.planning.identity import answer_key
 from gradegate.planning.plan import Job
 from gradegate.results.case_outcome import conclude_case
-from gradegate.results.grades import Grade, Outcome
+from gradegate.results.grades import ERROR, Grade
 from gradegate.results.rows import Row
-from gradegate.runner.transforms import Untransformed
+from gradegate.runner.transforms import TransformError
 from gradegate.structs import replace
 
 
 def with_grades(case: Case, row: Row, grades: Iterable[Grade]) -> Row:
-    """The row with these grades, and with what they come to."""
+    """The row with these grades and with the outcome that follows from them."""
     grades = tuple(grades)
     return replace(row, grades=grades, **conclude_case(grades, case.threshold)._asdict())
 
 
-def graded(
+def graded_row(
     job: Job, repeat: int, answer: Transcript, grades: Iterable[Grade], planned: Job | None = None
 ) -> Row:
-    """The row of an answer with its grades. It is called as it was ``planned``, whatever the stored answers were."""
-    usage = answer.usage if answer.spent is None else answer.spent
-    # Whether the turns hold more than a prompt and the answer to it.
-    says_more = len(answer.turns) != 2 or any(
-        turn.retrieval_context or turn.images for turn in answer.turns
-    )
-    turns = answer.turns if says_more else ()
-    measured = (
-        usage.calls and not usage.cached and not usage.untimed and usage.seconds > 0
-    )  # not where a cache or a file gave the answer
-    took = Took(usage.known_cost, usage.seconds) if measured else None
+    """The row of an answer with its grades. Its key is that of the ``planned`` job, whatever the stored answers were."""
     grades = tuple(grades)
-    return _row(
+    usage = answer.usage if answer.spent is None else answer.spent
+
+    # Turns are kept only if they contain more than a prompt and its answer.
+    turns = answer.turns
+    if len(turns) == 2 and not any(turn.retrieval_context or turn.images for turn in turns):
+        turns = ()
+
+    took = None  # a cache or a file took no time
+    if usage.calls and not usage.cached and not usage.untimed and usage.seconds > 0:
+        took = Took(usage.known_cost, usage.seconds)
+    return _make_row(
         job,
         repeat,
         answer.prompt,
@@ -56,8 +56,8 @@ def graded(
     )
 
 
-def _row(job: Job, repeat: int, prompt: str, key: bytes, **found: Any) -> Row:
-    """The row of an answer, with what came of it."""
+def _make_row(job: Job, repeat: int, prompt: str, key: bytes, **result: Any) -> Row:
+    """The row of an answer: what the plan says of it, and its ``result``."""
     return Row(
         suite=job.suite,
         description=job.case.description,
@@ -75,53 +75,65 @@ def _row(job: Job, repeat: int, prompt: str, key: bytes, **found: Any) -> Row:
         definition=job.definition,
         origin=job.case.origin,
         parties=parties_of(job.suite, job.target, job.prompt),
-        **found,
+        **result,
     )
 
 
-def failed(job: Job, repeat: int, error: Exception) -> Row:
-    """The row of an answer that is not there to be graded; a defect in one provider must not lose the other rows."""
-    if isinstance(error, Untransformed):
-        grades = [grade for binding in job.assertions for grade in unjudged(binding, str(error))]
-        row = graded(job, repeat, error.transcript, grades)
-        return row if grades else replace(row, outcome=Outcome.ERROR, error=str(error), output=None)
-    why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
+def failed_row(job: Job, repeat: int, error: Exception) -> Row:
+    """The row of an answer that cannot be graded. Any exception becomes a row, so that a defect loses no other row."""
+    # The target answered, but a transform made nothing of its answer.
+    if isinstance(error, TransformError):
+        grades: list[Grade] = []
+        for binding in job.assertions:
+            grades += error_grades(binding, str(error))
+        row = graded_row(job, repeat, error.transcript, grades)
+        if grades:
+            return row
+        return replace(row, outcome=ERROR, error=str(error), output=None)
+
     if isinstance(error, ProviderError):
-        return missing_row(job, repeat, why, error.trouble, error.asked)
+        return missing_row(job, repeat, str(error), error.trouble, error.asked)
+    why = str(error) if isinstance(error, GradegateError) else f"{type(error).__name__}: {error}"
     return missing_row(job, repeat, why, None)
 
 
 def missing_row(job: Job, repeat: int, why: str, trouble: Trouble | None, asked: str = "") -> Row:
-    """The row of an answer that is missing: every planned grade is there, as ERROR."""
-    grades = tuple(
-        grade for binding in job.assertions for grade in missing(binding, why, trouble, asked)
-    )
-    return _row(
+    """The row of an answer that is missing: every planned grade is an ERROR. ``asked`` is the model that refused."""
+    return _make_row(
         job,
         repeat,
         job.text,
         answer_key(job, repeat),
-        outcome=Outcome.ERROR,
+        outcome=ERROR,
         error=why,
-        grades=grades,
+        grades=_missing_grades(job, why, trouble, asked),
         undone=trouble is Trouble.STOPPED,
         withheld=trouble not in (Trouble.STOPPED, *NO_ANSWER),
     )
 
 
-def cut_off(job: Job, row: Row, why: str, spent: Usage) -> Row:
-    """The row of an answer in the midst of which the run was stopped: what is graded stays. ``spent`` is what the target took."""
+def _missing_grades(
+    job: Job, why: str, trouble: Trouble | None, asked: str = ""
+) -> tuple[Grade, ...]:
+    grades: list[Grade] = []
+    for binding in job.assertions:
+        grades += error_grades_without_answer(binding, why, trouble, asked)
+    return tuple(grades)
+
+
+def cut_off_row(job: Job, row: Row, why: str, spent: Usage) -> Row:
+    """The row of an answer during which the run was stopped. Finished grades stay. ``spent`` is what the target took."""
     if row.error:
-        return replace(unanswered(job, row, why), usage=spent)
-    grades = (undecided(it, why, undone=True) if it.has_error else it for it in row.grades)
+        return replace(unanswered_row(job, row, why), usage=spent)
+    grades = (
+        undecided_grade(grade, why, undone=True) if grade.has_error else grade
+        for grade in row.grades
+    )
     return with_grades(job.case, row, grades)
 
 
-def unanswered(job: Job, row: Row, why: str) -> Row:
-    """The row as if its target had not been asked any more."""
-    grades = tuple(
-        grade for binding in job.assertions for grade in missing(binding, why, Trouble.STOPPED)
-    )
+def unanswered_row(job: Job, row: Row, why: str) -> Row:
+    """The row as if its target had never been asked."""
     return replace(
         row,
         prompt=job.text,
@@ -132,27 +144,27 @@ def unanswered(job: Job, row: Row, why: str) -> Row:
         reason="",
         usage=NO_USAGE,
         took=None,
-        outcome=Outcome.ERROR,
+        outcome=ERROR,
         error=why,
-        grades=grades,
+        grades=_missing_grades(job, why, Trouble.STOPPED),
         undone=True,
     )
 
 
-def uncompared(job: Job, row: Row, why: str) -> Row:
-    """The row as if its answer had not been compared with others."""
+def uncompared_row(job: Job, row: Row, why: str) -> Row:
+    """The row as if its answer had never been compared with others."""
     bindings: list[Binding] = []
     for binding in job.assertions:
-        if isinstance(binding, BoundSet):  # its own grade stands before those of its members
+        if isinstance(binding, BoundSet):  # its own grade comes before those of its members
             bindings.append(binding)
-        bindings += binding.bounds
+        bindings += binding.members
     grades = (
-        undecided(grade, why, undone=True) if binding.compares else grade
+        undecided_grade(grade, why, undone=True) if binding.is_comparison else grade
         for grade, binding in zip(row.grades, bindings, strict=True)
     )
     return with_grades(job.case, row, grades)
 
 
-def asks(binding: Binding) -> bool:
-    """Whether a model is asked to grade it."""
-    return any(bound.models for bound in binding.bounds)
+def asks_model(binding: Binding) -> bool:
+    """Whether a model is asked to grade the assertion."""
+    return any(bound.models for bound in binding.members)

@@ -17,36 +17,36 @@ from gradegate.config.context import Context
 from gradegate.core.provider_spec import NOTHING
 from gradegate.errors import ConfigError, NoPartsError
 from gradegate.files.plain_files import Place
-from gradegate.gate.decision import decide, is_whole, withheld
+from gradegate.gate.decision import decide, decision_without_run, may_be_baseline
 from gradegate.gate.exit_codes import INCONCLUSIVE, PASS, exit_code
 from gradegate.providers.api import readiness
-from gradegate.providers.cache.access import remembered
+from gradegate.providers.cache.access import open_cache
 from gradegate.reports.delivery.deliver import (
-    check_inputs,
-    check_outputs,
-    links_to,
-    named_inputs,
-    places,
-    render,
+    check_against_inputs,
+    find_places,
+    find_reports,
+    input_paths,
+    links_to_written,
+    render_report,
     write_reports,
 )
-from gradegate.reports.delivery.redact import conceal
+from gradegate.reports.delivery.redact import redact_values
 from gradegate.reports.delivery.report import Document, Links
 from gradegate.results.baseline import HISTORY, RESULTS
 from gradegate.results.gate_changes import Approval, GateChanges
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RunResult
 from gradegate.runner.baseline_folder import places_to_write, write_baseline
 from gradegate.runner.comparison import unknown_changes
-from gradegate.runner.conclusion import nothing_asked
+from gradegate.runner.conclusion import result_without_run
 from gradegate.runner.first_answers import Watch
-from gradegate.runner.prepare import CaseSelection, Prepared, prepare
+from gradegate.runner.prepare import CaseSelection, Preparation, prepare
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.run import run_plan
 from gradegate.runner.shards.merge import merge_parts
 from gradegate.sandbox import repository_code as programs
 from gradegate.security.event import Event
-from gradegate.security.redaction import Hide
-from gradegate.security.secrets import sealing
+from gradegate.security.redaction import Redact
+from gradegate.security.secrets import document_redactor
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
 SWITCH_SECONDS = 0.05  # Python's own are 0.005
@@ -55,153 +55,158 @@ Progress = Callable[[int], AbstractContextManager[Watch]]  # takes the number of
 
 
 class RunHooks(FrozenStruct):
-    """What the two doors do in their own way."""
+    """What differs between the command line and the Action."""
 
     progress: Progress
-    reports: tuple[str, ...] = ()  # names of those that the caller says or posts itself
+    reports: tuple[str, ...] = ()  # names of the reports that the caller prints or posts itself
     links: Links = Links()
-    # Says why nothing of a plan needs to be asked; an empty string where something does
-    spare: Callable[[Prepared], str] = lambda _: ""
-    # Asks whether a person approved what the pull request does to its gate; called where that would block
+    # Says why nothing of a plan needs to be asked; an empty string if something does
+    reason_not_to_ask: Callable[[Preparation], str] = lambda _: ""
+    # Asks whether a person approved the changes of the gate; called only if these would block
     find_approval: Callable[[], Approval] = Approval
-    advice: str = ""  # what to do about keys that a pull request is not given
+    advice: str = ""  # what to do if a pull request gets no keys
 
 
 class Session(FrozenStruct):
-    """A plan with the places that will be written."""
+    """A plan with the places of the files that will be written."""
 
     context: Context
-    prepared: Prepared
-    where: Mapping[str, Place]
+    preparation: Preparation
+    places: Mapping[str, Place]
 
     @classmethod
-    def begin(
+    def from_context(
         cls,
         context: Context,
         outputs: Sequence[str],
         select: CaseSelection | None = None,
         inputs: Iterable[Path] = (),
     ) -> Session:
-        """Settings to a plan; no call is made. ``inputs`` are files that are read beside those of the configs. Raises ConfigError."""
-        where = places(outputs, context.cwd, context.environment)
-        prepared = prepare(context, select)
-        check_inputs(where, prepared.inputs.read.union(inputs), named_inputs(context.settings))
-        return cls(context, prepared, where)
+        """Make the plan, without any call. No output may overwrite ``inputs`` or files of the configs. Raises ConfigError."""
+        places = find_places(outputs, context.cwd, context.environment)
+        preparation = prepare(context, select)
+        check_against_inputs(
+            places, preparation.inputs.read.union(inputs), input_paths(context.settings)
+        )
+        return cls(context, preparation, places)
 
-    def wait(self) -> str:
-        """Wait for the application that is asked; gives why it is not there in time."""
-        return readiness.wait(self.context.awaited, self.context.environ)
+    def wait_until_ready(self) -> str:
+        """Wait for the application under test. Gives why it is not ready in time."""
+        return readiness.wait_until_ready(self.context.awaited, self.context.environ)
 
-    def evaluate(self, ask: Callable[[], T]) -> T:
-        """Ask. What code of the repository started is over before anything is written."""
+    def ask(self, work: Callable[[], T]) -> T:
+        """Do the asking, with the cache open. Code of the repository has ended before anything is written."""
         context = self.context
-        replies = remembered(
+        replies = open_cache(
             context.settings,
             context.environment,
-            # Later runs believe what this one keeps: it is the default branch's own, or on somebody's own machine.
+            # Later runs trust these replies: they belong to the default branch or to a person's own machine.
             not context.environment.on_github or context.event.is_default_branch,
         )
-        self.prepared.client.replies = replies
-        gc.freeze()  # the plan lives to the end: the collector need not walk it again and again
-        # So do the answers: few of the objects that a run makes are garbage.
+        self.preparation.client.replies = replies
+
+        # The plan and the answers live to the end, so the collector need not walk them again and again.
+        gc.freeze()
         gc.set_threshold(50_000)
         gc.enable()
-        # Threads that wait for hosts seldom compute for long; to switch between them more often only costs time.
+        # Threads that wait for hosts seldom compute for long. Switching more often only costs time.
         sys.setswitchinterval(SWITCH_SECONDS)
         try:
-            return ask()
+            return work()
         finally:
             programs.stop_code()
             if replies:
                 replies.close()
 
-    def run(self, prepared: Prepared, progress: Progress) -> RunResult:
-        """The plan run, without secrets: of the variables that hold them there are the names. Raises ConfigError for parts of shards."""
-        plan, client = prepared.plan, prepared.client
+    def run(self, preparation: Preparation, progress: Progress) -> RunResult:
+        """Run the plan, or merge the parts of its shards. The result contains no secrets. Raises ConfigError."""
+        plan = preparation.plan
 
-        def ask() -> RunResult:
+        def work() -> RunResult:
             if self.context.settings.merge:
-                return merge_parts(prepared, self.context, watch)
-            return replace(run_plan(plan, client, watch), hidden=prepared.secrets.names)
+                return merge_parts(preparation, self.context, watch)
+            result = run_plan(plan, preparation.client, watch)
+            return replace(result, hidden=preparation.secrets.names)
 
         with progress(plan.answers) as watch:
-            result = self.evaluate(ask)
-        return replace(conceal(result, prepared.hide), hidden=result.hidden)
+            result = self.ask(work)
+        # The names of hidden variables are no secrets.
+        return replace(redact_values(result, preparation.hide), hidden=result.hidden)
 
 
-class Delivered(FrozenStruct):
-    """A decision with its documents; ``failures`` says of each of the ``files`` that could not be written why not."""
+class Delivery(FrozenStruct):
+    """A decision with its documents. ``failures`` says why a file could not be written, by its path."""
 
     decision: Decision
     documents: tuple[Document, ...]
     failures: dict[str, str]
-    seal: Hide  # of what no text that leaves may hold
+    seal: Redact  # hides secrets in finished text
     files: frozenset[str] = frozenset()
     kept: bool = False  # whether results and votes were written for later runs
 
     @property
     def written(self) -> list[str]:
-        """The report files that are there."""
+        """The report files that exist."""
         return sorted(self.files - self.failures.keys())
 
-    def code(self, *, neutral: bool = False) -> int:
-        """The exit code of the decision, but no 0 where a report is missing. ``neutral``: a run without keys is one that passes."""
+    def exit_code(self, *, neutral: bool = False) -> int:
+        """The exit code of the decision, but never 0 if a report is missing. ``neutral``: a run without keys passes."""
         is_neutral = neutral and self.decision.outcome is GateOutcome.NOT_RUN
-        missing = self.files & self.failures.keys()
-        return (PASS if is_neutral else exit_code(self.decision)) or (
-            INCONCLUSIVE if missing else PASS
-        )
+        code = PASS if is_neutral else exit_code(self.decision)
+        if code == PASS and self.files & self.failures.keys():
+            return INCONCLUSIVE
+        return code
 
 
-def run_gate(context: Context, hooks: RunHooks) -> Delivered:
+def run_gate(context: Context, hooks: RunHooks) -> Delivery:
     """Plan, ask, grade, decide and report. Raises ConfigError with every mistake before any call.
 
-    A pull request that is given no keys is planned without them, so that whatever else is wrong is found, and what it does to its
-    gate. Then nothing is asked.
+    A pull request without keys is planned all the same, to find other mistakes and changes of its gate. Then nothing is asked.
     """
     settings = context.settings
-    check_outputs(settings.outputs)
+    find_reports(settings.outputs)  # refuses an unknown format before anything is planned
     try:
-        session = Session.begin(context, settings.outputs)
+        session = Session.from_context(context, settings.outputs)
     except ConfigError as e:
         if not (context.keyless and e.missing):
             raise
-        # Where there is no plan, no report file is written: one could be an input.
+        # Without a plan no report file is written: it could overwrite an input.
         changes = _with_approval(unknown_changes(context), hooks)
-        decision = _not_run(e.missing, context, hooks, changes)
-        return _deliver({}, decision, hooks, sealing(context.environ))
+        decision = _decision_without_keys(e.missing, context, hooks, changes)
+        return _deliver({}, decision, hooks, document_redactor(context.environ))
 
-    kept_places = places_to_write(context)
-    prepared = session.prepared
-    plan = prepared.plan
-    if reason := hooks.spare(prepared):
-        decision = unasked(GateOutcome.PASS, reason, context.commit, plan.digests)
+    baseline_places = places_to_write(context)
+    preparation = session.preparation
+    plan = preparation.plan
+    if reason := hooks.reason_not_to_ask(preparation):
+        decision = decision_without_calls(GateOutcome.PASS, reason, context.commit, plan.digests)
     elif plan.missing_keys and not settings.merge:
-        changes = _with_approval(prepared.changes, hooks)
-        decision = _not_run(plan.missing_keys, context, hooks, changes)
-    elif absent := session.wait():
-        decision = unasked(GateOutcome.INCONCLUSIVE, absent, context.commit, plan.digests)
+        changes = _with_approval(preparation.changes, hooks)
+        decision = _decision_without_keys(plan.missing_keys, context, hooks, changes)
+    elif reason := session.wait_until_ready():
+        decision = decision_without_calls(
+            GateOutcome.INCONCLUSIVE, reason, context.commit, plan.digests
+        )
     else:
-        changes = _with_approval(prepared.changes, hooks)
+        changes = _with_approval(preparation.changes, hooks)
         try:
-            result = session.run(prepared, hooks.progress)
-        except NoPartsError:  # the shards missed their keys, and left no part for this merge
+            result = session.run(preparation, hooks.progress)
+            decision = decide(result, redact_values(plan.policies, preparation.hide), changes)
+        except NoPartsError:  # the shards had no keys either, so they left no part for this merge
             if not (context.keyless and plan.missing_keys):
                 raise
-            decision = _not_run(plan.missing_keys, context, hooks, changes)
-        else:
-            decision = decide(result, conceal(plan.policies, prepared.hide), changes)
+            decision = _decision_without_keys(plan.missing_keys, context, hooks, changes)
 
-    delivered = _deliver(session.where, decision, hooks, prepared.seal)
-    if not (kept_places and is_whole(decision, plan.policies)):
-        return delivered
+    delivery = _deliver(session.places, decision, hooks, preparation.seal)
+    if not (baseline_places and may_be_baseline(decision, plan.policies)):
+        return delivery
     contents = {
-        RESULTS: lambda: render("json", decision, hooks.links, prepared.seal).parts,
-        HISTORY: lambda: map(prepared.seal, Histories(plan).lines(decision.run)),
+        RESULTS: lambda: render_report("json", decision, hooks.links, preparation.seal).parts,
+        HISTORY: lambda: map(preparation.seal, Histories(plan).lines(decision.run)),
     }
-    if failure := write_baseline(kept_places, contents):
-        return replace(delivered, failures={**delivered.failures, settings.baseline: failure})
-    return replace(delivered, kept=True)
+    if failure := write_baseline(baseline_places, contents):
+        return replace(delivery, failures={**delivery.failures, settings.baseline: failure})
+    return replace(delivery, kept=True)
 
 
 def reason_without_keys(event: Event, missing: Iterable[str]) -> str:
@@ -211,28 +216,30 @@ def reason_without_keys(event: Event, missing: Iterable[str]) -> str:
     return f"the pull request comes from {event.outsider}: GitHub gives its workflow no secrets, and {', '.join(names)} {verb} not set"
 
 
-def _not_run(
+def _decision_without_keys(
     missing: Iterable[str], context: Context, hooks: RunHooks, changes: GateChanges
 ) -> Decision:
     reason = reason_without_keys(context.event, missing)
-    decision = unasked(GateOutcome.NOT_RUN, reason, context.commit, notes=[hooks.advice])
-    return withheld(decision, changes)
+    decision = decision_without_calls(
+        GateOutcome.NOT_RUN, reason, context.commit, notes=[hooks.advice]
+    )
+    return decision_without_run(decision, changes)
 
 
-def unasked(
+def decision_without_calls(
     outcome: GateOutcome,
     reason: str,
     commit: str,
     digests: NamedTexts = NOTHING,
     notes: Iterable[str] = (),
 ) -> Decision:
-    """A decision about a run in which nothing is asked, so that it has no cases."""
-    run = nothing_asked(commit, digests, notes)
+    """The decision about a run without calls, and so without cases."""
+    run = result_without_run(commit, digests, notes)
     return Decision(outcome, reason, (), run, Counts(), Counts())
 
 
 def _with_approval(changes: GateChanges, hooks: RunHooks) -> GateChanges:
-    """The changes with who approved of them, where they would block."""
+    """The changes of the gate, with the approval of a person if they would block."""
     if changes.approved or not (changes.found and changes.block):
         return changes
     approval = hooks.find_approval()
@@ -240,11 +247,12 @@ def _with_approval(changes: GateChanges, hooks: RunHooks) -> GateChanges:
 
 
 def _deliver(
-    where: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Hide
-) -> Delivered:
-    reports, links = check_outputs(where), links_to(where, hooks.links)
-    signals.finish()
-    failures = write_reports(reports, where, decision, links, seal)
-    links = links_to([path for path in where if path not in failures], links)
-    documents = tuple(render(name, decision, links, seal) for name in hooks.reports)
-    return Delivered(decision, documents, failures, seal, frozenset(where))
+    places: Mapping[str, Place], decision: Decision, hooks: RunHooks, seal: Redact
+) -> Delivery:
+    reports = find_reports(places)
+    links = links_to_written(places, hooks.links)
+    signals.finish_requests()
+    failures = write_reports(reports, places, decision, links, seal)
+    links = links_to_written([path for path in places if path not in failures], links)
+    documents = tuple(render_report(name, decision, links, seal) for name in hooks.reports)
+    return Delivery(decision, documents, failures, seal, frozenset(places))

@@ -1,4 +1,4 @@
-"""Has something evaluated in the worker, under the limits of one request and of the whole run."""
+"""Evaluates something in a sandboxed worker process, under the limits of one request and of the whole run."""
 
 import atexit
 import json
@@ -21,106 +21,113 @@ from gradegate.sandbox.workers import Sandbox, WorkerDied
 
 
 class LimitExceeded(ValueError):
-    """A limit is exceeded; the message says which, with "it" for what was to be evaluated."""
+    """A limit is exceeded. The message says which limit, with "it" for what was to be evaluated."""
 
 
 class RunLimitExceeded(LimitExceeded):
-    """The run has used up what all its evaluations may take together."""
+    """The run has used up the time of all its evaluations together."""
 
 
 class TaskRefused(ValueError):
-    """The task itself says no, in its own words."""
+    """The task itself raised ValueError; the message is its own."""
 
 
 @dataclass
 class CpuAccount:
-    """What evaluations of a kind may take in a run: ``total`` seconds of CPU together, and ``each`` beside that."""
+    """The CPU time that evaluations of one kind may take in a run: ``total`` seconds together, plus ``each`` for each of them."""
 
     kind: str
     total: float
     each: float
     lock: threading.Lock = field(default_factory=threading.Lock)
-    # How often each exceeded a limit, for who looks at it
+    # How often each script exceeded a limit; scripts count and read this
     runaways: Counter[Any] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.left = self.total
+        self.seconds_left = self.total
 
     def charge(self, seconds: float) -> None:
-        """One more took so many seconds."""
+        """Count one more evaluation that took so many seconds."""
         with self.lock:
-            self.left = min(self.total, self.left + self.each - seconds)
+            self.seconds_left = min(self.total, self.seconds_left + self.each - seconds)
 
     def check(self) -> None:
-        """Raises Spent when there is nothing left."""
-        if self.left <= 0:
+        """Raises RunLimitExceeded if nothing is left."""
+        if self.seconds_left <= 0:
             raise RunLimitExceeded(
                 f"the {self.kind} of this run take more than {self.total:g} seconds together"
             )
 
+    def reset(self) -> None:
+        """Begin the account of another run."""
+        self.seconds_left = self.total
+        self.runaways.clear()
+
 
 GENERAL = CpuAccount("templates, schemas and patterns", TOTAL_SECONDS, EACH_SECONDS)
-# Of their own: a runaway snippet costs no template its time
+# An account of their own: a runaway snippet costs no template its time
 SCRIPTS = CpuAccount("scripts", SCRIPT_TOTAL, SCRIPT_EACH)
 
 
 @dataclass
-class _Desk:
+class _SharedWorker:
     """One worker for all threads. A slow request holds up the others, and the accounts bound that."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     worker: Sandbox | None = None
-    modules: frozenset[str] = frozenset()  # that were asked for: a worker can import none later
+    modules: frozenset[str] = frozenset()  # of all requests: a worker can import none later
 
-    def ask(self, module: str, request: bytes, account: CpuAccount) -> Any:
+    def send(self, module: str, request: bytes, account: CpuAccount) -> Any:
+        """The answer to a request for a function of a module. Raises WorkerDied and RunLimitExceeded."""
         with self.lock:
             account.check()
             worker = self.worker
             self.worker = None
             started = time.monotonic()
-            done = False
+            is_reusable = False
             try:
                 self.modules |= {module}
                 if worker and module not in worker.modules:
                     worker.end()
                     worker = None
                 worker = worker or Sandbox(self.modules)
-                said = json.loads(worker.ask(request))
-                # After the rest its memory is not to be trusted
-                done = "value" in said or "refused" in said
-                return said
-            finally:  # also when a signal comes in between: its answer must not be taken for that to the next request
-                if done:
+                answer = json.loads(worker.send_request(request))
+                # After any other answer its memory is not to be trusted
+                is_reusable = "value" in answer or "refused" in answer
+                return answer
+            finally:  # also after a signal: a late answer must not be taken for the answer to the next request
+                if is_reusable:
                     self.worker = worker
-                elif worker:
-                    worker.end()
-                account.charge(
-                    said["seconds"] if done else min(time.monotonic() - started, SECONDS)
-                )
-
-    def end(self) -> None:
-        worker = self.worker
-        self.worker = None
-        if worker is not None:
-            worker.end()
+                    account.charge(answer["seconds"])
+                else:
+                    if worker:
+                        worker.end()
+                    account.charge(min(time.monotonic() - started, SECONDS))
 
 
-_DESK = _Desk()
-atexit.register(_DESK.end)
+_WORKER = _SharedWorker()
+
+
+@atexit.register
+def end_worker() -> None:
+    """End the worker process; the next evaluation starts another."""
+    worker = _WORKER.worker
+    _WORKER.worker = None
+    if worker:
+        worker.end()
 
 
 def reset_accounts() -> None:
-    """Start all accounts anew: what another run in this process read and evaluated is not this one's own."""
+    """Begin a run: what another run in this process read and evaluated does not count."""
     READ.start_anew()
-    for account in (GENERAL, SCRIPTS):
-        account.left = account.total
-        account.runaways.clear()
+    GENERAL.reset()
+    SCRIPTS.reset()
 
 
 def evaluate(task: str, *arguments: Any, account: CpuAccount = GENERAL) -> Any:
-    """What the function ``module:name`` gives for arguments that are plain data; so is the result.
+    """What the function ``module:name`` returns in the worker. Arguments and result are plain data.
 
-    Raises Exceeded, and Refused with the message of a ValueError of the function.
+    Raises LimitExceeded, and TaskRefused with the message of a ValueError of the function.
     """
     try:
         text = json.dumps([task, arguments], default=str, ensure_ascii=False)
@@ -132,18 +139,18 @@ def evaluate(task: str, *arguments: Any, account: CpuAccount = GENERAL) -> Any:
     if len(request) > MAX_SENT:
         raise LimitExceeded(f"it and its variables have more than {MAX_SENT >> 20} MiB")
     try:
-        said = _DESK.ask(task.partition(":")[0], request, account)
+        answer = _WORKER.send(task.partition(":")[0], request, account)
     except WorkerDied as e:
         raise LimitExceeded(str(e)) from e
-    if "refused" in said:
-        raise TaskRefused(said["refused"])
-    if "exceeded" in said:
-        raise LimitExceeded(said["exceeded"])
-    return said["value"]
+    if "refused" in answer:
+        raise TaskRefused(answer["refused"])
+    if "exceeded" in answer:
+        raise LimitExceeded(answer["exceeded"])
+    return answer["value"]
 
 
 class CpuCharge:
-    """Counts the CPU time of what is evaluated here, and not in the worker. Raises Exceeded when there is none left."""
+    """Charges the CPU time of a block in this process, and not in the worker. Raises RunLimitExceeded if there is none left."""
 
     def __enter__(self) -> None:
         GENERAL.check()

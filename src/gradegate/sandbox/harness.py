@@ -1,8 +1,8 @@
-"""The worker's side for code of the repository: runs one request after another.
+"""The code of a worker for code of the repository: runs one request after another.
 
-It is given to the interpreter of the *user* as text, so it needs nothing but a standard library from Python 3.8 on.
-Requests come on descriptor 3 and answers leave on descriptor 4, each as JSON behind its length in four bytes; what the
-code prints goes to the log. No program that the code starts inherits either of the two.
+The *user's* interpreter gets it as text, so it needs only a standard library from Python 3.8 on. Requests come on descriptor 3
+and answers leave on descriptor 4, each as JSON behind its length in four bytes. What the code prints goes to the log. No program
+that the code starts inherits either of the two.
 """
 
 from __future__ import annotations  # Python 3.8 could not evaluate them
@@ -25,14 +25,15 @@ from typing import Any, BinaryIO
 
 REQUESTS = 3
 ANSWERS = 4
-MOST = 16 * 1024 * 1024  # bytes of an answer
-LINES, LONGEST = 12, 2000  # of a traceback: its last lines, and characters
-_ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # what colours a terminal
-# Of code that cannot be loaded, or at a limit, whatever it is called with
-_NO_FAULT = (ImportError, MemoryError, RecursionError)
+MAX_ANSWER = 16 * 1024 * 1024  # bytes
+TRACEBACK_LINES = 12  # the last ones
+MAX_MESSAGE = 2000  # characters
+_ESCAPES = re.compile(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])")  # that colour a terminal
+# Errors of code that cannot be loaded, or that hits a limit, whatever its arguments are
+_NOT_FROM_ARGUMENTS = (ImportError, MemoryError, RecursionError)
 _modules: dict[str, Any] = {}
-_called: list[Any] = []  # the function that the request called, once it does
-# Folders of the workspace, and those in it with what was installed there; each with a separator at its end
+_called_functions: list[Any] = []  # the function that the request called, once it does
+# Folders of the workspace, and folders in it with installed packages; each with a separator at its end
 _roots: tuple[str, ...] = ()
 _installed: tuple[str, ...] = ()
 _covered: list[str] = []  # files of the workspace that may be imported, unless nothing is guarded
@@ -48,7 +49,7 @@ _RULE = (
 )
 
 
-def serve() -> None:
+def serve_requests() -> None:
     """Answer every request. Whatever the code raises, SystemExit included, is an answer, too."""
     for number in (REQUESTS, ANSWERS):
         os.set_inheritable(number, False)
@@ -57,55 +58,55 @@ def serve() -> None:
             size = int.from_bytes(requests.read(4), "big")
             if not size:
                 return
-            answer = _answer(json.loads(requests.read(size)))
+            answer = _answer_request(json.loads(requests.read(size)))
             answers.write(len(answer).to_bytes(4, "big") + answer)
             answers.flush()
 
 
-def _answer(request: dict[str, Any]) -> bytes:
-    _called.clear()
-    raised = False
+def _answer_request(request: dict[str, Any]) -> bytes:
+    _called_functions.clear()
+    has_raised = False
     try:
         value = _KINDS[request["kind"]](request)
         try:
-            answer = json.dumps({"value": value}, default=_plain, ensure_ascii=False).encode(
-                "utf-8", "backslashreplace"
-            )
+            text = json.dumps({"value": value}, default=_to_json_kind, ensure_ascii=False)
+            answer = text.encode("utf-8", "backslashreplace")
         except (TypeError, ValueError, RecursionError) as e:
-            raise Said(f"it returned something that is not plain JSON data: {e}") from e
-        if len(answer) <= MOST:
+            raise PlainError(f"it returned something that is not plain JSON data: {e}") from e
+        if len(answer) <= MAX_ANSWER:
             return answer
-        said = f"what it returns has more than {MOST >> 20} MiB"
+        message = f"what it returns has more than {MAX_ANSWER >> 20} MiB"
     except BaseException as e:
-        raised = (
-            bool(_called)
+        has_raised = (
+            bool(_called_functions)
             and isinstance(e, (Exception, SystemExit))
             and type(e) is not NameError
-            and not isinstance(e, _NO_FAULT)
+            and not isinstance(e, _NOT_FROM_ARGUMENTS)
         )
-        said = str(e) if isinstance(e, Said) else _last_lines(e)
+        message = str(e) if isinstance(e, PlainError) else _traceback_end(e)
         if isinstance(e, ImportError) and _roots:
-            said += f"\n{_RULE}"
-    said = said if len(said) <= LONGEST else "…" + said[-LONGEST:]  # the sign of every cut
-    return json.dumps({"error": said, "raised": raised}).encode()
+            message += f"\n{_RULE}"
+    if len(message) > MAX_MESSAGE:
+        message = "…" + message[-MAX_MESSAGE:]  # the sign of every cut
+    return json.dumps({"error": message, "raised": has_raised}).encode()
 
 
-class Said(Exception):
+class PlainError(Exception):
     """What went wrong, in words that need no traceback."""
 
 
-def _last_lines(error: BaseException) -> str:
+def _traceback_end(error: BaseException) -> str:
     """The end of a traceback from where the user's own code begins."""
-    mine = {__file__ if "__file__" in globals() else "", "<string>"}
+    own_files = {__file__ if "__file__" in globals() else "", "<string>"}
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename in mine:
+    while trace is not None and trace.tb_frame.f_code.co_filename in own_files:
         trace = trace.tb_next
     lines = "".join(traceback.format_exception(type(error), error, trace)).strip().splitlines()
-    return "\n".join(lines[-LINES:])
+    return "\n".join(lines[-TRACEBACK_LINES:])
 
 
-def _plain(value: Any) -> Any:
-    """JSON's kinds for a few others that scripts return."""
+def _to_json_kind(value: Any) -> Any:
+    """JSON data for a few other values that scripts return."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     for name in ("model_dump", "to_dict", "tolist"):  # pydantic's, and numpy's
@@ -117,22 +118,22 @@ def _plain(value: Any) -> Any:
 # --- what may be imported -------------------------------------------------------------------------------------
 
 
-def guard() -> None:
-    """Find packages where the interpreter has them, and in the workspace only what is covered.
+def guard_imports() -> None:
+    """Find packages where the interpreter has them, and in the workspace only files that are covered.
 
-    Python was started without its packages: looking for them runs files by their name, those of the workspace too.
+    Python was started without its packages: a search for them runs files by their name, even those of the workspace.
     """
     global _roots, _installed
     _roots, _installed = map(tuple, json.loads(os.environ.pop("GRADEGATE_FOLDERS")))
     sys.path_hooks.insert(0, CoveredFolder)
-    sys.addaudithook(_refuse)
+    sys.addaudithook(_refuse_uncovered)
     sys.path += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     site.ENABLE_USER_SITE = "PYTHONUSERBASE" in os.environ
     site.main()
 
 
 def _is_guarded(path: str) -> bool:
-    """Whether a path is in the workspace, and not in a folder with what was installed there."""
+    """Whether a path is in the workspace, and not in a folder with installed packages."""
     path = os.path.join(os.path.realpath(path), "")  # noqa: PTH118
     return path.startswith(_roots) and not path.startswith(_installed)
 
@@ -154,16 +155,16 @@ class CoveredFolder:
                 return importlib.util.spec_from_file_location(name, path)
         if not any(path.startswith(place + os.sep) for path in _covered):
             return None
-        spec = ModuleSpec(name, None)
-        spec.submodule_search_locations = [place]
-        return spec
+        package = ModuleSpec(name, None)
+        package.submodule_search_locations = [place]
+        return package
 
 
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse modules that are not covered, however they are loaded, and byte code and packages' descriptions in the workspace."""
+def _refuse_uncovered(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse files of the workspace that are not covered: modules however they are loaded, byte code, descriptions of packages."""
     if event in _LOADED:
-        loaded = arguments[1] if event == "import" else arguments[0]
-        path = str(getattr(loaded, "co_filename", loaded))
+        source = arguments[1] if event == "import" else arguments[0]
+        path = str(getattr(source, "co_filename", source))
         if _LOADED[event].search(path) and path not in _covered and _is_guarded(path):
             # Without byte code, Python takes the source; without its description, a package is not installed
             raise (FileNotFoundError if event == "open" else ImportError)(f"{path} is not imported")
@@ -172,77 +173,79 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 # --- Python ---------------------------------------------------------------------------------------------------
 
 
-def _call(request: dict[str, Any]) -> Any:
-    """A function of a file, imported once; ``{"path", "function", "args"}``."""
-    global _roots, _covered  # noqa: PLW0603 - the hooks read them
+def _run_call(request: dict[str, Any]) -> Any:
+    """A function of a file, imported once; ``{"path", "function", "args", "covered"}``."""
     path = request["path"]
-    name = request["function"]
     if path not in _modules:
-        folder = os.path.dirname(path)  # noqa: PTH120 - as the text that it is
-        folders = [folder, os.getcwd()]  # noqa: PTH109 - the config's
-        if request["covered"] is None:  # what is judged may replace modules of Python, too
-            _roots = ()
-            sys.path[:0] = folders
-        else:
-            _covered = request["covered"]
-            sys.path += folders
-        sys.path_importer_cache.clear()
-        spec = importlib.util.spec_from_file_location(
-            os.path.basename(path).rpartition(".")[0],  # noqa: PTH119
-            path,
-        )
-        if spec is None or spec.loader is None:
-            raise Said(f"{path} is not a Python module")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules.setdefault(spec.name, module)  # where pickle and dataclasses look it up
-        spec.loader.exec_module(module)
-        _modules[path] = module
-    return _ran(_function(_modules[path], name), request["args"])
+        _modules[path] = _import_file(path, request["covered"])
+    return _call(_find_function(_modules[path], request["function"]), request["args"])
 
 
-def _function(module: Any, name: str) -> Any:
-    found = module
+def _import_file(path: str, covered: list[str] | None) -> Any:
+    global _roots, _covered  # noqa: PLW0603 - the hooks read them
+    folders = [os.path.dirname(path), os.getcwd()]  # noqa: PTH109, PTH120 - as text; the last is the config's
+    if covered is None:  # what is tested may replace modules of Python, too
+        _roots = ()
+        sys.path[:0] = folders
+    else:
+        _covered = covered
+        sys.path += folders
+    sys.path_importer_cache.clear()
+    name = os.path.basename(path).rpartition(".")[0]  # noqa: PTH119
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PlainError(f"{path} is not a Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)  # where pickle and dataclasses look it up
+    spec.loader.exec_module(module)
+    return module
+
+
+def _find_function(module: Any, name: str) -> Any:
+    value = module
     for part in name.split("."):
-        if not hasattr(found, part):
-            others = [
+        if not hasattr(value, part):
+            functions = [
                 key
-                for key, value in vars(module).items()
-                if inspect.isfunction(value) and key[0] != "_"
+                for key, member in vars(module).items()
+                if inspect.isfunction(member) and key[0] != "_"
             ]
-            has = f"; it has {', '.join(others[:10])}" if others else ""
-            raise Said(f"there is no function `{name}` in it{has}")
-        found = getattr(found, part)
-    return found
+            has = f"; it has {', '.join(functions[:10])}" if functions else ""
+            raise PlainError(f"there is no function `{name}` in it{has}")
+        value = getattr(value, part)
+    return value
 
 
-def _ran(function: Any, args: list[Any]) -> Any:
-    _called.append(function)
+def _call(function: Any, args: list[Any]) -> Any:
+    _called_functions.append(function)
     value = function(*args)
-    return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+    if inspect.isawaitable(value):
+        return asyncio.run(_await_value(value))
+    return value
 
 
-async def _awaited(value: Any) -> Any:
+async def _await_value(value: Any) -> Any:
     return await value
 
 
-def _inline(request: dict[str, Any]) -> Any:
+def _run_snippet(request: dict[str, Any]) -> Any:
     """Code of a config: one line is an expression, more are the body of a function; ``{"code", "args"}``."""
     code = request["code"]
     if "\n" in code:
-        found = re.search(r"^(?!\s*$)[^\S\n]+", code, re.MULTILINE)
-        indent = found[0] if found else "    "
+        match = re.search(r"^(?!\s*$)[^\S\n]+", code, re.MULTILINE)
+        indent = match[0] if match else "    "
         body = "\n".join(indent + line for line in code.split("\n"))
     else:
         body = f"    return {code}"
     names = {"json": json, "__name__": "assertion"}
     exec(compile(f"def main(output, context):\n{body}\n", "<assertion>", "exec"), names)  # noqa: S102 - what it is for
-    return _ran(names["main"], request["args"])
+    return _call(names["main"], request["args"])
 
 
 # --- commands -------------------------------------------------------------------------------------------------
 
 
-def _command(request: dict[str, Any]) -> str:
+def _run_command(request: dict[str, Any]) -> str:
     """What a program writes to standard output, without colours; ``{"argv"}``. ``{python}`` stands for this interpreter."""
     argv = [sys.executable if part == "{python}" else part for part in request["argv"]]
     try:
@@ -250,39 +253,42 @@ def _command(request: dict[str, Any]) -> str:
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
     except (OSError, ValueError) as e:
-        raise Said(f"`{argv[0]}` does not start: {e}") from e
-    errors: list[bytes] = []
+        raise PlainError(f"`{argv[0]}` does not start: {e}") from e
     assert process.stdout
     assert process.stderr
-    reader = threading.Thread(target=_drained, args=(process.stderr, errors), daemon=True)
+    errors = bytearray()
+    reader = threading.Thread(target=_read_end, args=(process.stderr, errors), daemon=True)
     reader.start()
-    output = process.stdout.read(MOST + 1)
-    if len(output) > MOST:
+    output = process.stdout.read(MAX_ANSWER + 1)
+    if len(output) > MAX_ANSWER:
         process.kill()
-        raise Said(f"`{argv[0]}` writes more than {MOST >> 20} MiB")
+        raise PlainError(f"`{argv[0]}` writes more than {MAX_ANSWER >> 20} MiB")
     code = process.wait()
-    reader.join(1.0)  # a program that it left behind may hold the pipe
-    text = _shown(output)
-    said = _shown(b"".join(errors))
-    if code or (said and not text):
-        last = "\n".join(said.splitlines()[-LINES:])
-        raise Said(f"`{argv[0]}` ended with {code}" + (f": {last}" if last else ""))
+    reader.join(1.0)  # a program that it left behind may keep the pipe open
+    text = _without_colours(output)
+    error = _without_colours(bytes(errors))
+    if code or (error and not text):
+        message = f"`{argv[0]}` ended with {code}"
+        if error:
+            message += ": " + "\n".join(error.splitlines()[-TRACEBACK_LINES:])
+        raise PlainError(message)
     return text
 
 
-def _drained(stream: BinaryIO, kept: list[bytes]) -> None:
+def _read_end(stream: BinaryIO, end: bytearray) -> None:
     """Read a stream to its end and keep the last of it."""
     with contextlib.suppress(OSError, ValueError):
         while part := stream.read1(65536):  # type: ignore[attr-defined]  # a pipe is buffered
-            kept[:] = [(b"".join(kept) + part)[-8 * LONGEST :]]
+            end += part
+            del end[: -8 * MAX_MESSAGE]
 
 
-def _shown(content: bytes) -> str:
+def _without_colours(content: bytes) -> str:
     return _ESCAPES.sub("", content.decode("utf-8", "replace").strip())
 
 
-_KINDS = {"call": _call, "inline": _inline, "command": _command}
+_KINDS = {"call": _run_call, "inline": _run_snippet, "command": _run_command}
 
 if __name__ == "__main__":
-    guard()
-    serve()
+    guard_imports()
+    serve_requests()

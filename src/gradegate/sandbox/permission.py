@@ -1,4 +1,4 @@
-"""Whether code of the repository may run, as which user, and with what: the workflow or the command line decides, never a config."""
+"""Decides whether code of the repository may run, as which user and with what. Only the workflow or the command line decides."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,70 +18,75 @@ from gradegate.security.environment import Environment
 from gradegate.security.event import Event
 
 DOCS = "docs/exec.md"
-# What starts programs and finds libraries; keys are never among it.
-_PLAIN = re.compile(
+# Variables that start programs and find libraries; keys are never among them.
+_HARMLESS = re.compile(
     r"PATH|LANG|LC_\w+|TZ|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT|VIRTUAL_ENV|PYENV_ROOT"
+)
+_DEFAULT_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+# Variables of the runner for what steers a job, and for what earlier steps left for later ones, such as keys and tokens.
+_RUNNER_PATHS = (
+    *(f"GITHUB_{name}" for name in "ENV OUTPUT PATH STATE STEP_SUMMARY EVENT_PATH".split()),
+    "HOME",
+    "RUNNER_TEMP",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ExecPolicy:
-    """What code may have."""
+    """What code of the repository may use."""
 
     is_allowed: bool = False
-    is_isolated: bool = False  # it runs as a user of its own, or not at all
+    is_isolated: bool = False  # it runs as another user, or not at all
     python: str = ""
     node: str = ""
-    exec_env: frozenset[str] = frozenset()
+    exec_env: frozenset[str] = frozenset()  # variables that the user names
     # What it sees beside the variables of its provider
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = TIMEOUT  # that one call may take
     calls: int = 1  # workers that one file may have at once
     cwd: Path = Path()
     root: Path = Path()
-    # Files of the runner, and folders that hold such, which it must not reach where it runs apart
+    # Files and folders of the runner that isolated code must not reach
     runner_paths: tuple[str, ...] = ()
 
 
 NO_EXEC = ExecPolicy()
-# Where the runner keeps what steers a job, and what earlier steps left for later ones: keys and tokens among it.
-_FILES = tuple(f"GITHUB_{name}" for name in "ENV OUTPUT PATH STATE STEP_SUMMARY EVENT_PATH".split())
-_FOLDERS = ("HOME", "RUNNER_TEMP")
 
 
 def exec_policy(settings: Settings, environment: Environment, event: Event) -> ExecPolicy:
-    """What the settings allow. Raises ConfigError where the event does not."""
+    """What the settings allow. Raises ConfigError if the event does not."""
     if not settings.allow_exec:
         return NO_EXEC
-    if why := exec_objection(environment, event):
-        what = f"`allow-exec` is not allowed {why}"
+    if objection := exec_objection(environment, event):
         raise ConfigError.at(
-            what, None, f"leave it out there, and grade answers made elsewhere ({DOCS})"
+            f"`allow-exec` is not allowed {objection}",
+            None,
+            f"leave it out there, and grade answers made elsewhere ({DOCS})",
         )
     environ = environment.variables
     cwd = settings.cwd.absolute()
-    kept = {
+    visible = {
         name: text
         for name, text in environ.items()
-        if _PLAIN.fullmatch(name) or name in settings.exec_env
+        if _HARMLESS.fullmatch(name) or name in settings.exec_env
     }
     return ExecPolicy(
         is_allowed=True,
-        is_isolated=settings.exec_apart,
+        is_isolated=settings.separate_exec_user,
         python=settings.python or environ.get("PROMPTFOO_PYTHON", ""),
         node=settings.node,
         exec_env=settings.exec_env,
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", **kept},
+        env={**_DEFAULT_ENV, **visible},
         seconds=settings.timeout or TIMEOUT,
         calls=settings.max_concurrency or 1,
         cwd=cwd,
         root=Path(environment.workspace or repository_of(cwd) or cwd).absolute(),
-        runner_paths=tuple(environ[name] for name in (*_FILES, *_FOLDERS) if environ.get(name)),
+        runner_paths=tuple(environ[name] for name in _RUNNER_PATHS if environ.get(name)),
     )
 
 
 def exec_objection(environment: Environment, event: Event) -> str:
-    """Why code of the repository may not run at this event; an empty string where it may. Off GitHub there is no event."""
+    """Why code of the repository may not run at this event; empty if it may. Outside of GitHub there is no event."""
     if environment.vouched_only:
         return (
             f"at {environment.event_shown}, which strangers can start with access to your secrets"
@@ -93,11 +99,12 @@ def exec_objection(environment: Environment, event: Event) -> str:
     return ""
 
 
-# The first of the user ids, and how many there are. No system gives them to people; a container has at least 65,536.
-FIRST = 61184
+# The first of the user ids for code, and their number. No system gives them to people; a container has at least 65,536.
+FIRST_USER = 61184
 USERS = 4336
-MOST_ENTRIES = 1_000_000  # of the workspace
-_OWN = 0o700  # nobody else reads or writes
+MAX_ENTRIES = 1_000_000  # of the workspace
+_OWNER_ONLY = 0o700
+_NO_FOREIGN_WRITES = 0o775
 _SOCKETS = (
     "/var/run/docker.sock",
     "/run/docker.sock",
@@ -107,98 +114,96 @@ _SOCKETS = (
 
 
 def _users() -> Iterator[int]:
-    """Every user once, from one that another run beside this one hardly began with: it would end our processes as its own."""
+    """Every user once. The first is random: a user of another run beside this one could end the processes of this run."""
     first = secrets.randbelow(USERS)
-    return (FIRST + (first + number) % USERS for number in range(USERS))
+    return (FIRST_USER + (first + number) % USERS for number in range(USERS))
 
 
 class IsolationError(ValueError):
-    """Code cannot be kept apart here; the message says why."""
+    """Code cannot be isolated here; the message says why."""
 
 
 @dataclass
 class Isolation:
-    """The paths that code must not reach, with the modes that they had. ``users`` are those who have not been anybody yet.
+    """Closes paths while isolated code may run, and opens them again.
 
-    Code of another user can reach none of root's files; what belongs to the runner is often readable for everybody, so it is
-    closed while code may run. Whether all of it is out of reach is tried by the code's own process, before the code begins.
+    Code of another user can reach no file of root. What belongs to the runner is often readable for everybody, so it is closed.
+    Before the code begins, its process tries whether everything is out of reach.
     """
 
-    leave: ExecPolicy
-    modes: dict[Path, int] = field(default_factory=dict)
-    secret: tuple[str, ...] = ()  # neither to be read nor written
-    users: Iterator[int] = field(default_factory=_users)
+    policy: ExecPolicy
+    modes: dict[Path, int] = field(default_factory=dict)  # of the closed paths, before
+    secret: tuple[str, ...] = ()  # paths that the code must neither read nor write
+    users: Iterator[int] = field(default_factory=_users)  # that have run nothing yet
 
     def begin(self) -> None:
-        """Close what has to be closed. Raises Impossible."""
+        """Close what has to be closed. Raises IsolationError."""
         if sys.platform != "linux" or os.geteuid() != 0:
             raise IsolationError(
                 "code cannot run as another user here: this needs root on Linux, as in the container of the Action"
             )
-        runners = [Path(path) for path in self.leave.runner_paths]
-        folders = {path if path.is_dir() else path.parent for path in runners}
-        inside = {folder for folder in folders if not self.leave.root.is_relative_to(folder)}
-        for path in inside:
-            self._close(path)
-        # Files and folders in which tools keep credentials; of what else others may write, such as earlier reports, writing alone.
-        seen = 0
-        waiting = [self.leave.root]
-        while waiting:
+
+        # The folders of the runner, except those around the workspace
+        paths = [Path(path) for path in self.policy.runner_paths]
+        for folder in {path if path.is_dir() else path.parent for path in paths}:
+            if not self.policy.root.is_relative_to(folder):
+                self._close(folder, _OWNER_ONLY)
+
+        # In the workspace, what has credentials. What others may write, such as earlier reports, is closed only for writing.
+        count = 0
+        folders = [self.policy.root]
+        while folders:
             try:
-                entries = list(os.scandir(waiting.pop()))
+                entries = list(os.scandir(folders.pop()))
             except OSError:
                 continue
-            seen += len(entries)
-            if seen > MOST_ENTRIES:
-                raise IsolationError(f"the workspace has more than {MOST_ENTRIES:,} files")
+            count += len(entries)
+            if count > MAX_ENTRIES:
+                raise IsolationError(f"the workspace has more than {MAX_ENTRIES:,} files")
             for entry in entries:
+                path = Path(entry.path)
                 if holds_credentials(Path(entry.name)):
-                    self._close(Path(entry.path))
+                    self._close(path, _OWNER_ONLY)
                     continue
                 if (
                     not entry.is_symlink()
                     and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH
                 ):
-                    self._close(Path(entry.path), 0o775)
+                    self._close(path, _NO_FOREIGN_WRITES)
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(Path(entry.path))
-        environ = f"/proc/{os.getpid()}/environ"
-        self.secret += (environ, *map(str, runners), *_SOCKETS)
+                    folders.append(path)
+        self.secret += (f"/proc/{os.getpid()}/environ", *map(str, paths), *_SOCKETS)
 
-    def user(self) -> int:
-        """A user who has never been. Raises Impossible."""
+    def next_user(self) -> int:
+        """A user that has run nothing yet. Raises IsolationError."""
         user = next(self.users, 0)
         if not user:
             raise IsolationError(f"it ended {USERS:,} processes")
         return user
 
-    def fixed(self, folder: Path) -> list[str]:
-        """What may be read and never written."""
-        own = Path(__file__).parents[1]
-        return [
-            str(path)
-            for path in dict.fromkeys((self.leave.root, self.leave.cwd, folder, own, own.parent))
-        ]
+    def fixed_paths(self, folder: Path) -> tuple[str, ...]:
+        """Paths that the code of a folder may read and never write."""
+        package = Path(__file__).parents[1]
+        paths = (self.policy.root, self.policy.cwd, folder, package, package.parent)
+        return tuple(map(str, dict.fromkeys(paths)))
 
     def end(self) -> None:
-        """Give everything back the mode that it had."""
+        """Give every closed path the mode that it had."""
         for path, mode in self.modes.items():
-            try:
+            with suppress(OSError):  # else it stays closed
                 path.chmod(mode)
-            except OSError:
-                continue  # it stays closed
         self.modes.clear()
 
-    def _close(self, path: Path, leave: int = _OWN) -> None:
+    def _close(self, path: Path, mask: int) -> None:
         try:
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
-                return  # what it leads to is closed in its own place
-            path.chmod(stat.S_IMODE(mode) & leave)
+                return  # the path that it leads to is closed in its own place
+            path.chmod(stat.S_IMODE(mode) & mask)
         except FileNotFoundError:
             return
         except OSError as e:
             raise IsolationError(f"{path} cannot be closed: {e.strerror}") from e
         self.modes[path] = stat.S_IMODE(mode)
-        if leave == _OWN:
+        if mask == _OWNER_ONLY:
             self.secret += (str(path),)

@@ -1,4 +1,4 @@
-"""Code of the repository as configs name it: a file with a function in it, with a digest of what it will run."""
+"""Programs: files of code that configs name, with a digest of everything that each will run."""
 
 import hashlib
 import os
@@ -15,34 +15,35 @@ from gradegate.files.paths import is_hidden
 from gradegate.files.workspace import Workspace
 from gradegate.structs import FrozenStruct
 
-MOST_FILES = 2000  # that belong to one program
-# Wherever it stands, in a text or a comment too: a file too many is better than one that may not be imported.
+MAX_FILES = 2000  # that belong to one program
+TYPESCRIPT_SUFFIXES = (".ts", ".mts", ".cts")
+_REFERENCE = re.compile(
+    r"(?:python:|javascript:)?(?:file://)?(.+?\.(?:py|[cm]?[jt]s))(?::(.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
+# Python: imports anywhere, even in a text or a comment. A file too many is better than one that may not be imported.
 _IMPORTS = re.compile(
     r"\bfrom[^\S\n]+([.\w]{1,200})[^\S\n]+import\b[^\S\n]*(?:\(([^)]*)|([^\n;#]*))"
     r"|\bimport[^\S\n]+([^\n;#]+)"
     r"""|\b(?:import_module|__import__)\(\s*["']([\w.]{1,200})"""
 )
 _MODULE = re.compile(r"(?:^|,)\s*([\w.]{1,200})")
-_QUOTED = re.compile(r"""["'](\w{1,100})["']""")
-_REFERENCE = re.compile(
-    r"(?:python:|javascript:)?(?:file://)?(.+?\.(?:py|[cm]?[jt]s))(?::(.*))?",
-    re.IGNORECASE | re.DOTALL,
-)
-# JavaScript: what may be a path to a module, and what may be a member of what the code is told.
-_LITERAL = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n\0]{0,200})?)["'`]""")
-# Of a package.json: a path that need not begin with a dot
-_MAIN = re.compile(r"""("main"\s*:\s*")""")
+_NAME = re.compile(r"\w{1,100}")
+_QUOTED_WORD = re.compile(r"""["'](\w{1,100})["']""")
+# JavaScript: a text that may be the path of a module, and a name that may be a member of what the code gets.
+_PATH_TEXT = re.compile(r"""["'`](#[^"'`\s]{1,200}|\.{1,2}(?:/[^"'`\n\0]{0,200})?)["'`]""")
 _MEMBER = re.compile(r"""[.{,"'`]\s*(\w{1,100})""")
-TYPESCRIPT_SUFFIXES = (".ts", ".mts", ".cts")
-_MODULES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
-# As promptfoo takes a command apart, which is no shell
-_PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")
+# In a package.json: a path that need not begin with a dot
+_MAIN = re.compile(r"""("main"\s*:\s*")""")
+_MODULE_SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")
+# The parts of a command as promptfoo splits it, which is no shell
+_COMMAND_PARTS = re.compile(r"""[^\s"']+|"([^"]*)"|'([^']*)'""")
 
 
 class ProgramFile(FrozenStruct):
-    """A file of code and a function in it, empty where none is named; ``folder`` is the config's.
+    """A file of code and a function in it, empty if none is named; ``folder`` is that of the config.
 
-    ``covered_files`` are the files of the digest, this one among them: of the workspace, a judge imports no other.
+    ``covered_files`` are the files of the digest, including this one. A judge may import no other file of the workspace.
     """
 
     path: Path
@@ -52,19 +53,19 @@ class ProgramFile(FrozenStruct):
 
     @property
     def is_python(self) -> bool:
-        """Whether it is Python; else it is JavaScript or TypeScript."""
+        """Whether the file is Python; else it is JavaScript or TypeScript."""
         return is_python(str(self.path))
 
 
 class Program(dict[str, str]):
-    """A file of code as suites hold it: what tells it from others in every checkout, and beside that where it is."""
+    """A file of code in a suite: a mapping that identifies it in every checkout, and beside that the file itself."""
 
     def __init__(
         self, reference: str, name: str, digest: str, file: ProgramFile, words: frozenset[str]
     ) -> None:
         super().__init__(reference=reference, file=name, digest=digest)
         self.file = file
-        self.words = words  # those in quotes, by which it may look into what it is told
+        self.words = words  # its quoted words, by which it may look into its arguments
 
     @property
     def digest(self) -> str:
@@ -81,162 +82,181 @@ class Program(dict[str, str]):
 
 
 def split_reference(reference: str) -> tuple[str, str]:
-    """The path of ``file://x.py:function`` and the function, empty where none is named."""
-    found = _REFERENCE.fullmatch(reference)
-    return (found[1], found[2] or "") if found else (reference.removeprefix("file://"), "")
+    """The path of ``file://x.py:function`` and the function, empty if none is named."""
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        return reference.removeprefix("file://"), ""
+    return match[1], match[2] or ""
 
 
 def is_python(reference: Any) -> bool:
-    """Whether a reference is that of a Python file."""
+    """Whether a reference names a Python file."""
     return isinstance(reference, str) and split_reference(reference)[0].lower().endswith(".py")
 
 
 def is_javascript(reference: str) -> bool:
-    """Whether a reference is that of a file of JavaScript or TypeScript."""
+    """Whether a reference names a file of JavaScript or TypeScript."""
     return _REFERENCE.fullmatch(reference) is not None and not is_python(reference)
 
 
 def read_program(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> Program:
-    """The program that a reference names. Raises ConfigError where it is not a file of the workspace."""
+    """The program that a reference names. Raises ConfigError if it is not a file of the workspace."""
     name, function = split_reference(reference)
     path = workspace.locate(name, folder, origin)
-    home = folder.resolve()
-    folders = [home]
-    for above in (*path.parents, home, *home.parents):
-        if not is_hidden(Path(os.path.relpath(above, workspace.root))):  # outside is hidden, too
-            folders += (above, above / "src")
-    digest = hashlib.sha256()
-    words = set[str]()
+    config_folder = folder.resolve()
+    import_folders = [config_folder]
+    for above in (*path.parents, config_folder, *config_folder.parents):
+        # A folder outside of the workspace counts as hidden, too
+        if not is_hidden(Path(os.path.relpath(above, workspace.root))):
+            import_folders += (above, above / "src")
+
     waiting = [path]
     if path.suffix.lower() in TYPESCRIPT_SUFFIXES:
-        waiting += filter(Path.is_file, [above / "tsconfig.json" for above in folders])
-    seen = set(waiting)
-    # With the modules that it may import, and those that these import
+        waiting += filter(Path.is_file, [above / "tsconfig.json" for above in import_folders])
+
+    # Read the file, the modules that it may import, and the modules that these may import.
+    digest = hashlib.sha256()
+    words = set[str]()
+    files = set(waiting)
     while waiting:
         file = waiting.pop(0)
         content = workspace.read(str(file), folder, origin)
-        digest.update(os.fsencode(os.path.relpath(file, home)) + hashlib.sha256(content).digest())
+        file_name = os.fsencode(os.path.relpath(file, config_folder))
+        digest.update(file_name + hashlib.sha256(content).digest())
         source = content.decode("utf-8", "replace")
         if is_python(name):
             words |= quoted_words(source)
-            modules = _imported(source, file.parent, folders)
+            modules = python_modules(source, file.parent, import_folders)
         else:
             words.update(_MEMBER.findall(source))
-            modules = _modules(source, file.parent)
-        for found in modules:
-            if found.resolve().is_relative_to(workspace.root) and found not in seen:
-                seen.add(found)
-                waiting.append(found)
-        if len(seen) > MOST_FILES:
-            what = f"`{path.name}` imports more than {MOST_FILES} files of the repository"
-            raise ConfigError.at(what, origin, "give the assertion a smaller module")
-    packages = {above / "node_modules" for file in seen for above in file.parents}
-    for place in sorted(filter(Path.is_dir, packages)):
-        if place.is_relative_to(workspace.root) and (committed := files_checked_out(place)):
+            modules = _javascript_modules(source, file.parent)
+        for module in modules:
+            if module.resolve().is_relative_to(workspace.root) and module not in files:
+                files.add(module)
+                waiting.append(module)
+        if len(files) > MAX_FILES:
+            raise ConfigError.at(
+                f"`{path.name}` imports more than {MAX_FILES} files of the repository",
+                origin,
+                "give the assertion a smaller module",
+            )
+
+    # Packages that the commit contains belong to the program, too.
+    packages = {above / "node_modules" for file in files for above in file.parents}
+    for package in sorted(filter(Path.is_dir, packages)):
+        if package.is_relative_to(workspace.root) and (committed := files_checked_out(package)):
             digest.update(repr(committed).encode())
     return Program(
         reference,
         workspace.name(path),
         digest.hexdigest(),
-        ProgramFile(path, function, folder, tuple(map(str, seen))),
+        ProgramFile(path, function, folder, tuple(map(str, files))),
         frozenset(words),
     )
 
 
 def quoted_words(source: str) -> set[str]:
     """The texts of a Python source that are one word."""
-    return set(_QUOTED.findall(source))
+    return set(_QUOTED_WORD.findall(source))
 
 
 def split_command(command: str) -> list[str]:
     """The words of an ``exec:`` command; no shell sees them."""
     return [
-        next(filter(None, match.groups()), "") or match[0].strip("\"'")
-        for match in _PARTS.finditer(command)
+        match[1] or match[2] or match[0].strip("\"'") for match in _COMMAND_PARTS.finditer(command)
     ]
 
 
 def command_digest(words: list[str], workspace: Workspace, folder: Path, origin: Origin) -> str:
-    """SHA-256 of the files of the workspace among the words of a command, and of all that the commit has in their folders.
+    """SHA-256 of the workspace files among the words of a command, and of all that the commit has in their folders.
 
-    Of a folder among them it is all in it. Unless the command is such a file or folder, or a program with one as its first
-    argument, it may run anything, and it is all of the commit. Raises ConfigError.
+    For a folder among the words, it covers all that is in it. If neither the command nor its first argument is such a file or
+    folder, the command may run anything, and the digest covers all of the commit. Raises ConfigError.
     """
     digest = hashlib.sha256()
-    repository = repository_of(workspace.root)
     folders = set[Path]()
-    named = set[str]()
+    places = set[str]()  # the words that are files or folders
     for word in words:
         with suppress(OSError, ValueError):
-            file = (folder / word).resolve()
-            if not file.exists() or not file.is_relative_to(workspace.root):
+            place = (folder / word).resolve()
+            if not place.exists() or not place.is_relative_to(workspace.root):
                 continue
-            named.add(word)
-            if file.is_file():
+            places.add(word)
+            if place.is_file():
                 digest.update(hashlib.sha256(workspace.read(word, folder, origin)).digest())
-                file = file.parent
-            folders.add(file)
-    if named.isdisjoint(words[:2]):
+                place = place.parent
+            folders.add(place)
+    if places.isdisjoint(words[:2]):
         folders.add(workspace.root)
+    repository = repository_of(workspace.root)
     for place in sorted(folders):
         digest.update(repr(files_checked_out(place, repository)).encode())
     return digest.hexdigest()
 
 
-def _imported(source: str, here: Path, folders: list[Path]) -> Iterator[Path]:
-    """The files of the repository that a source may import, by their names alone."""
-    for start, in_brackets, names, plain, dynamic in _IMPORTS.findall(source.replace("\\\n", " ")):
+def python_modules(source: str, here: Path, folders: list[Path]) -> Iterator[Path]:
+    """The files of the repository that a Python source may import, by their names only."""
+    for start, names_in_brackets, names, plain, dynamic in _IMPORTS.findall(
+        source.replace("\\\n", " ")
+    ):
         for module in _MODULE.findall(plain) or [start or dynamic]:
-            dots = len(module) - len(module.lstrip("."))
-            above = here.joinpath(*[".."] * (dots - 1)).resolve() if dots else here
             steps = [step for step in module.split(".") if step]
-            if not dots and steps[:1] and steps[0] in sys.stdlib_module_names:
-                continue  # Python finds its own before any in the workspace
-            for folder in (above,) if dots else dict.fromkeys((here, *folders)):
-                yield from _files(folder, steps, in_brackets + names)
+            dots = len(module) - len(module.lstrip("."))
+            if dots:
+                parents = [".."] * (dots - 1)
+                search_folders = [here.joinpath(*parents).resolve()]
+            elif steps and steps[0] in sys.stdlib_module_names:
+                continue  # Python finds its own module before any in the workspace
+            else:
+                search_folders = list(dict.fromkeys((here, *folders)))
+            for folder in search_folders:
+                yield from _module_files(folder, steps, names_in_brackets + names)
 
 
-def _files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
-    below = folder
+def _module_files(folder: Path, steps: list[str], names: str) -> Iterator[Path]:
+    """The files that ``from steps import names`` may run below a folder."""
+    place = folder
     for step in steps:
-        below /= step
-        yield from filter(_is_file, (below / "__init__.py", below.with_suffix(".py")))
+        place /= step
+        yield from filter(_is_file, (place / "__init__.py", place.with_suffix(".py")))
     if "*" in names:
         with suppress(OSError):
-            yield from sorted(below.glob("*.py"))
-    for name in re.findall(r"\w{1,100}", names):
-        yield from filter(_is_file, (below / f"{name}.py", below / name / "__init__.py"))
+            yield from sorted(place.glob("*.py"))
+    for name in _NAME.findall(names):
+        yield from filter(_is_file, (place / f"{name}.py", place / name / "__init__.py"))
+
+
+def _javascript_modules(source: str, here: Path) -> Iterator[Path]:
+    """The files that a JavaScript source may import by a path in it, whatever it does with that path.
+
+    A path that begins with ``#`` leads through the next package.json. Its paths are followed in turn.
+    """
+    source = _MAIN.sub(r"\1./", source)
+    for text in dict.fromkeys(_PATH_TEXT.findall(source)):
+        if text.startswith("#"):
+            packages = (folder / "package.json" for folder in (here, *here.parents))
+            package = next(filter(_is_file, packages), None)
+            if package:
+                yield package
+            continue
+
+        # A file runs whatever its suffix if its name is written in full.
+        path = Path(os.path.realpath(here / text))  # which no loop of links stops
+        if _is_file(path):
+            yield path
+        candidates = [path / "package.json"]  # its `main` is a path, too
+        for suffix in _MODULE_SUFFIXES:
+            # TypeScript names the output, so the suffix may stand in place of another
+            names = f"{path.name}{suffix}", f"{path.stem}{suffix}", f"{path.name}/index{suffix}"
+            candidates += map(path.parent.joinpath, names)
+        for file in dict.fromkeys(candidates):
+            if file != path and file.suffix in _MODULE_SUFFIXES and _is_file(file):
+                yield file
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a path leads to a file, which one that is too long for any does not."""
+    """Whether a path leads to a file. A path that is too long leads to none."""
     try:
         return path.is_file()
     except OSError:
         return False
-
-
-def _modules(source: str, here: Path) -> Iterator[Path]:
-    """The files that a source of JavaScript may import by a path in it, whatever is done with that path.
-
-    One that begins with ``#`` leads through the next package.json, whose paths are looked at in turn.
-    """
-    source = _MAIN.sub(r"\1./", source)
-    for written in dict.fromkeys(_LITERAL.findall(source)):
-        if written.startswith("#"):
-            yield from [
-                path
-                for folder in (here, *here.parents)
-                if _is_file(path := folder / "package.json")
-            ][:1]
-            continue
-        path = Path(os.path.realpath(here / written))  # which no loop of links stops
-        found = [path, path / "package.json"]  # whose `main` is a path, too
-        for ending in _MODULES:
-            # TypeScript names what will be made of it
-            named = (f"{path.name}{ending}", f"{path.stem}{ending}", f"{path.name}/index{ending}")
-            found += map(path.parent.joinpath, named)
-        for file in dict.fromkeys(found):
-            # What is named as it is called runs, whatever its ending
-            if (file == path or file.suffix in _MODULES) and _is_file(file):
-                yield file

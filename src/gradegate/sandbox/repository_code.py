@@ -1,6 +1,6 @@
-"""Has code of the repository run: the one place that knows whether it may, and where its processes are.
+"""Runs code of the repository: the one module that knows whether it may run, and where its processes are.
 
-It is module state, as the accounts of ``bounded`` are: whoever reads a config may come upon code, and it ends once.
+This is module state, as the accounts of ``evaluate`` are: any reader of a config may come upon code, and all code ends together.
 """
 
 import json
@@ -31,24 +31,26 @@ from gradegate.sandbox.program import (
 )
 from gradegate.sandbox.rights import hide_process
 from gradegate.sandbox.workers import Worker, WorkerDied, WorkerSetup
-from gradegate.structs import FrozenStruct, JsonObject
-
-_PLAIN = ("--no-warnings", "--input-type=commonjs")
-
+from gradegate.structs import FrozenStruct, JsonObject, replace
 
 ALLOW_CODE = f"allow it to run: <--allow-exec>, see {DOCS}"
-# What else there is in place of code that answers, by which no code runs beside keys.
+# What users can do instead, so that no code runs beside keys
 USE_ANSWERS = "grade answers made elsewhere: `gradegate cases`, then `gradegate run --answers FILE`"
 USE_OTHER_ASSERTION = "use an assertion that needs no code of the repository, such as contains, regex, is-json or llm-rubric"
 USE_FILE = "write what it makes into a file in an earlier step"
 
+_PYTHON_ENV = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+# Neither the environment nor a file beside the code changes what Python itself loads. The harness adds the packages.
+_PYTHON_OPTIONS = ("-I", "-S", "-B", "-u", "-X", "utf8")
+_NODE_OPTIONS = ("--no-warnings", "--input-type=commonjs")
+
 
 class CodeError(ValueError):
-    """Code gave no result; the message says why, with the last lines of its traceback where it raised."""
+    """Code gave no result; the message says why, with the last lines of its traceback if it raised."""
 
     def __init__(self, message: str, *, has_raised: bool = False) -> None:
         super().__init__(message)
-        # What it was called with made it raise, or return what is no plain data
+        # Whether its arguments made it raise, or return something that is not plain data
         self.has_raised = has_raised
 
     @property
@@ -58,187 +60,190 @@ class CodeError(ValueError):
 
 
 class CodePlace(FrozenStruct):
-    """Where code runs. ``role`` keeps apart what answers ("target") and what judges ("gate"): they share no process."""
+    """Where code runs. Code with the role "target" answers, code with the role "gate" judges: they share no process."""
 
     folder: Path
     role: str
     about: str = ""  # the file or the command: each has a process of its own
-    python: str = ""  # the interpreter where the config names one
-    env: tuple[tuple[str, str], ...] = ()  # beside what the leave gives
-    node: tuple[str, ...] = ()  # what starts the file where it is JavaScript
+    python: str = ""  # the interpreter, if the config names one
+    env: tuple[tuple[str, str], ...] = ()  # beside the variables of the policy
+    node: tuple[str, ...] = ()  # the command that starts a JavaScript file
 
 
-class _Desk(Struct):
-    leave: ExecPolicy = NO_EXEC
-    seclusion: Isolation | None = None
-    waiting: dict[CodePlace, list[Worker]] = field(default_factory=lambda: defaultdict(list))
-    # How many workers there are, those that are busy among them
-    started: Counter[CodePlace] = field(default_factory=Counter)
-    busy: set[Worker] = set()
-    ended: bool = False
+class _CodeRun(Struct):
+    """What one run may do with code, and the workers that it has."""
+
+    policy: ExecPolicy = NO_EXEC
+    isolation: Isolation | None = None
+    idle_workers: dict[CodePlace, list[Worker]] = field(default_factory=lambda: defaultdict(list))
+    busy_workers: set[Worker] = set()
+    started: Counter[CodePlace] = field(default_factory=Counter)  # idle and busy workers
+    has_ended: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
-    # Files of JavaScript, with what starts them
-    starts: dict[tuple[Path, Path], tuple[str, ...]] = {}
+    # The commands that start JavaScript files, by file and folder of the config
+    node_commands: dict[tuple[Path, Path], tuple[str, ...]] = {}
 
-    def take(self, place: CodePlace, most: int) -> Worker:
-        """A worker that nobody uses, started where there may be one more. Raises Died and Impossible."""
+    def take_worker(self, place: CodePlace, max_workers: int) -> Worker:
+        """An idle worker, or a new one if there may be one more. Raises WorkerDied and IsolationError."""
         with self.changed:
-            while (
-                not self.waiting[place] and self.started[place] >= max(most, 1) and not self.ended
-            ):
+            idle = self.idle_workers[place]
+            while not idle and self.started[place] >= max(max_workers, 1) and not self.has_ended:
                 self.changed.wait()
-            if self.ended:
+            if self.has_ended:
                 raise WorkerDied("the run ended")
-            if self.waiting[place]:
-                worker = self.waiting[place].pop()
+            if idle:
+                worker = idle.pop()
             else:
-                worker = Worker(self._post(place))
+                worker = Worker(self._worker_setup(place))
                 self.started[place] += 1
-            self.busy.add(worker)
+            self.busy_workers.add(worker)
             return worker
 
-    def give_back(self, place: CodePlace, worker: Worker, sound: bool) -> None:
-        """A worker that answered is used again; any other is ended."""
+    def return_worker(self, place: CodePlace, worker: Worker, has_answered: bool) -> None:
+        """Keep a worker that answered for the next request; end any other."""
         with self.changed:
-            self.busy.discard(worker)
-            keep = sound and not self.ended
-            if keep:
-                self.waiting[place].append(worker)
+            self.busy_workers.discard(worker)
+            is_kept = has_answered and not self.has_ended
+            if is_kept:
+                self.idle_workers[place].append(worker)
             else:
                 self.started[place] -= 1
             self.changed.notify_all()
-        if not keep:
+        if not is_kept:
             worker.end()
 
     def end(self) -> None:
-        """End every process. Those that are busy end under whoever waits for them."""
+        """End every process. The threads that wait for a busy worker end it."""
         with self.changed:
-            self.ended = True
-            workers = [worker for waiting in self.waiting.values() for worker in waiting]
-            self.waiting.clear()
+            self.has_ended = True
+            idle = [worker for workers in self.idle_workers.values() for worker in workers]
+            self.idle_workers.clear()
             self.started.clear()
-            busy = list(self.busy)
+            busy = list(self.busy_workers)
             self.changed.notify_all()
         for worker in busy:
             worker.stop()
-        for worker in workers:
+        for worker in idle:
             worker.end()
-        if self.seclusion:
-            self.seclusion.end()
-            self.seclusion = None
+        if self.isolation:
+            self.isolation.end()
+            self.isolation = None
 
-    def _post(self, place: CodePlace) -> WorkerSetup:
-        env = {**self.leave.env, **_ALWAYS, **dict(place.env)}
+    def _worker_setup(self, place: CodePlace) -> WorkerSetup:
+        env = {**self.policy.env, **_PYTHON_ENV, **dict(place.env)}
         start = place.node
         harness = "harness.js"
-        if not start:  # the interpreter that is named, else that of PATH, else our own
-            named = place.python or self.leave.python
-            names = (str(place.folder / named), named) if named else ("python3", "python")
-            programs = filter(None, (shutil.which(name, path=env["PATH"]) for name in names))
-            python = next(programs, "" if named else sys.executable)
-            if not python:
-                raise WorkerDied(f"there is no interpreter `{named}`")
-            python = os.path.abspath(python)  # noqa: PTH100 - a link may be what makes it that of an environment
-            start = (python, *_ISOLATED, "-c")
+        if not start:
+            python = self._find_python(place, env["PATH"])
+            start = (python, *_PYTHON_OPTIONS, "-c")
             harness = "harness.py"
-            self._name_folders(Path(python), place.folder, env)
-        if not self.leave.is_isolated:
-            return WorkerSetup(start, harness, place.folder, env)
-        if self.seclusion is None:
-            seclusion = Isolation(self.leave)
+            self._add_import_folders(Path(python), place.folder, env)
+        setup = WorkerSetup(start, harness, place.folder, env)
+        if not self.policy.is_isolated:
+            return setup
+
+        if self.isolation is None:
+            isolation = Isolation(self.policy)
             try:
-                seclusion.begin()
+                isolation.begin()
             except IsolationError:
-                seclusion.end()
+                isolation.end()
                 raise
-            self.seclusion = seclusion
-        hidden = self.seclusion
-        return WorkerSetup(
-            start,
-            harness,
-            place.folder,
-            env,
-            hidden.user(),
-            hidden.secret,
-            tuple(hidden.fixed(place.folder)),
+            self.isolation = isolation
+        return replace(
+            setup,
+            user=self.isolation.next_user(),
+            closed=self.isolation.secret,
+            fixed=self.isolation.fixed_paths(place.folder),
         )
 
-    def _name_folders(self, python: Path, folder: Path, env: dict[str, str]) -> None:
-        """Name the workspace to the harness, and the folders in it from which packages are imported.
+    def _find_python(self, place: CodePlace, path: str) -> str:
+        """The interpreter that is named, else the first of PATH, else our own. Raises WorkerDied."""
+        named = place.python or self.policy.python
+        names = (str(place.folder / named), named) if named else ("python3", "python")
+        programs = filter(None, (shutil.which(name, path=path) for name in names))
+        python = next(programs, "" if named else sys.executable)
+        if not python:
+            raise WorkerDied(f"there is no interpreter `{named}`")
+        return os.path.abspath(python)  # noqa: PTH100 - a link may make it that of an environment
 
-        Of these, the commit that is checked out has nothing. Raises Died where the interpreter is in no such folder.
+    def _add_import_folders(self, python: Path, folder: Path, env: dict[str, str]) -> None:
+        """Tell the harness the workspace, and the folders in it from which packages may be imported.
+
+        The commit has nothing of these folders. Raises WorkerDied if an interpreter in the workspace is in no such folder.
         """
-        root = self.leave.root.resolve()
-        interpreters = [it for it in (python, python.resolve()) if root in it.parents]
-        places = [it.parent.parent for it in interpreters]
-        places += [folder / name for name in env.get("PYTHONPATH", "").split(os.pathsep) if name]
-        installed = [it for it in places if root in it.parents and not files_checked_out(it)]
-        if any(it.parent.parent not in installed for it in interpreters):
+        root = self.policy.root.resolve()
+        interpreters = [path for path in (python, python.resolve()) if root in path.parents]
+        environments = [path.parent.parent for path in interpreters]
+        names = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
+        installed = [
+            place
+            for place in (*environments, *map(folder.joinpath, names))
+            if root in place.parents and not files_checked_out(place)
+        ]
+        if not set(environments) <= set(installed):
             raise WorkerDied(
                 f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
                 " such as `.venv`, of which nothing is in the commit"
             )
         env.pop("PYTHONUSERBASE", None)
         user_base = Path(site.getuserbase())
-        if not self.leave.is_isolated and root not in user_base.parents:
+        if not self.policy.is_isolated and root not in user_base.parents:
             env["PYTHONUSERBASE"] = str(user_base)
-        folders = ([f"{it.resolve()}{os.sep}" for it in paths] for paths in ([root], installed))
-        env["GRADEGATE_FOLDERS"] = json.dumps(list(folders))
+        roots = [f"{root}{os.sep}"]
+        installed_roots = [f"{place.resolve()}{os.sep}" for place in installed]
+        env["GRADEGATE_FOLDERS"] = json.dumps([roots, installed_roots])
 
 
-_ALWAYS = {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
-# Neither the environment nor a file beside the code changes what Python itself loads; the harness adds the packages.
-_ISOLATED = ("-I", "-S", "-B", "-u", "-X", "utf8")
-_DESK = _Desk()
+_RUN = _CodeRun()
 
 
-def start_code(leave: ExecPolicy) -> None:
-    """A new run with what the policy allows; processes of another run are ended."""
-    global _DESK  # noqa: PLW0603 - as the module says
-    _DESK.end()
-    _DESK = _Desk(leave)
-    if leave.is_allowed:
+def start_code(policy: ExecPolicy) -> None:
+    """Begin a run with what the policy allows, and end the processes of another run."""
+    global _RUN  # noqa: PLW0603 - as the module says
+    _RUN.end()
+    _RUN = _CodeRun(policy)
+    if policy.is_allowed:
         hide_process()
 
 
 def stop_code() -> None:
-    """No code runs any more."""
-    _DESK.end()
+    """End all code, and let none run any more."""
+    _RUN.end()
 
 
 def current_policy() -> ExecPolicy:
-    """What code of the repository may in this run."""
-    return _DESK.leave
+    """What code of the repository may use in this run."""
+    return _RUN.policy
 
 
 def load_program(
     reference: str, workspace: Workspace, folder: Path, origin: Origin, instead: str
 ) -> Program:
-    """The file of code that a config names. Raises ConfigError where it is none, is not there, or may not run.
+    """The file of code that a config names. Raises ConfigError if it is no code, is not there, or may not run.
 
-    ``instead`` is a way that needs no leave.
+    ``instead`` is what the user can do without permission to run code.
     """
-    name = split_reference(reference)[0]
     if not is_python(reference) and not is_javascript(reference):
-        way = (
-            "start it by a command, `exec: COMMAND`"
-            if instead == USE_ANSWERS
-            else "write it in Python or JavaScript"
-        )
-        cure = f"{instead}; or {way}, and {ALLOW_CODE}"
+        alternative = "write it in Python or JavaScript"
+        if instead == USE_ANSWERS:
+            alternative = "start it by a command, `exec: COMMAND`"
         raise ConfigError.at(
-            f"`{reference}` is code of a kind that gradegate does not run", origin, cure
+            f"`{reference}` is code of a kind that gradegate does not run",
+            origin,
+            f"{instead}; or {alternative}, and {ALLOW_CODE}",
         )
+    name = split_reference(reference)[0]
     if not workspace.locate(name, folder, origin).is_file():
         raise ConfigError.at(f"`{name}` does not exist", origin, "correct the path")
     check_allowed(f"`{reference}`", origin, instead)
-    made = read_program(reference, workspace, folder, origin)
-    _start(made.file, origin)
-    return made
+    program = read_program(reference, workspace, folder, origin)
+    _node_command(program.file, origin)
+    return program
 
 
 def check_allowed(what: str, origin: Origin, instead: str) -> None:
-    """Raises ConfigError where code of the repository may not run."""
+    """Raises ConfigError if code of the repository may not run."""
     if not current_policy().is_allowed:
         raise ConfigError.at(
             f"{what} is code of the repository, which runs only when it is allowed",
@@ -248,111 +253,128 @@ def check_allowed(what: str, origin: Origin, instead: str) -> None:
 
 
 def call_function(
-    program: Program, arguments: list[Any], role: str, default: str, **options: Any
+    program: Program,
+    arguments: list[Any],
+    role: str,
+    default: str,
+    *,
+    python: str = "",
+    env: tuple[tuple[str, str], ...] = (),
+    seconds: float | None = None,
+    workers: int = 0,
+    more: JsonObject | None = None,
 ) -> Any:
-    """What a function of a file returns: plain data. ``default`` is its name where the config names none.
+    """What a function of a file returns, as plain data. ``default`` is its name if the config names none.
 
-    ``options`` are those of ``ask``, and ``python`` and ``env`` of the place. ``more`` is what the harness of JavaScript
-    is told besides. Raises Failed.
+    ``python`` and ``env`` are those of ``CodePlace``, ``seconds`` and ``workers`` those of ``ask_worker``. ``more`` are members
+    of the request for JavaScript. Raises CodeError.
     """
     file = program.file
-    place = CodePlace(
-        file.folder,
-        role,
-        str(file.path),
-        options.pop("python", ""),
-        options.pop("env", ()),
-        _start(file),
-    )
-    called = {
+    place = CodePlace(file.folder, role, str(file.path), python, env, _node_command(file))
+    request = {
         "kind": "call",
         "path": str(file.path),
         "function": file.function or default,
         "args": arguments,
-        # What answers is what is tested: it may import all that is there
+        # A target is what is tested: it may import everything
         "covered": file.covered_files if role == "gate" else None,
-        "root": str(_DESK.leave.root.resolve()),
+        "root": str(_RUN.policy.root.resolve()),
+        "named": bool(file.function),
+        **(more or {}),
     }
-    return ask_worker(
-        place, {**called, "named": bool(file.function), **options.pop("more", {})}, **options
-    )
-
-
-def _start(file: ProgramFile, origin: Origin = NOWHERE) -> tuple[str, ...]:
-    """The command that runs a text as JavaScript which may import the file, and is its last argument; empty for Python.
-
-    TypeScript runs as in promptfoo where the repository has tsx, which promptfoo itself takes; else node reads it.
-    Raises ConfigError where nothing here runs the file.
-    """
-    leave = _DESK.leave
-    key = (file.path, file.folder)
-    name = file.path.name
-    if file.is_python or key in _DESK.starts:
-        return _DESK.starts.get(key, ())
-    typed = file.path.suffix.lower() in TYPESCRIPT_SUFFIXES
-    packages = (
-        [above / "node_modules" for above in (file.folder, *file.folder.parents)] if typed else []
-    )
-    if any(place.exists() and files_checked_out(place) for place in packages):
-        packages = []  # a pull request that brings what TypeScript runs in, or a part of it, would judge itself
-    named = leave.cwd / leave.node  # a file, a folder that holds it, or a name on PATH
-    places = (
-        (named, named / "bin" / "node", named / "node", leave.node) if leave.node else ("node",)
-    )
-    node = next(
-        filter(None, (shutil.which(str(place), path=leave.env["PATH"]) for place in places)), None
-    )
-    cure = "install Node.js{}, or name it by <--node PATH>"
-    if leave.is_isolated:
-        cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `node: official` (docs/exec.md)"
-    if node is None:
-        raise ConfigError.at(
-            f"there is no `{leave.node or 'node'}` that runs `{name}`", origin, cure.format("")
-        )
-    has_tsx = any((place / "tsx" / "package.json").is_file() for place in packages)
-    start = (node, *(("--import", "tsx") if has_tsx else ()), *_PLAIN, "--eval")
-    if typed and not has_tsx and (version := _untyped_version(start)):
-        what = f"`{name}` is TypeScript, and node is {version}, which does not read it"
-        other = "or have a step install `tsx`, which must not be in the commit"
-        raise ConfigError.at(what, origin, f"{cure.format(' 22.18 or later')}; {other}")
-    return _DESK.starts.setdefault(key, start)
-
-
-def _untyped_version(start: tuple[str, ...]) -> str:
-    """The version of a node that reads no TypeScript, which its own process tells; empty for another, and where it does not run."""
-    try:
-        return str(ask_worker(CodePlace(_DESK.leave.cwd, "gate", node=start), {"kind": "untyped"}))
-    except CodeError:
-        return ""
+    return ask_worker(place, request, seconds, workers)
 
 
 def run_snippet(code: str, arguments: list[Any], role: str) -> Any:
-    """What code of a config returns: one line is an expression, more are the body of a function. Raises Failed."""
-    return ask_worker(
-        CodePlace(_DESK.leave.cwd, role), {"kind": "inline", "code": code, "args": arguments}
-    )
+    """What code of a config returns: one line is an expression, more are the body of a function. Raises CodeError."""
+    place = CodePlace(_RUN.policy.cwd, role)
+    return ask_worker(place, {"kind": "inline", "code": code, "args": arguments})
 
 
 def ask_worker(
     place: CodePlace, request: JsonObject, seconds: float | None = None, workers: int = 0
 ) -> Any:
-    """The result of a request to a worker of a place; no more than ``workers`` are at it at once. Raises Failed."""
-    desk = _DESK
-    if not desk.leave.is_allowed:
+    """The result of a request to a worker of a place, where at most ``workers`` run at once. Raises CodeError."""
+    run = _RUN
+    policy = run.policy
+    if not policy.is_allowed:
         raise CodeError("code of the repository may not run: `allow-exec` was not given")
     try:
-        worker = desk.take(place, workers or desk.leave.calls)
+        worker = run.take_worker(place, workers or policy.calls)
     except (WorkerDied, IsolationError) as e:
         raise CodeError(str(e)) from e
     answer: JsonObject | None = None
     try:
-        answer = worker.ask(dict(request), min(seconds or desk.leave.seconds, desk.leave.seconds))
-    except (WorkerDied, RecursionError) as e:
-        raise CodeError(
-            str(e) if isinstance(e, WorkerDied) else "its input is nested too deeply"
-        ) from e
+        answer = worker.send_request(request, min(seconds or policy.seconds, policy.seconds))
+    except WorkerDied as e:
+        raise CodeError(str(e)) from e
+    except RecursionError as e:
+        raise CodeError("its input is nested too deeply") from e
     finally:
-        desk.give_back(place, worker, answer is not None)
+        run.return_worker(place, worker, answer is not None)
     if "error" in answer:
         raise CodeError(str(answer["error"]), has_raised=bool(answer.get("raised")))
     return answer["value"]
+
+
+def _node_command(file: ProgramFile, origin: Origin = NOWHERE) -> tuple[str, ...]:
+    """The command that runs its last argument as JavaScript which may import the file; empty for Python.
+
+    TypeScript runs with the repository's tsx, as in promptfoo, or else by node itself. Raises ConfigError if nothing runs it.
+    """
+    policy = _RUN.policy
+    key = (file.path, file.folder)
+    name = file.path.name
+    if file.is_python:
+        return ()
+    if key in _RUN.node_commands:
+        return _RUN.node_commands[key]
+
+    is_typescript = file.path.suffix.lower() in TYPESCRIPT_SUFFIXES
+    packages = []
+    if is_typescript:
+        packages = [above / "node_modules" for above in (file.folder, *file.folder.parents)]
+    if any(place.exists() and files_checked_out(place) for place in packages):
+        packages = []  # a pull request that brings parts of tsx would judge itself
+
+    node = _find_node()
+    cure = "install Node.js{}, or name it by <--node PATH>"
+    if policy.is_isolated:
+        cure = "name the folder of a Node.js{} of an earlier step by the input `node`, or give `node: official` (docs/exec.md)"
+    if node is None:
+        raise ConfigError.at(
+            f"there is no `{policy.node or 'node'}` that runs `{name}`", origin, cure.format("")
+        )
+
+    has_tsx = any((place / "tsx" / "package.json").is_file() for place in packages)
+    loader = ("--import", "tsx") if has_tsx else ()
+    command = (node, *loader, *_NODE_OPTIONS, "--eval")
+    if is_typescript and not has_tsx and (version := _version_without_typescript(command)):
+        raise ConfigError.at(
+            f"`{name}` is TypeScript, and node is {version}, which does not read it",
+            origin,
+            f"{cure.format(' 22.18 or later')};"
+            " or have a step install `tsx`, which must not be in the commit",
+        )
+    return _RUN.node_commands.setdefault(key, command)
+
+
+def _find_node() -> str | None:
+    """The program that the policy names: a file, a folder that contains it, or a name on PATH."""
+    policy = _RUN.policy
+    named = policy.cwd / policy.node
+    places = (named, named / "bin" / "node", named / "node", policy.node)
+    for place in places if policy.node else ("node",):
+        if node := shutil.which(str(place), path=policy.env["PATH"]):
+            return node
+    return None
+
+
+def _version_without_typescript(command: tuple[str, ...]) -> str:
+    """The version of a node that reads no TypeScript; empty for any other, and for one that does not run."""
+    try:
+        return str(
+            ask_worker(CodePlace(_RUN.policy.cwd, "gate", node=command), {"kind": "untyped"})
+        )
+    except CodeError:
+        return ""

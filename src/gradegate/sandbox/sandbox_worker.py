@@ -1,8 +1,8 @@
-"""The worker's side: evaluates one request after another, under limits of the kernel.
+"""The code of the sandboxed worker: answers one request after another, under limits of the kernel.
 
-It imports what its requests need, and then gives up every right (``rights``) before it reads the first of them.
-A request and its answer are JSON behind their length in four bytes. A request that takes too much CPU ends the process
-by a signal, which no code can catch or outrun; so a worker whose parent was killed ends too, at the latest then.
+The worker imports what its requests need. Then it gives up every right (``rights``), and only then reads the first request.
+Requests and answers are JSON behind their length in four bytes. A request that takes too much CPU ends the process by a signal,
+which no code can catch or outrun. So a worker ends too if its parent was killed.
 """
 
 import importlib
@@ -17,13 +17,12 @@ from typing import Any, BinaryIO
 from gradegate.files.limits import MEMORY, SECONDS
 from gradegate.sandbox.rights import confine_process, lower_limit
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject
 
-_LONGEST = 2000  # characters of what is said of a failure
+_MAX_MESSAGE = 2000  # characters of an error
 
 
-def serve(modules: str) -> None:
-    """Answer standard input on standard output until it ends; requests are for functions of the modules, in words."""
+def serve_requests(modules: str) -> None:
+    """Answer requests from standard input on standard output until it ends. ``modules`` are their modules, in words."""
     for module in modules.split():
         for name in (module, *getattr(importlib.import_module(module), "NEEDS", ())):
             importlib.import_module(name)
@@ -39,14 +38,14 @@ def serve(modules: str) -> None:
         return
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     _send(answers, b"")
-    while request := receive(requests):
+    while request := receive_message(requests):
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        said = answer(request)
+        answer = answer_request(request)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        _send(answers, said)
+        _send(answers, answer)
 
 
-def receive(stream: BinaryIO) -> bytes:
+def receive_message(stream: BinaryIO) -> bytes:
     """The next message, empty at the end of the stream."""
     return stream.read(int.from_bytes(stream.read(4), "big"))
 
@@ -56,25 +55,26 @@ def _send(stream: BinaryIO, message: bytes) -> None:
     stream.flush()
 
 
-def answer(request: bytes) -> bytes:
-    """What a request comes to: ``value``, or why there is none (``refused``, ``exceeded``), and its ``seconds`` of CPU."""
+def answer_request(request: bytes) -> bytes:
+    """The answer to a request: ``value``, ``refused`` or ``exceeded`` with a message, and the ``seconds`` of CPU."""
     started = time.process_time()
-    said: dict[str, Any]
+    answer: dict[str, Any]
     try:
         task, arguments = json.loads(request)
         module, _, name = task.partition(":")
-        said = {"value": getattr(importlib.import_module(module), name)(*arguments)}
-        return _encoded(said, started)
+        answer = {"value": getattr(importlib.import_module(module), name)(*arguments)}
+        return _encode_answer(answer, started)
     except MemoryError:
-        said = {"exceeded": f"it needs more than {MEMORY >> 20} MiB of memory"}
+        answer = {"exceeded": f"it needs more than {MEMORY >> 20} MiB of memory"}
     except RecursionError:
-        said = {"exceeded": "it is nested too deeply, or refers to itself"}
+        answer = {"exceeded": "it is nested too deeply, or refers to itself"}
     except ValueError as e:
-        said = {"refused": excerpt(str(e), _LONGEST)}
+        answer = {"refused": excerpt(str(e), _MAX_MESSAGE)}
     except (ArithmeticError, LookupError, TypeError, AttributeError, re.error) as e:
-        said = {"refused": excerpt(f"{type(e).__name__}: {e}", _LONGEST)}
-    return _encoded(said, started)
+        answer = {"refused": excerpt(f"{type(e).__name__}: {e}", _MAX_MESSAGE)}
+    return _encode_answer(answer, started)
 
 
-def _encoded(said: JsonObject, started: float) -> bytes:
-    return json.dumps({**said, "seconds": time.process_time() - started}).encode()
+def _encode_answer(answer: dict[str, Any], started: float) -> bytes:
+    answer["seconds"] = time.process_time() - started
+    return json.dumps(answer).encode()

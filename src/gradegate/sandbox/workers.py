@@ -1,4 +1,4 @@
-"""Processes in which something runs apart: code of the repository under its keeper, and what we evaluate ourselves in a sandbox."""
+"""Worker processes: one runs code of the repository under its keeper, the other evaluates in a sandbox what a config says."""
 
 import contextlib
 import json
@@ -15,62 +15,14 @@ from pathlib import Path
 
 from gradegate.files.limits import MAX_SENT, MEMORY, MIB, SECONDS, START_SECONDS, WALL
 from gradegate.sandbox.rights import hide_process
-from gradegate.security.redaction import ending
+from gradegate.security.redaction import last_part
 from gradegate.structs import FrozenStruct, JsonObject
 
-
-class WorkerDied(ValueError):
-    """The process gave no answer and can only be ended; the message says why."""
-
-
-def exchange_messages(
-    question: bytes | None, into: int, out: int, seconds: float, told: float
-) -> bytes:
-    """The answer to a question, or what is said without one. ``into`` does not block; ``told`` are the seconds that a message names.
-
-    Raises EOFError where the process has ended, else Died.
-    """
-    until = time.monotonic() + seconds
-
-    def wait(pipe: int, event: int) -> None:
-        poll = select.poll()
-        poll.register(pipe, event)
-        if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
-            raise WorkerDied(f"it takes more than {told:g} seconds")
-
-    def read(size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            wait(out, select.POLLIN)
-            part = os.read(out, size - len(parts))
-            if not part:
-                raise EOFError
-            parts += part
-        return bytes(parts)
-
-    view = memoryview(b"" if question is None else len(question).to_bytes(4, "big") + question)
-    try:
-        while view:
-            wait(into, select.POLLOUT)
-            view = view[os.write(into, view) :]
-    except BrokenPipeError as e:
-        raise EOFError from e
-    size = int.from_bytes(read(4), "big")
-    if size > MAX_SENT:
-        raise WorkerDied(f"what it returns has more than {MAX_SENT >> 20} MiB")
-    return read(size)
-
-
-_HERE = Path(__file__).parent  # with what other processes run, which this one has no use for
-_BOOT = (
-    "import sys; sys.path.append(sys.argv[1]); from gradegate.sandbox.keeper import main; main()"
-)
+_HERE = Path(
+    __file__
+).parent  # with the files that other processes run, which this one does not import
 KEEPER_SECONDS = 20.0  # until a keeper has begun or ended
-_FRAME = re.compile(r"\s*\d+: 0x|-{5}")  # of the stack that a node without memory prints of itself
-# Of what a process printed that ended by itself; fewer than a keeper keeps
-LAST_LINES = 6
-LAST_CHARACTERS = 1000
-# What a user of its own may take; off the Action the limits are those of whoever runs it.
+# What a worker of another user may take; without one, the limits are those of the user who runs it.
 LIMITS = {
     "RLIMIT_DATA": 4096 * MIB,  # bytes of memory of one process
     "RLIMIT_FSIZE": 256 * MIB,  # bytes of one file
@@ -78,41 +30,59 @@ LIMITS = {
     "RLIMIT_NOFILE": 1024,
     "RLIMIT_CORE": 0,
 }
+# Of the last that a process printed before it ended; fewer than a keeper keeps
+LAST_LINES = 6
+LAST_CHARACTERS = 1000
+_STACK_FRAME = re.compile(r"\s*\d+: 0x|-{5}")  # that a node without memory prints of itself
+_KEEPER_CODE = (
+    "import sys; sys.path.append(sys.argv[1]); from gradegate.sandbox.keeper import main; main()"
+)
+_SANDBOX_CODE = (
+    "import sys; modules, *sys.path[:] = sys.argv[1:];"
+    " from gradegate.sandbox.sandbox_worker import serve_requests; serve_requests(modules)"
+)
+_NO_START = "the process to evaluate it in does not start"
+# Without them some builds of Python do not start
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+
+class WorkerDied(ValueError):
+    """The process gave no answer and can only be ended; the message says why."""
 
 
 class WorkerSetup(FrozenStruct):
-    """Where a worker works."""
+    """What a worker for code of the repository runs, and where."""
 
     # An interpreter with its options, which takes the harness as its last argument
     start: tuple[str, ...]
     harness: str
     folder: Path
-    env: dict[str, str]  # what it sees of the environment
-    user: int = 0  # as we are
+    env: dict[str, str]
+    user: int = 0  # 0: the user of this process
     closed: tuple[str, ...] = ()  # paths that it must not reach
     fixed: tuple[str, ...] = ()  # paths that it must not write
 
 
 class Worker:
-    """A process in which code of the repository runs, with the keeper that ends it; one request at a time."""
+    """A process in which code of the repository runs, and the keeper that ends it. It answers one request at a time."""
 
-    def __init__(self, post: WorkerSetup) -> None:
-        """Raises Died when it does not start."""
+    def __init__(self, setup: WorkerSetup) -> None:
+        """Raises WorkerDied if it does not start."""
         self._home = tempfile.mkdtemp(prefix="gradegate-")
-        self._user = post.user
+        self._user = setup.user
         requests, self._in = os.pipe()
         self._out, answers = os.pipe()
         try:
-            if post.user:
-                os.chown(self._home, post.user, post.user)
+            if setup.user:
+                os.chown(self._home, setup.user, setup.user)
             self._keeper = subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-I", "-S", "-B", "-c", _BOOT, str(_HERE.parents[1])],
+                [sys.executable, "-I", "-S", "-B", "-c", _KEEPER_CODE, str(_HERE.parents[1])],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={"PATH": os.defpath},
                 pass_fds=(requests, answers),
-                start_new_session=True,  # Ctrl-C is ours to handle
+                start_new_session=True,  # Ctrl-C is for this process to handle
             )
         except OSError as e:
             os.close(self._in)
@@ -122,38 +92,37 @@ class Worker:
             os.close(requests)
             os.close(answers)
         os.set_blocking(self._in, False)
-        home = {
-            "HOME": self._home,
-            "TMPDIR": self._home,
-            "USER": "gradegate",
-            "LOGNAME": "gradegate",
-        }
         task = {
-            "argv": [*post.start, (_HERE / post.harness).read_text(encoding="utf-8")],
-            "env": {**post.env, **home},
-            "folder": str(post.folder),
+            "argv": [*setup.start, (_HERE / setup.harness).read_text(encoding="utf-8")],
+            "env": {
+                **setup.env,
+                "HOME": self._home,
+                "TMPDIR": self._home,
+                "USER": "gradegate",
+                "LOGNAME": "gradegate",
+            },
+            "folder": str(setup.folder),
             "pipes": [requests, answers],
-            "uid": post.user,
-            "limits": LIMITS if post.user else {"RLIMIT_CORE": 0},
-            "closed": post.closed,
-            "fixed": post.fixed,
+            "uid": setup.user,
+            "limits": LIMITS if setup.user else {"RLIMIT_CORE": 0},
+            "closed": setup.closed,
+            "fixed": setup.fixed,
         }
         assert self._keeper.stdin
-        with contextlib.suppress(BrokenPipeError):  # who asks it learns that it died
+        with contextlib.suppress(BrokenPipeError):  # the first request says that it died
             self._keeper.stdin.write(json.dumps(task).encode() + b"\n")
             self._keeper.stdin.flush()
 
-    def ask(self, request: JsonObject, seconds: float) -> JsonObject:
-        """The answer to a request. Raises Died, after which the worker can only be ended."""
-        content = json.dumps(request, default=str, ensure_ascii=False).encode(
-            "utf-8", "backslashreplace"
-        )
+    def send_request(self, request: JsonObject, seconds: float) -> JsonObject:
+        """The answer to a request. Raises WorkerDied, after which the worker can only be ended."""
+        text = json.dumps(request, default=str, ensure_ascii=False)
+        content = text.encode("utf-8", "backslashreplace")
         try:
-            said = exchange_messages(content, self._in, self._out, seconds, seconds)
+            message = exchange_messages(content, self._in, self._out, seconds, seconds)
         except EOFError as e:
             raise self._death() from e
         try:
-            answer = json.loads(said)
+            answer = json.loads(message)
         except (ValueError, RecursionError) as e:
             raise WorkerDied(f"what it returns cannot be read: {e}") from e
         if not isinstance(answer, dict) or not answer.keys() & {"value", "error"}:
@@ -161,7 +130,7 @@ class Worker:
         return answer
 
     def stop(self) -> None:
-        """Kill it with all that it started; whoever waits for its answer learns that it died."""
+        """Kill it with all that it started; a thread that waits for its answer learns that it died."""
         assert self._keeper.stdin
         with contextlib.suppress(BrokenPipeError):
             self._keeper.stdin.close()
@@ -172,60 +141,52 @@ class Worker:
             self._keeper.wait()
 
     def end(self) -> None:
-        """Kill it and take leave of it."""
+        """Kill it, and close its pipes and its folder."""
         self.stop()
-        for number in (self._in, self._out):
-            os.close(number)
+        os.close(self._in)
+        os.close(self._out)
         assert self._keeper.stdout
         self._keeper.stdout.close()
-        if not self._user:  # what a user of its own leaves is removed with that user's rights
+        if (
+            not self._user
+        ):  # the keeper removes what another user left, with the rights of that user
             shutil.rmtree(self._home, ignore_errors=True)
 
     def _death(self) -> WorkerDied:
-        """What the keeper says of the end of a process that ended by itself."""
+        """What the keeper reports about the end of a process that ended by itself."""
         assert self._keeper.stdout
         pipe = self._keeper.stdout.fileno()
         poll = select.poll()
         poll.register(pipe, select.POLLIN)
-        said = os.read(pipe, 65536) if poll.poll(KEEPER_SECONDS * 1000) else b""
+        message = os.read(pipe, 65536) if poll.poll(KEEPER_SECONDS * 1000) else b""
         try:
-            report = json.loads(said)
+            report = json.loads(message)
         except ValueError:
             report = {}
         if "refused" in report:
             return WorkerDied(f"its process was not started: {report['refused']}")
         if "code" not in report:
             return WorkerDied("its process was ended from outside")
-        lines = [
-            line
-            for line in str(report.get("tail", "")).strip().splitlines()
-            if not _FRAME.match(line)
-        ]
-        last = ending("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
-        return WorkerDied(
-            f"its process ended with {report['code']}" + (f": {last}" if last else "")
-        )
 
-
-_SERVE = "import sys; modules, *sys.path[:] = sys.argv[1:]; from gradegate.sandbox.sandbox_worker import serve; serve(modules)"
-_NO_START = "the process to evaluate it in does not start"
-# Without them some builds of Python do not start
-_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+        printed = str(report.get("tail", "")).strip().splitlines()
+        lines = [line for line in printed if not _STACK_FRAME.match(line)]
+        last_words = last_part("\n".join(lines[-LAST_LINES:]).strip(), LAST_CHARACTERS)
+        reason = f"its process ended with {report['code']}"
+        return WorkerDied(f"{reason}: {last_words}" if last_words else reason)
 
 
 class Sandbox:
-    """A process without keys, in which something is evaluated that may never end or fill the memory; one request at a time.
+    """A process without keys that evaluates what may never end or fill the memory. It answers one request at a time.
 
-    It gets an empty environment, no folder of the workspace and no file of ours, and no way to this process, whose keys it might
-    read (``rights``). It is killed when it takes too long, and ends by itself when the pipe to it closes, however this process ends.
-    The kernel's "parent death signal" is not used: it is sent when the *thread* that started a process ends.
+    Its environment is empty. It can open no file and no socket, and has no way to this process, whose keys it might read
+    (``rights``). It is killed if it takes too long, and ends by itself when the pipe to it closes, however this process ends.
+    The kernel's "parent death signal" is no help: it is sent when the *thread* that started a process ends.
     """
 
     def __init__(self, modules: frozenset[str]) -> None:
-        """A worker for functions of the modules alone: it can open no file later. Raises Died when it does not start."""
+        """A worker for functions of these modules only: it can open no file later. Raises WorkerDied if it does not start."""
         self.modules = modules
         hide_process()
-        environ = {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
         try:
             self._process = subprocess.Popen(  # noqa: S603 - ourselves
                 [
@@ -233,7 +194,7 @@ class Sandbox:
                     "-I",
                     "-B",
                     "-c",
-                    _SERVE,
+                    _SANDBOX_CODE,
                     " ".join(sorted(modules)),
                     *filter(os.path.isabs, sys.path),
                 ],
@@ -242,26 +203,27 @@ class Sandbox:
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
                 cwd="/",
-                env=environ,
-                start_new_session=True,  # Ctrl-C is ours to handle
+                env={name: os.environ[name] for name in _LIBRARIES if name in os.environ},
+                start_new_session=True,  # Ctrl-C is for this process to handle
             )
         except OSError as e:
             raise WorkerDied(f"{_NO_START}: {e}") from e
         assert self._process.stdin
         assert self._process.stdout
-        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        self._in = self._process.stdin.fileno()
+        self._out = self._process.stdout.fileno()
         os.set_blocking(self._in, False)
         try:
-            why = self.ask(None, START_SECONDS).decode("utf-8", "replace")
+            objection = self.send_request(None, START_SECONDS).decode("utf-8", "replace")
         except WorkerDied as e:
             self.end()
             raise WorkerDied(_NO_START) from e
-        if why:
+        if objection:
             self.end()
-            raise WorkerDied(f"{_NO_START}: {why}")
+            raise WorkerDied(f"{_NO_START}: {objection}")
 
-    def ask(self, request: bytes | None, seconds: float = WALL) -> bytes:
-        """The answer to a request, or what is said without one. Raises Died, after which the worker can only be ended."""
+    def send_request(self, request: bytes | None, seconds: float = WALL) -> bytes:
+        """The answer to a request, or the first message without one. Raises WorkerDied, after which it can only be ended."""
         try:
             return exchange_messages(request, self._in, self._out, seconds, SECONDS)
         except EOFError as e:
@@ -273,9 +235,47 @@ class Sandbox:
             ) from e
 
     def end(self) -> None:
-        """Kill it and take leave of it."""
+        """Kill it and close its pipes."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe
             pipe.close()
+
+
+def exchange_messages(
+    request: bytes | None, into: int, out: int, seconds: float, limit_shown: float
+) -> bytes:
+    """Write a request, if there is one, to the pipe ``into`` and read a message from ``out``. ``into`` does not block.
+
+    ``limit_shown`` are the seconds that a message names. Raises EOFError if the process has ended, else WorkerDied.
+    """
+    deadline = time.monotonic() + seconds
+
+    def wait_for(pipe: int, event: int) -> None:
+        poll = select.poll()
+        poll.register(pipe, event)
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise WorkerDied(f"it takes more than {limit_shown:g} seconds")
+
+    def read_bytes(size: int) -> bytes:
+        content = bytearray()
+        while len(content) < size:
+            wait_for(out, select.POLLIN)
+            part = os.read(out, size - len(content))
+            if not part:
+                raise EOFError
+            content += part
+        return bytes(content)
+
+    view = memoryview(b"" if request is None else len(request).to_bytes(4, "big") + request)
+    try:
+        while view:
+            wait_for(into, select.POLLOUT)
+            view = view[os.write(into, view) :]
+    except BrokenPipeError as e:
+        raise EOFError from e
+    size = int.from_bytes(read_bytes(4), "big")
+    if size > MAX_SENT:
+        raise WorkerDied(f"what it returns has more than {MAX_SENT >> 20} MiB")
+    return read_bytes(size)

@@ -1,7 +1,8 @@
-"""Which hosts gradegate may call, and with which credentials: what a credential is, whose it is, and where it may go.
+"""Decides which hosts gradegate may call, and with which credentials.
 
-A credential is a vendor's key variable, what ``apiKeyEnvar`` names, or a variable whose name says so and that the workflow
-does not open. A vendor's leaves as the credential of a provider alone, any other one in headers alone; each to its hosts.
+A credential is a vendor's key variable, a variable that ``apiKeyEnvar`` names, or a variable that sounds secret and that the
+workflow does not open. A vendor's key only leaves as the credential of a provider, any other credential only in headers. Each
+goes only to its own hosts.
 """
 
 import re
@@ -12,14 +13,14 @@ from typing import Self
 from gradegate.security.hosts import (
     Address,
     Host,
-    allowed,
-    bound_by,
     host_at,
+    host_of,
     is_inside,
     is_loopback,
-    refused,
+    is_metadata_service,
+    parse_host,
 )
-from gradegate.security.secrets import is_runners, sounds_secret
+from gradegate.security.secrets import belongs_to_runner, sounds_secret
 from gradegate.security.vendors import Vendor
 from gradegate.structs import replace
 
@@ -31,12 +32,12 @@ NO_NAME = "it is not a host name: write letters from a to z, digits and dashes b
 
 
 @dataclass(frozen=True, slots=True)
-class Egress:
-    """What may leave the machine. ``bound``: keys are held to their hosts, as always on GitHub.
+class EgressPolicy:
+    """What may leave the machine. ``bound``: keys only go to their hosts, as always on GitHub.
 
-    ``vendors`` gives all vendors that there are: a vendor's key may be read by a provider of another kind. ``opened`` are the
-    variables that the workflow allows in any text, ``named`` those that configs name as the key of a provider. ``awaited`` are
-    the hosts that a run waits for.
+    ``vendors`` gives all vendors, because a provider of another kind may read a vendor's key. ``opened`` are the variables that
+    the workflow allows in any text, ``named`` those that configs name as the key of a provider. ``awaited`` are the hosts that
+    a run waits for.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -48,39 +49,44 @@ class Egress:
     awaited: tuple[Host | None, ...] = ()
     on_runner: bool = False
 
-    def beside(self, other: Self) -> Self:
-        """The same, with the keys that another one names."""
+    def with_named_keys(self, other: Self) -> Self:
+        """The same policy, with the keys that another one names."""
         return replace(self, named=self.named | other.named)
 
-    def is_vendors(self, name: str) -> bool:
-        """Whether a variable holds a vendor's key, whoever reads it. The names of all sound like it: vendors are many to import."""
+    def is_vendor_key(self, name: str) -> bool:
+        """Whether a variable contains a vendor's key. All these sound secret, so most names need no import of all vendors."""
         return sounds_secret(name) and any(name in vendor.keys for vendor in self.vendors())
 
     def is_credential(self, name: str) -> bool:
         """Whether the value of a variable is a credential."""
         return name in self.named or (
-            sounds_secret(name) and (name not in self.opened or self.is_vendors(name))
+            sounds_secret(name) and (name not in self.opened or self.is_vendor_key(name))
         )
 
-    def signs_as(self, name: str) -> str:
-        """The one option that a variable may fill whose value signs, and is never sent; empty for any other variable."""
-        return next(
-            (option for it in self.vendors() for signing, option in it.signing if signing == name),
-            "",
-        )
+    def signing_option(self, name: str) -> str:
+        """The one option that a variable may fill if its value signs and is never sent. Empty for any other variable."""
+        for vendor in self.vendors():
+            for signing, option in vendor.signing:
+                if signing == name:
+                    return option
+        return ""
 
     def is_address(self, name: str, url: str) -> bool:
-        """Whether the value of a variable is where an address leads, and no vendor's key."""
-        return _leads(self.variables.get(name, ""), url) and not self.is_vendors(name)
+        """Whether the value of a variable is the address of a URL, and no vendor's key."""
+        return _leads(self.variables.get(name, ""), url) and not self.is_vendor_key(name)
 
-    def heads(self, name: str, url: str) -> bool:
-        """Whether any header of a request may hold the value of a variable."""
-        return not self.is_vendors(name) and not is_runners(name) and self.reaches_host(name, url)
+    def fits_header(self, name: str, url: str) -> bool:
+        """Whether any header of a request may contain the value of a variable."""
+        return (
+            not self.is_vendor_key(name)
+            and not belongs_to_runner(name)
+            and self.reaches_host(name, url)
+        )
 
     def fits_request(self, name: str, method: str, url: str) -> bool:
-        """Whether a request with the value of a variable is one that providers make, where it goes to a vendor.
+        """Whether providers make such a request with the value of a variable, if it goes to a vendor.
 
-        So no option of a config sends a key to another API of the same host. For a key of no vendor, this holds where keys are bound.
+        So no option of a config sends a key to another API of the same host. Keys of no vendor are only checked if keys are bound.
         """
         owners = self._owners(name)
         if not owners and not (self.bound and self.is_credential(name)):
@@ -89,7 +95,7 @@ class Egress:
         return self._is_made(at_owner or self.vendors(), method, url)
 
     def fits_signed(self, method: str, url: str) -> bool:
-        """Whether a request that a token or a signing key signs is one that providers make, where it goes to a vendor."""
+        """Whether providers make such a request with a token or a signature, if it goes to a vendor."""
         return self._is_made(self.vendors(), method, url)
 
     def _is_made(self, vendors: Iterable[Vendor], method: str, url: str) -> bool:
@@ -97,13 +103,13 @@ class Egress:
         return not serving or any(vendor.makes(method, url, self.variables) for vendor in serving)
 
     def _serves(self, vendor: Vendor, url: str) -> bool:
-        """Whether an address is a vendor's. Where keys are bound, so is one that the environment gives to it, unless the workflow lists the host."""
+        """Whether an address belongs to a vendor. If keys are bound, the environment may give it another one, unless the workflow lists that host."""
         if vendor.owns(url):
             return True
         return self.bound and not self._is_listed(url) and vendor.is_set(url, self.variables)
 
     def leads_to_vendor(self, url: str) -> bool:
-        """Whether an address is a vendor's own, or one that the environment gives to a vendor."""
+        """Whether an address belongs to a vendor, or the environment gives it to a vendor."""
         return any(vendor.takes(url, self.variables) for vendor in self.vendors())
 
     def _is_listed(self, url: str) -> bool:
@@ -111,51 +117,57 @@ class Egress:
         return any(host.takes(url) for host in self.hosts)
 
     def _owners(self, name: str) -> list[Vendor]:
-        """The vendors whose key a variable holds, or who signs in at them."""
+        """The vendors of a key, or of a variable that says who signs in."""
         return [vendor for vendor in self.vendors() if name in (*vendor.keys, *vendor.ids)]
 
     def reaches_host(self, name: str, url: str, *, listed: bool = False) -> bool:
         """Whether the value of a variable may go to the host of an address.
 
-        A credential of no vendor goes where the environment leads providers, too; ``listed``: where the workflow lists hosts alone.
+        A credential of no vendor may also go where the environment sends providers, but with ``listed`` only to hosts that the
+        workflow lists.
         """
         if not self.bound or self._is_listed(url) or _leads(self.variables.get(name, ""), url):
             return True
         if owners := self._owners(name):
             return any(vendor.takes(url, self.variables) for vendor in owners)
-        free = not listed and self.is_credential(name) and not is_runners(name)
-        return free and any(vendor.is_set(url, self.variables) for vendor in self.vendors())
+        if listed or not self.is_credential(name) or belongs_to_runner(name):
+            return False
+        return any(vendor.is_set(url, self.variables) for vendor in self.vendors())
 
     def objection(self, url: str, address: Address | None = None) -> str:
-        """Why the host of a URL may not be asked, or nothing. ``address`` is what its name led to, where that is known.
+        """Why the host of a URL may not be called. An empty string if it may. ``address`` is what its name resolved to, if known.
 
-        On a runner, loopback is a private network, and a host is opened there with its port; elsewhere it is opened as a whole.
+        On a runner, loopback is a private network, and a host is opened there only with its port.
         """
         host = host_at(url)
         if host is None:
             return NO_NAME
-        if refused(host.name, address):
+        if is_metadata_service(host.name, address):
             return METADATA
-        is_own = not self.on_runner and is_loopback(host.name, address)
-        if not self.bound or is_own or not is_inside(host.name, address):
+        is_this_machine = not self.on_runner and is_loopback(host.name, address)
+        if not self.bound or is_this_machine or not is_inside(host.name, address):
             return ""
-        openings = filter(None, self._openings())
-        is_open = any(opening.opens(host, not self.on_runner) for opening in openings)
-        return "" if is_open else PRIVATE
+        for opening in self._openings():
+            if opening and opening.opens(host, any_port=not self.on_runner):
+                return ""
+        return PRIVATE
 
     def _openings(self) -> Iterator[Host | None]:
-        """What the workflow lists or waits for, and where its environment leads providers: to other addresses, and through proxies."""
+        """The hosts that the workflow lists or waits for, and those of addresses and proxies in its environment."""
         yield from (*self.hosts, *self.awaited)
         for vendor in self.vendors():
             for name in vendor.addresses:
-                yield bound_by(self.variables.get(name, ""))
+                yield host_of(self.variables.get(name, ""))
         for name, value in self.variables.items():
             if re.fullmatch("(https?|all)_proxy", name, re.IGNORECASE):
-                yield bound_by(value)
+                yield host_of(value)
 
 
 def _leads(value: str, url: str) -> bool:
-    """Whether the value of a variable is where an address leads: that address, or its host as names of hosts look."""
-    named = re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value)
-    host = bound_by(value) if "://" in value else allowed(value) if named else None
+    """Whether the value of a variable is the address of a URL, or only its host."""
+    host = None
+    if "://" in value:
+        host = host_of(value)
+    elif re.fullmatch(r"[\w.-]+:\d{1,5}|(?:[\w-]+\.)+\w+(?::\d{1,5})?|localhost", value):
+        host = parse_host(value)
     return host is not None and host.takes(url)

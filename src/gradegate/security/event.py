@@ -1,4 +1,4 @@
-"""The event that started the workflow: its pull request, commits and repositories."""
+"""Reads the event that started the workflow: its pull request, commits and repositories."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from gradegate.security.environment import OWN
+from gradegate.security.environment import TRUSTED_EVENTS
 from gradegate.structs import replace
 
 LARGEST = 32 * 1024 * 1024  # GitHub caps a webhook payload at 25 MB
-# Where a run that Dependabot started gets no secrets but its own:
+# Events for which a run of Dependabot gets no secrets but its own:
 # https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-on-actions
 _WITHHELD = frozenset(
     "create deployment deployment_status pull_request pull_request_review pull_request_review_comment push".split()
@@ -22,15 +22,15 @@ _Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """An account; its id stays when its name changes."""
+    """An account. Its id stays the same if its name changes."""
 
     login: str = ""
     id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """The run that a ``workflow_run`` follows: what started it, and the commit, branch and account that it ran for."""
+class PrecedingRun:
+    """The run before a ``workflow_run``: its event, and the commit, branch and account that it ran for."""
 
     event: str
     sha: str
@@ -40,7 +40,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event; what it does not say is empty. ``number`` is that of the pull request."""
+    """An event. Fields that it does not have are empty. ``number`` is that of the pull request."""
 
     name: str = ""
     repository: str = ""  # where the workflow runs: owner/name
@@ -56,7 +56,7 @@ class Event:
     sender: Person = Person()  # who did what the event is about
     # When GitHub last changed the pull request before the event: never before its head
     updated: datetime | None = None
-    stage: Stage | None = None
+    stage: PrecedingRun | None = None
     ref: str = ""  # that the workflow runs at: "refs/heads/main"
     default_branch: str = ""  # of the repository
     problem: str = ""  # why the event file could not be read
@@ -70,13 +70,14 @@ class Event:
 
     @property
     def is_default_branch(self) -> bool:
-        """Whether it is a push to the default branch, its schedule, or started there by hand."""
-        is_there = self.default_branch != "" and self.ref == f"refs/heads/{self.default_branch}"
-        return self.name in OWN and is_there
+        """Whether the event is a push to the default branch, its schedule, or a start by hand there."""
+        if not self.default_branch or self.name not in TRUSTED_EVENTS:
+            return False
+        return self.ref == f"refs/heads/{self.default_branch}"
 
     @property
     def outsider(self) -> str:
-        """To whom GitHub gives no secrets and a token that can only read, unless the base runs: else an empty string."""
+        """An author to whom GitHub gives no secrets and only a read token. An empty string for others, and if the base runs."""
         if self.name == "pull_request_target":
             return ""
         if self.is_fork:
@@ -142,16 +143,16 @@ class _Payload(BaseModel):
 
 
 def read_event(environ: Mapping[str, str]) -> Event:
-    """The event that the runner describes; a file that cannot be read becomes ``problem`` and never an exception."""
-    payload, problem = _payload(environ.get("GITHUB_EVENT_PATH", ""))
-    ref, default_branch = environ.get("GITHUB_REF", ""), payload.repository.default_branch
+    """The event that the runner describes. A file that cannot be read becomes its ``problem``, never an exception."""
+    payload, problem = _read_payload(environ.get("GITHUB_EVENT_PATH", ""))
+    ref = environ.get("GITHUB_REF", "")
     event = Event(
         name=environ.get("GITHUB_EVENT_NAME", ""),
         repository=environ.get("GITHUB_REPOSITORY", ""),
         head_sha=environ.get("GITHUB_SHA", ""),
         actor=environ.get("GITHUB_ACTOR", ""),
         ref=ref,
-        default_branch=default_branch,
+        default_branch=payload.repository.default_branch,
     )
     if event.name == "schedule":  # runs at the default branch, and its payload names no repository
         event = replace(event, default_branch=ref.removeprefix("refs/heads/"))
@@ -175,7 +176,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
         stage = None
         if run.head_branch and run.head_repository:
             owner = run.head_repository.owner.login
-            stage = Stage(run.event, run.head_sha, run.head_branch, owner)
+            stage = PrecedingRun(run.event, run.head_sha, run.head_branch, owner)
         return replace(event, stage=stage)
     before = payload.before or ""
     return replace(
@@ -186,7 +187,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     )
 
 
-def _payload(path: str) -> tuple[_Payload, str]:
+def _read_payload(path: str) -> tuple[_Payload, str]:
     if not path:
         return _Payload(), "GITHUB_EVENT_PATH is not set"
     try:

@@ -6,17 +6,17 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from gradegate.security.redaction import Hide, redactor
+from gradegate.security.redaction import Redact, redactor
 
-# What the runner hands to the action itself. No config reads it, by no way and with nobody's leave: its tokens write to
-# the repository, and its files steer the job.
+# Variables of the runner and the action itself. No config may ever read them: their tokens write to the repository, and their
+# files control the job.
 _RUNNERS = re.compile(
     r"ACTIONS_.*|INPUT_.*|RUNNER_.*|GITHUB_TOKEN|GRADEGATE_CACHE_SECRET"
     r"|GITHUB_(?:ENV|OUTPUT|PATH|STATE|STEP_SUMMARY|EVENT_PATH|WORKSPACE|ACTION_PATH)",
     re.DOTALL,
 )
-# Variables whose values are hidden although no config reads them: a name cannot prove that a value is harmless, but
-# these say that theirs is not.
+# Variables that are hidden although no config reads them. No name proves that a value is harmless, but these names say that it
+# is a secret.
 _SECRET = re.compile(
     r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|WEBHOOK|COOKIE|(?:^|_)(?:PAT|AUTH|DSN|PWD|PASS|SAS|JWT|PRIVATE)(?:$|_)"
     r"|PASS$|PRIVATE|SIGNATURE|CONNECTION_?STRING|DATABASE_URL",
@@ -28,8 +28,8 @@ _NOT_SECRET = re.compile(
 )
 
 
-def is_runners(name: str) -> bool:
-    """Whether a variable is the runner's own."""
+def belongs_to_runner(name: str) -> bool:
+    """Whether a variable belongs to the runner or the action itself."""
     return _RUNNERS.fullmatch(name) is not None
 
 
@@ -41,50 +41,50 @@ def sounds_secret(name: str) -> bool:
 _ADDRESS = re.compile(
     r"https?://[\w.-]+(?::\d+)?(?:/[\w.-]{0,40}){0,3}|[\w.-]+:\d{1,5}|localhost", re.IGNORECASE
 )
-# Words with one sign between: letters that may end in six letters or digits, or a date. Keys have longer words without a pattern.
+# Words with one sign between them: letters that may end in six letters or digits, or a date. Keys have longer, random words.
 _WORD = r"(?:[A-Za-z]{0,10}[A-Za-z0-9]{1,6}|\d{8})"
 _MODEL = re.compile(rf"{_WORD}(?:[-._:/@]{_WORD})*")
 _USERINFO = re.compile(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/?#@:]{0,200}:([^\s/?#@]{1,2000})@",
     re.IGNORECASE,
 )
-# The last word of an option's or a header's name: `apiKey`, `X-Api-Key`, `auth_token`. A key of a cache is none.
+# The last word in the name of an option or header: `apiKey`, `X-Api-Key`, `auth_token`. The key of a cache is no secret.
 _SECRET_OPTION = re.compile(
     r"(?:^|[-_. ]|(?<=[a-z])(?=[A-Z]))(?:(?i:api|x))?(?i:keys?|tokens?|secrets?|password|passwd|passphrase|credentials?"
     r"|auth|authorization|cookie|jwt|bearer|signature|webhook|pat|pwd)$"
 )
-_OTHER_OPTION = re.compile(r"(?i).*cache.?key|apiKeyEnvar|.*max.?tokens?|.*tokens")
+_PUBLIC_OPTION = re.compile(r"(?i).*cache.?key|apiKeyEnvar|.*max.?tokens?|.*tokens")
 _WRITTEN = re.compile(r"""["']?\b([\w.-]{1,60})["']?\s{0,5}[:=]\s{0,5}["']?([^\s"',}{]{3,4096})""")
 
 
-def secrets(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
-    """The variables whose values no report may show: those that sound secret, and those that were read.
+def secret_variables(variables: Mapping[str, str], read: Iterable[str] = ()) -> dict[str, str]:
+    """The variables whose values no report may show: those that sound secret, and those in ``read``.
 
-    An address without a user, a query and a long path is none: reports say where questions went.
-    With ``:password`` behind its name, a variable's part is the password of the address that it holds.
+    An address without user, query and long path is public: reports say where requests went. The password in an address has
+    the name of its variable, followed by ``:password``.
     """
     named = {name: value for name, value in variables.items() if sounds_secret(name)}
-    named |= {
-        name: variables[name]
-        for name in read
-        if name in variables and not _ADDRESS.fullmatch(variables[name])
-    }
+    for name in read:
+        value = variables.get(name)
+        if value is not None and not _ADDRESS.fullmatch(value):
+            named[name] = value
     for name, value in variables.items():
-        named |= {f"{name}:password": password for password in passwords(value)}
+        for password in address_passwords(value):
+            named[f"{name}:password"] = password
     return {name: value for name, value in named.items() if value.strip()}
 
 
 def is_model_name(provider_id: str) -> bool:
-    """Whether the id of a provider looks like the name of a model: like no key, no address and no command."""
+    """Whether the id of a provider looks like the name of a model, and not like a key, an address or a command."""
     return _MODEL.fullmatch(provider_id) is not None
 
 
-def sealing(variables: Mapping[str, str]) -> Hide:
-    """Hides them in finished documents, and in whatever else leaves the process."""
-    return redactor(secrets(variables).values(), short=False)
+def document_redactor(variables: Mapping[str, str]) -> Redact:
+    """The redactor for finished documents and everything else that leaves the process."""
+    return redactor(secret_variables(variables).values(), short=False)
 
 
-def passwords(text: str) -> Iterator[str]:
+def address_passwords(text: str) -> Iterator[str]:
     """The passwords in the addresses of a text: ``scheme://user:PASSWORD@host``."""
     if "://" in text and "@" in text:
         yield from (match[1] for match in _USERINFO.finditer(text))
@@ -92,29 +92,29 @@ def passwords(text: str) -> Iterator[str]:
 
 def _names_secret(name: str) -> bool:
     """Whether the name of an option, a header or a parameter says that its value is a secret."""
-    return _SECRET_OPTION.search(name) is not None and _OTHER_OPTION.fullmatch(name) is None
+    return _SECRET_OPTION.search(name) is not None and _PUBLIC_OPTION.fullmatch(name) is None
 
 
-def written_secrets(value: Any, name: str = "") -> Iterator[str]:
-    """The texts in a nested value of a config whose key says that they are secret, and the secrets in addresses."""
+def literal_secrets(value: Any, name: str = "") -> Iterator[str]:
+    """The secrets in a nested value of a config: texts under a key that sounds secret, and secrets in addresses."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from written_secrets(item, str(key))
+            yield from literal_secrets(item, str(key))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from written_secrets(item, name)
+            yield from literal_secrets(item, name)
     elif isinstance(value, str):
         if _names_secret(name):
             yield value
-            yield from value.split()[1:]  # `Bearer KEY`: the key alone, too
+            yield from value.split()[1:]  # also only the key of `Bearer KEY`
         if "://" in value:
-            yield from passwords(value)
+            yield from address_passwords(value)
             with suppress(ValueError):
                 query = parse_qsl(urlsplit(value).query)
                 yield from (text for key, text in query if _names_secret(key))
 
 
-def secrets_in(text: str) -> Iterator[str]:
-    """The same in a text that is not parsed: a config that is mistaken, or too large to be read twice."""
+def secrets_in_text(text: str) -> Iterator[str]:
+    """The same in a text that cannot be parsed, or that is too large to be parsed twice."""
     yield from (value for name, value in _WRITTEN.findall(text) if _names_secret(name))
-    yield from passwords(text)
+    yield from address_passwords(text)

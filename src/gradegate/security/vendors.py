@@ -1,23 +1,23 @@
-"""Who serves an API: its keys, its hosts, and the requests that its providers make."""
+"""Vendors of APIs: their keys, their hosts, and the requests that their providers make."""
 
 import functools
 import re
 from collections.abc import Mapping
 
-from gradegate.security.hosts import bound_by, host_at
+from gradegate.security.hosts import host_at, host_of
 from gradegate.structs import FrozenStruct
 
-# What may stand for a name in braces: a part of a path that leads to no other path. `%2F` is a slash within a model's name.
+# What a name in braces matches: a part of a path that leads to no other path. `%2F` is a slash within the name of a model.
 _PATH_PART = r"(?:[A-Za-z0-9_@:~+-]|\.(?!\.)|%2F|%3A|%40)+"
 
 
 class Vendor(FrozenStruct):
-    """Who serves an API: the variables that hold its keys, its own hosts, and the variables that name another address.
+    """A vendor: the variables of its keys, its own hosts, and the variables that name another address.
 
-    ``forms`` are patterns of whole names of hosts, one for each region: of names that nobody but the vendor can make.
-    ``ids`` are variables that say who signs in, and are no secrets. ``signing`` are keys that sign and are never sent, each with
-    the one option of a provider that it may fill. ``requests`` are all that its providers make, such as
-    ``POST /v1/models/{model}:run``; a name in braces stands for one part of the path.
+    ``forms`` are patterns of whole host names, such as one for each region, that only the vendor can register. ``ids`` are
+    variables that say who signs in, and are no secrets. ``signing`` are keys that sign and are never sent, each with the one
+    option of a provider that it may fill. ``requests`` are all requests of its providers, such as
+    ``POST /v1/models/{model}:run``: a name in braces matches one part of the path.
     """
 
     keys: tuple[str, ...] = ()
@@ -29,62 +29,64 @@ class Vendor(FrozenStruct):
     requests: tuple[str, ...] = ()
 
     def takes(self, url: str, variables: Mapping[str, str]) -> bool:
-        """Whether its keys may go to an address: at a host of its own over TLS, or where the environment says."""
+        """Whether its keys may go to an address: to its own hosts over TLS, or where the environment says."""
         return self.owns(url) or self.is_set(url, variables)
 
     def makes(self, method: str, url: str, variables: Mapping[str, str]) -> bool:
-        """Whether one of its providers makes such a request: at a host of its own, or below an address of the environment."""
+        """Whether one of its providers makes such a request, to its own hosts or below an address of the environment."""
+        path = _path_of(url)
         if self.owns(url):
-            return any(_is_request(request, method, _path_of(url)) for request in self.requests)
+            return any(_is_request(request, method, path) for request in self.requests)
         for name in self.addresses:
             base = variables.get(name, "").strip().rstrip("/")
-            host, base_path = bound_by(base), _path_of(base)
-            if host and host.takes(url) and _path_of(url).startswith(f"{base_path}/"):
-                # The address has the first parts of the path, such as `/v1`, or stands in front of them.
-                rest = _path_of(url).removeprefix(base_path)
+            host = host_of(base)
+            base_path = _path_of(base)
+            if host and host.takes(url) and path.startswith(f"{base_path}/"):
+                # The base has the first parts of the path, such as `/v1`, or comes before them.
+                rest = path.removeprefix(base_path)
                 if any(_is_end_of_request(request, method, rest) for request in self.requests):
                     return True
         return False
 
     def is_set(self, url: str, variables: Mapping[str, str]) -> bool:
-        """Whether the environment names the host of an address for it."""
-        hosts = (bound_by(variables.get(name, "")) for name in self.addresses)
+        """Whether the environment names the host of an address for this vendor."""
+        hosts = (host_of(variables.get(name, "")) for name in self.addresses)
         return any(host.takes(url) for host in hosts if host)
 
     def owns(self, url: str) -> bool:
-        """Whether an address is at a host of the vendor's own, over TLS and at its usual port."""
+        """Whether an address is at one of the vendor's own hosts, over TLS and at its usual port."""
         host = host_at(url)
         if host is None or (host.scheme, host.port) != ("https", 443):
             return False
         return host.name in self.hosts or any(re.fullmatch(form, host.name) for form in self.forms)
 
     def serves(self, url: str) -> bool:
-        """Whether a token that was minted may go to an address: one of its own, and no other than it seems.
+        """Whether a minted token may go to an address: one of the vendor's own, without query and fragment.
 
-        A config that ends an address with a query would turn the path that is added to it into a part of that, and have
-        another path asked.
+        With a query in the address of a config, the path that is added would become a part of the query, and another path
+        would be called.
         """
         return self.owns(url) and not {"?", "#"} & set(url)
 
 
 def _path_of(address: str) -> str:
-    """The path of an address, with its query; empty for a host alone."""
+    """The path of an address, with its query. Empty for a host without path."""
     after_scheme = address.partition("://")[2] or address
     return "".join(after_scheme.partition("/")[1:])
 
 
 @functools.lru_cache(1024)
 def _is_request(declared: str, method: str, path: str) -> bool:
-    """Whether a request is the declared one."""
+    """Whether a request has the declared method and path."""
     declared_method, _, template = declared.partition(" ")
     pattern = _PATH_PART.join(map(re.escape, re.split(r"\{\w+\}", template)))
     return method == declared_method and re.fullmatch(pattern, path) is not None
 
 
 def _is_end_of_request(declared: str, method: str, path: str) -> bool:
-    """Whether a path is the declared one, or the end of it from a slash on.
+    """Whether a path is the declared one, or its end from a slash on.
 
-    The end begins with a word of the declaration: a name in braces would let the first part be anything.
+    The end begins with a word of the declaration: after a name in braces, its first part could be anything.
     """
     declared_method, _, template = declared.partition(" ")
     starts = [match.start() for match in re.finditer(r"/(?!\{)", template)]

@@ -11,56 +11,59 @@ from gradegate.files import documents
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
-_GAP = r"(?:[\s,\ufeff]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON has not
-_BEGIN = re.compile(rf"{_GAP}(?:```\w*+{_GAP})?\[{_GAP}\{{", re.DOTALL)
-_END = re.compile(rf"\}}{_GAP}\]{_GAP}(?:```{_GAP})?\Z", re.DOTALL)
-_TAIL = 2_000  # characters, in which a list ends
-_START = re.compile(rf"\s*\[{_GAP}\{{\s*[\"']?role[\"']?\s*:", re.DOTALL)
-TEXTS = ("text", "input_text")
+TEXT_TYPES = ("text", "input_text")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_GAP = r"(?:[\s,\ufeff]|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+"  # commas and comments, which JSON does not have
+_FIRST_BRACKETS = re.compile(rf"{_GAP}(?:```\w*+{_GAP})?\[{_GAP}\{{", re.DOTALL)
+_LAST_BRACKETS = re.compile(rf"\}}{_GAP}\]{_GAP}(?:```{_GAP})?\Z", re.DOTALL)
+_TAIL = 2_000  # characters in which a list ends
+_FIRST_ROLE = re.compile(rf"\s*\[{_GAP}\{{\s*[\"']?role[\"']?\s*:", re.DOTALL)
 
 
 def parse_structure(text: str) -> list[Any] | JsonObject | None:
     """The JSON of a prompt, or the messages of its ``- role:`` YAML; None for any other text."""
-    start = text.lstrip().removeprefix("\ufeff").lstrip()  # a byte order mark is no part of it
+    text = text.lstrip().removeprefix("\ufeff").lstrip()  # a byte order mark is no part of it
     try:
-        if start.startswith(("[", "{")):
-            parsed = json.loads(start)
+        if text.startswith(("[", "{")):
+            parsed = json.loads(text)
             return parsed if isinstance(parsed, list | dict) else None
-        listed = (
-            documents.read(text.encode("utf-8", "replace"), "chat")
-            if start.startswith("- role:")
-            else None
-        )
-        return listed if parse_messages(listed) else None
+        if text.startswith("- role:"):
+            parsed = documents.read(text.encode("utf-8", "replace"), "chat")
+            return parsed if parse_messages(parsed) else None
     except (ValueError, RecursionError, ConfigError):
-        return None
+        pass
+    return None
 
 
 def parse_chat(text: str, only_sendable: bool = False) -> tuple[Message, ...] | None:
     """The messages of chat JSON or of ``- role:`` YAML; None for any other text.
 
-    ``only_sendable``: only parts that can be sent on filled in, texts and images alone; ``written`` has the rest of each message.
+    With ``only_sendable``, None also for messages with parts that gradegate cannot send: anything but texts and images. In
+    ``Message.written`` is the rest of each message.
     """
     return parse_messages(parse_structure(text), only_sendable)
 
 
+def parse_messages(value: Any, only_sendable: bool = False) -> tuple[Message, ...] | None:
+    """A list of ``{role, content}``, where content is a text or parts; None for anything else, as in ``parse_chat``."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        return None
+    try:
+        return tuple(_parse_message(item, only_sendable) for item in value)
+    except ValueError:
+        return None
+
+
 def is_chat(value: Any) -> bool:
-    """Whether data is meant as a list of messages, understood or not."""
-    listed = isinstance(value, Sequence) and not isinstance(value, str) and bool(value)
-    return listed and all(
-        isinstance(item, Mapping) and "role" in item and "content" in item for item in value
-    )
+    """Whether data is meant as a list of messages, valid or not."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        return False
+    return all(isinstance(item, Mapping) and "role" in item and "content" in item for item in value)
 
 
 def chat_mistake(text: str, only_sendable: bool = False) -> str:
-    """Why a text that is meant as chat JSON cannot be read as such; empty for any other, and where it can."""
-    fenced = (
-        '"role"' in text
-        and _BEGIN.match(text) is not None
-        and _END.search(text, max(0, len(text) - _TAIL)) is not None
-    )
-    if not (fenced or _START.match(text)) or parse_chat(text, only_sendable) is not None:
+    """Why a text that is meant as chat JSON is none; empty for any other text, and for valid chat JSON."""
+    if not _is_meant_as_chat(text) or parse_chat(text, only_sendable) is not None:
         return ""
     try:
         return messages_mistake(json.loads(text), only_sendable)
@@ -68,60 +71,52 @@ def chat_mistake(text: str, only_sendable: bool = False) -> str:
         return "is not valid JSON: write the list alone, without comments, last commas and a code fence"
 
 
+def _is_meant_as_chat(text: str) -> bool:
+    if _FIRST_ROLE.match(text):
+        return True
+    if '"role"' not in text or not _FIRST_BRACKETS.match(text):
+        return False
+    return _LAST_BRACKETS.search(text, max(0, len(text) - _TAIL)) is not None
+
+
 def messages_mistake(value: Any, only_sendable: bool = False) -> str:
-    """Why data is not a list of messages, as in ``parse``."""
+    """Why data is not a list of messages, as in ``parse_chat``."""
     try:
         for item in value:
-            _message(item, only_sendable)
+            _parse_message(item, only_sendable)
     except ValueError as e:
         return str(e)
     return "is not a list of messages"
 
 
-def parse_messages(value: Any, only_sendable: bool = False) -> tuple[Message, ...] | None:
-    """A list of ``{role, content}``, where content is text or parts; None for anything else, as in ``parse``."""
-    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        return None
-    try:
-        return tuple(_message(item, only_sendable) for item in value)
-    except ValueError:
-        return None
-
-
-def _message(item: Any, only_sendable: bool) -> Message:
-    """Raises ValueError with why it is none."""
-    role, content = (
-        (item.get("role"), item.get("content")) if isinstance(item, Mapping) else (None, None)
-    )
+def _parse_message(item: Any, only_sendable: bool) -> Message:
+    """Raises ValueError with what is wrong with it."""
+    message = item if isinstance(item, Mapping) else {}
+    role = message.get("role")
+    content = message.get("content")
     if role not in ROLES:
         which = f"with the role `{excerpt(str(role), 60)}`" if role else "without a role"
         raise ValueError(f"has a message {which}; the roles are {', '.join(ROLES)}")
-    written = (
-        {key: value for key, value in item.items() if value and key not in ("role", "content")}
-        or None
-        if only_sendable
-        else item
-    )
+
+    written: JsonObject | None = message
+    if only_sendable:
+        written = {
+            key: value for key, value in message.items() if value and key not in ("role", "content")
+        } or None
     if isinstance(content, str):
         return Message(role, content, written=written)
-    if content is None and (item.get("tool_calls") or item.get("function_call")):
+    if content is None and (message.get("tool_calls") or message.get("function_call")):
         return Message(role, "", written=written)
     if not isinstance(content, Sequence) or not all(isinstance(part, Mapping) for part in content):
         raise ValueError("has a message whose `content` is neither a text nor a list of parts")
+
     texts = []
     images = []
     for part in content:
-        image = image_of(part)
+        if only_sendable:
+            _check_sendable(part)
         text = text_of(part)
-        kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
-        if only_sendable and text is None and not image:
-            raise ValueError(
-                f"has a message that cannot be sent: a part `{kind}` is neither a text nor an image"
-            )
-        if only_sendable and (more := unread_key(part)):
-            raise ValueError(
-                f"has a message that cannot be sent: `{excerpt(more, 60)}` in a part `{kind}`"
-            )
+        image = image_of(part)
         if text is not None:
             texts.append(text)
         elif image:
@@ -129,29 +124,35 @@ def _message(item: Any, only_sendable: bool) -> Message:
     return Message(role, "\n".join(texts), tuple(images), written)
 
 
+def _check_sendable(part: JsonObject) -> None:
+    """Raises ValueError for a part of a message that cannot be sent."""
+    kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
+    if text_of(part) is None and not image_of(part):
+        raise ValueError(
+            f"has a message that cannot be sent: a part `{kind}` is neither a text nor an image"
+        )
+    if key := unread_key(part):
+        raise ValueError(
+            f"has a message that cannot be sent: `{excerpt(key, 60)}` in a part `{kind}`"
+        )
+
+
 def text_of(part: JsonObject) -> str | None:
-    """The text of a part that is one; Bedrock's Converse names no type."""
+    """The text of a text part; Bedrock's Converse names no type."""
     text = part.get("text")
-    return text if part.get("type", "text") in TEXTS and isinstance(text, str) else None
+    return text if part.get("type", "text") in TEXT_TYPES and isinstance(text, str) else None
 
 
 def image_of(part: JsonObject) -> str:
     """The URL or data URI of an image part: OpenAI's ``image_url`` and ``input_image``, Anthropic's and Bedrock's ``image``."""
     kind = part.get("type")
-    image = part.get("image_url")
-    source = part.get("source")
     if kind is None and isinstance(part.get("image"), Mapping):
-        # Of Bedrock's Converse: {"format", "source": {"bytes": base64}}, whose bytes promptfoo takes as a data URI, too.
-        source = part["image"].get("source")
-        content = source.get("bytes") if isinstance(source, Mapping) else None
-        if not isinstance(content, str):
-            return ""
-        if content.startswith("data:"):
-            return content
-        return f"data:image/{part['image'].get('format') or 'png'};base64,{content}"
+        return _converse_image(part["image"])
     if kind in ("image_url", "input_image"):
+        image = part.get("image_url")
         url = image.get("url") if isinstance(image, Mapping) else image
         return url if isinstance(url, str) else ""
+    source = part.get("source")
     if kind != "image" or not isinstance(source, Mapping):
         return ""
     if source.get("type") == "base64" and isinstance(source.get("data"), str):
@@ -159,29 +160,38 @@ def image_of(part: JsonObject) -> str:
     return str(source.get("url") or "")
 
 
+def _converse_image(image: JsonObject) -> str:
+    """Bedrock's {"format", "source": {"bytes": base64}}. promptfoo takes a data URI as its bytes, too."""
+    source = image.get("source")
+    content = source.get("bytes") if isinstance(source, Mapping) else None
+    if not isinstance(content, str):
+        return ""
+    if content.startswith("data:"):
+        return content
+    return f"data:image/{image.get('format') or 'png'};base64,{content}"
+
+
 def unread_key(part: JsonObject, detailed: bool = False) -> str:
-    """A key of a text or an image part that says something beside them; empty for none. ``detailed``: the detail of an image is read."""
-    known: JsonObject = {"image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))}
+    """A key of a text or image part that gradegate does not read; empty for none. ``detailed``: it reads the detail of an image."""
+    keys: JsonObject = {"image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))}
     if text_of(part) is not None:
-        known = {"text": None}
+        keys = {"text": None}
     elif part.get("type") is None:
-        known = {"image": {"format": None, "source": {"bytes": None}}}
+        keys = {"image": {"format": None, "source": {"bytes": None}}}
     elif part["type"] == "image":
         data = ("media_type", "data") if part["source"].get("type") == "base64" else ("url",)
-        known = {"source": dict.fromkeys(("type", *data))}
-    return unknown_key(part, {"type": None, **known})
+        keys = {"source": dict.fromkeys(("type", *data))}
+    return unknown_key(part, {"type": None, **keys})
 
 
 def unknown_key(value: JsonObject, known: JsonObject) -> str:
-    """The first key, at any depth, that has a value and is not known; where None is known, anything is. Empty for none."""
+    """The first key, at any depth, that has a value and is not known; empty for none. Below a known key with None, all is known."""
     for key, inner in value.items():
         if key not in known and inner:
             return str(key)
-        deeper = known.get(key)
-        if (
-            deeper is not None
-            and isinstance(inner, Mapping)
-            and (more := unknown_key(inner, deeper))
-        ):
-            return more
+        known_inside = known.get(key)
+        if known_inside is None or not isinstance(inner, Mapping):
+            continue
+        if unknown := unknown_key(inner, known_inside):
+            return unknown
     return ""

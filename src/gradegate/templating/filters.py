@@ -1,4 +1,4 @@
-"""The filters and tests of Nunjucks that templates have; what a filter refuses raises TypeError."""
+"""The filters and tests of Nunjucks that templates have. A filter raises TypeError for a value that it refuses."""
 
 import json
 import math
@@ -8,9 +8,12 @@ from functools import cmp_to_key
 from typing import Any
 from urllib.parse import quote
 
-from gradegate.templating import printing
 from gradegate.templating.printing import (
+    OPERATORS,
+    SPACE,
     UNDEFINED,
+    add_values,
+    dump_json,
     get_member,
     is_js_number,
     is_nothing,
@@ -34,7 +37,7 @@ def _text(value: Any) -> str:
 
 
 def _items(value: Any) -> Any:
-    """What has a length and positions: a list or a text; of any other value nothing. Raises TypeError for null."""
+    """What has a length and positions: a list or a text, else an empty list. Raises TypeError for nothing."""
     if is_nothing(value):
         raise TypeError("the filter is for lists")
     if isinstance(value, str):
@@ -50,48 +53,57 @@ def _list(value: Any) -> list[Any]:
     return list(value)
 
 
-def _size(value: Any, otherwise: int) -> int:
+def _members(values: Any, attribute: Any) -> list[Any]:
+    """The items of a list, or a member of each."""
+    if is_true(attribute):
+        return [get_member(item, attribute) for item in _list(values)]
+    return _list(values)
+
+
+def _size(value: Any, default: int) -> int:
     """A number of characters or items."""
-    size = to_number(value) if is_true(value) else otherwise
-    return int(size) if math.isfinite(size) else otherwise
+    size = to_number(value) if is_true(value) else default
+    return int(size) if math.isfinite(size) else default
 
 
 def _sum(values: Any, attribute: Any = None, start: Any = 0) -> Any:
     total: Any = 0
-    for item in _list(values):
-        total = printing.add_values(
-            total, get_member(item, attribute) if is_true(attribute) else item
-        )
-    return printing.add_values(start, total)
+    for item in _members(values, attribute):
+        total = add_values(total, item)
+    return add_values(start, total)
 
 
-def _join(values: Any, by: Any = "", attribute: Any = None) -> str:
-    items = (get_member(item, attribute) if is_true(attribute) else item for item in _list(values))
-    return (to_string(by) if is_true(by) else "").join(map(show_value, items))
+def _join(values: Any, separator: Any = "", attribute: Any = None) -> str:
+    text = to_string(separator) if is_true(separator) else ""
+    return text.join(map(show_value, _members(values, attribute)))
 
 
 def _reverse(value: Any) -> Any:
-    turned = _items(value)[::-1]
-    return join_units(turned) if isinstance(value, str) else list(turned)
+    items = _items(value)[::-1]
+    return join_units(items) if isinstance(value, str) else list(items)
 
 
 def _sort(
     value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None
 ) -> list[Any]:
-    def key(item: Any) -> Any:
-        for part in to_string(attribute).split(".") if is_true(attribute) else ():
-            item = get_member(item, part)
-        return item.lower() if isinstance(item, str) and not is_true(case_sensitive) else item
+    path = to_string(attribute).split(".") if is_true(attribute) else []
 
-    def compared(left: Any, right: Any) -> int:
-        order = (
-            -1
-            if printing.SIGNS["<"](key(left), key(right))
-            else int(printing.SIGNS[">"](key(left), key(right)))
-        )
+    def sort_key(item: Any) -> Any:
+        for name in path:
+            item = get_member(item, name)
+        if isinstance(item, str) and not is_true(case_sensitive):
+            return item.lower()
+        return item
+
+    def compare(left: Any, right: Any) -> int:
+        order = 0
+        if OPERATORS["<"](sort_key(left), sort_key(right)):
+            order = -1
+        elif OPERATORS[">"](sort_key(left), sort_key(right)):
+            order = 1
         return -order if is_true(reverse) else order
 
-    return sorted([] if is_nothing(value) else _items(value), key=cmp_to_key(compared))
+    return sorted([] if is_nothing(value) else _items(value), key=cmp_to_key(compare))
 
 
 def _capitalize(value: Any) -> str:
@@ -101,51 +113,51 @@ def _capitalize(value: Any) -> str:
 
 def _indent(value: Any, width: Any = 4, first: Any = False) -> str:
     space = " " * _size(width, 4)
-    lines = _text(value).split("\n") if _text(value) else []
-    return "\n".join(
-        line if not (at or is_true(first)) else space + line for at, line in enumerate(lines)
-    )
+    text = _text(value).replace("\n", f"\n{space}")
+    return space + text if text and is_true(first) else text
 
 
-def _replace(value: Any, old: Any, new: Any = UNDEFINED, most: Any = UNDEFINED) -> Any:
-    texts = [to_string(it) if is_js_number(it) else it for it in (value, old)]
-    if not all(isinstance(text, str) for text in texts):
+def _replace(value: Any, old: Any, new: Any = UNDEFINED, count: Any = UNDEFINED) -> Any:
+    text = to_string(value) if is_js_number(value) else value
+    pattern = to_string(old) if is_js_number(old) else old
+    if not isinstance(text, str) or not isinstance(pattern, str):
         return value
-    by = to_string(new)
-    if not texts[1]:
-        return by + by.join(texts[0]) + by
-    return texts[0].replace(texts[1], by, -1 if most is UNDEFINED else int(to_number(most)))
+    replacement = to_string(new)
+    if not pattern:
+        return replacement + replacement.join(text) + replacement
+    return text.replace(pattern, replacement, -1 if count is UNDEFINED else int(to_number(count)))
 
 
 def _trim(value: Any) -> str:
     if isinstance(value, str):
-        return value.strip(printing.SPACE)
+        return value.strip(SPACE)
     raise TypeError("the filter is for texts; `~ ''` makes one of a value")
 
 
 def _truncate(value: Any, size: Any = 255, cut_words: Any = False, end: Any = None) -> str:
     text = utf16_units(_text(value))
-    most = _size(size, 255)
-    if len(text) <= most:
+    limit = _size(size, 255)
+    if len(text) <= limit:
         return join_units(text)
     if not is_true(cut_words):
-        space = text.rfind(" ", 0, most + 1)
-        most = most if space < 0 else space
-    return join_units(text[: max(0, most)]) + ("..." if is_nothing(end) else to_string(end))
+        space = text.rfind(" ", 0, limit + 1)
+        if space >= 0:
+            limit = space
+    return join_units(text[: max(0, limit)]) + ("..." if is_nothing(end) else to_string(end))
 
 
 def _urlencode(value: Any) -> str:
-    def quoted(part: Any) -> str:
-        return quote(to_string(part), safe="!'()*-._~")
-
     if isinstance(value, str):
-        return quoted(value)
-    pairs = (
-        value.items()
-        if isinstance(value, Mapping)
-        else ((get_member(it, 0), get_member(it, 1)) for it in _list(value))
-    )
-    return "&".join(f"{quoted(key)}={quoted(item)}" for key, item in pairs)
+        return _quote(value)
+    if isinstance(value, Mapping):
+        pairs = [*value.items()]
+    else:
+        pairs = [(get_member(item, 0), get_member(item, 1)) for item in _list(value)]
+    return "&".join(f"{_quote(key)}={_quote(item)}" for key, item in pairs)
+
+
+def _quote(value: Any) -> str:
+    return quote(to_string(value), safe="!'()*-._~")
 
 
 def _string(value: Any) -> str:
@@ -154,28 +166,49 @@ def _string(value: Any) -> str:
     return to_string(value)
 
 
-def _leading(kind: type[float], pattern: str) -> Callable[..., Any]:
-    def read(value: Any, otherwise: Any = UNDEFINED) -> Any:
-        match = re.match(pattern, to_string(value))
-        return js_number(kind(match[1])) if match else otherwise
+def _length(value: Any) -> Any:
+    if is_nothing(value) or value is False:
+        return 0
+    if isinstance(value, Mapping):
+        return len(value)
+    return get_member(value, "length")
 
-    return read
+
+def _last(value: Any) -> Any:
+    items = _items(value)
+    return get_member(items, len(items) - 1)
+
+
+def _leading_number(kind: type[float], pattern: str) -> Callable[..., Any]:
+    """A filter that reads the number at the beginning of a text."""
+
+    def read_number(value: Any, default: Any = UNDEFINED) -> Any:
+        match = re.match(pattern, to_string(value))
+        return js_number(kind(match[1])) if match else default
+
+    return read_number
 
 
 def _round(value: Any, places: Any = 0, method: Any = "") -> Any:
     exponent = to_number(places) if is_true(places) else 0
     factor = 10.0**exponent if abs(exponent) < 300 else math.nan
-    given = to_number(value) * factor
-    if not math.isfinite(given):
-        return given
-    rounded = {"ceil": math.ceil, "floor": math.floor}.get(
-        to_string(method), lambda it: math.floor(it + 0.5)
-    )(given)
+    scaled = to_number(value) * factor
+    if not math.isfinite(scaled):
+        return scaled
+    match to_string(method):
+        case "ceil":
+            rounded = math.ceil(scaled)
+        case "floor":
+            rounded = math.floor(scaled)
+        case _:
+            rounded = math.floor(scaled + 0.5)
     return js_number(rounded / factor)
 
 
-def _default(value: Any, otherwise: Any = UNDEFINED, falsy: Any = False) -> Any:
-    return otherwise if value is UNDEFINED or (is_true(falsy) and not is_true(value)) else value
+def _default(value: Any, default: Any = UNDEFINED, falsy: Any = False) -> Any:
+    if value is UNDEFINED or (is_true(falsy) and not is_true(value)):
+        return default
+    return value
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
@@ -183,22 +216,14 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "capitalize": _capitalize,
     "d": _default,
     "default": _default,
-    "dump": lambda value, spaces=None: (
-        value if value is UNDEFINED else printing.dump_json(value, spaces)
-    ),
+    "dump": lambda value, spaces=None: value if value is UNDEFINED else dump_json(value, spaces),
     "first": lambda value: get_member(_items(value), 0),
-    "float": _leading(float, r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))"),
+    "float": _leading_number(float, r"\s*([+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))"),
     "indent": _indent,
-    "int": _leading(int, r"\s*([+-]?\d+)"),
+    "int": _leading_number(int, r"\s*([+-]?\d+)"),
     "join": _join,
-    "last": lambda value: get_member(items := _items(value), len(items) - 1),
-    "length": lambda it: (
-        0
-        if is_nothing(it) or it is False
-        else len(it)
-        if isinstance(it, Mapping)
-        else get_member(it, "length")
-    ),
+    "last": _last,
+    "length": _length,
     "load": json.loads,
     "lower": lambda value: _text(value).lower(),
     "replace": _replace,

@@ -1,6 +1,7 @@
-"""Reads templates: the part of Nunjucks that is supported, with Jinja's lexer and parser. The rest is refused by name.
+"""Parses templates: the part of Nunjucks that is supported, with Jinja's lexer and parser. The rest is refused by name.
 
-Where Jinja reads signs otherwise than Nunjucks (``not a == b``, ``1 + 2 ~ 3``, ``1 < 2 < 3``), brackets are asked for.
+Where Jinja reads operators in another way than Nunjucks (``not a == b``, ``1 + 2 ~ 3``, ``1 < 2 < 3``), the message asks for
+brackets.
 """
 
 import re
@@ -12,22 +13,22 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 from jinja2.parser import Parser
 
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.security.redaction import excerpt
 from gradegate.templating.filters import FILTERS, TESTS
 
-_COMPARES = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">="}
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">="}
 _TAGS = ("if", "for", "set", "elif", "else", "endif", "endfor", "endset", "endraw")
 BINARY = {nodes.Add: "+", nodes.Sub: "-", nodes.Mul: "*", nodes.Div: "/", nodes.Mod: "%"}
-_JOINS = (*BINARY, nodes.Concat, nodes.Compare)
-_IN = ("in", "not in")
+_OPERATIONS = (*BINARY, nodes.Concat, nodes.Compare)
 _SUPPORTED = (
-    *_JOINS,
+    *_OPERATIONS,
     *(nodes.Operand, nodes.Neg, nodes.Pos, nodes.And, nodes.Or, nodes.Not, nodes.CondExpr),
     *(nodes.Const, nodes.List, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Filter, nodes.Test),
     *(nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Assign, nodes.AssignBlock),
 )
-_NAMES: dict[type[nodes.Node], str] = {
+# What messages call the nodes that are not supported
+_NODE_NAMES: dict[type[nodes.Node], str] = {
     nodes.Dict: "`{}` with members",
     nodes.FloorDiv: "`//`",
     nodes.Keyword: "a value by name",
@@ -35,44 +36,41 @@ _NAMES: dict[type[nodes.Node], str] = {
     nodes.Slice: "`[a:b]`",
     nodes.Tuple: "a comma between values",
 }
-# What configs write most of what is not supported, and the filter that does it.
+# Calls and filters that configs often have and that are not supported, with the filter to use instead
 _INSTEAD = {
     "count": "length",
     "tojson": "dump",
     "toLowerCase": "lower",
     "toUpperCase": "upper",
     "replaceAll": "replace",
+    **{name: name for name in ("trim", "join", "replace", "lower", "upper")},
 }
-_INSTEAD |= {name: name for name in ("trim", "join", "replace", "lower", "upper")}
+_BRACKETS = "gradegate_brackets"  # the attribute of a node in brackets
 
 
 class _Lexer(Lexer):
     def wrap(
         self, stream: Iterable[Any], name: str | None = None, filename: str | None = None
     ) -> Iterator[Any]:
-        return super().wrap(_tokens(stream), name, filename)
+        return super().wrap(_check_tokens(stream), name, filename)
 
 
-def _tokens(stream: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
-    """Tokens whose literals Jinja and Nunjucks read alike. Raises TemplateSyntaxError."""
-    begins = False  # whether a block has just begun
+def _check_tokens(stream: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
+    """The tokens; ``elseif`` becomes ``elif``. Raises TemplateSyntaxError for a literal that Jinja and Nunjucks read differently."""
+    is_tag_name = False
     for line, kind, text in stream:
         if kind in ("integer", "float") and not re.fullmatch(r"\d+(\.\d+)?", text):
             raise TemplateSyntaxError(
                 f"the number `{excerpt(text, 20)}` is not supported: write it in digits", line
             )
         if kind == "string":
-            escapes = (
-                escape
-                for escape in re.finditer(r"\\(.)", text, re.DOTALL)
-                if escape[1] not in "ntr\\\"'"
-            )
-            if escape := next(escapes, None):
-                raise TemplateSyntaxError(
-                    f"`{escape[0]}` in a text is not supported: write the sign itself", line
-                )
-        yield line, kind, "elif" if begins and text == "elseif" else text
-        begins = kind == "block_begin" or (begins and kind == "whitespace")
+            for escape in re.finditer(r"\\(.)", text, re.DOTALL):
+                if escape[1] not in "ntr\\\"'":
+                    raise TemplateSyntaxError(
+                        f"`{escape[0]}` in a text is not supported: write the sign itself", line
+                    )
+        yield line, kind, "elif" if is_tag_name and text == "elseif" else text
+        is_tag_name = kind == "block_begin" or (is_tag_name and kind == "whitespace")
 
 
 class _Environment(Environment):
@@ -85,10 +83,10 @@ ENVIRONMENT = _Environment(keep_trailing_newline=True)
 
 
 def parse_template(source: str) -> nodes.Template:
-    """What a template is made of. Raises TemplateSyntaxError for what is not supported."""
+    """The tree of a template. Raises TemplateSyntaxError for what is not supported."""
     tree = _Parser(ENVIRONMENT, source).parse()
     for node in tree.find_all(nodes.Node):
-        _check(node)
+        _check_node(node)
     return tree
 
 
@@ -103,24 +101,27 @@ class _Parser(Parser):
         return super().parse_statement()
 
     def parse_compare(self) -> nodes.Expr:
-        """One comparison, also with ``===``; in a row they would not be read as in JavaScript."""
+        """One comparison, also with ``===``. Comparisons in a row would not be read as in JavaScript."""
         left = self.parse_math1()
-        sign = self._sign()
-        if not sign:
+        operator = self._take_comparison()
+        if not operator:
             return left
         right = self.parse_math1()
-        if self._sign():
+        if self._take_comparison():
             self.fail(
                 "comparisons in a row are not supported: put brackets around one", right.lineno
             )
-        return nodes.Compare(left, [nodes.Operand(sign, right)], lineno=left.lineno)
+        return nodes.Compare(left, [nodes.Operand(operator, right)], lineno=left.lineno)
 
-    def _sign(self) -> str:
+    def _take_comparison(self) -> str:
+        """The operator of a comparison, if it comes next; else empty."""
         token = self.stream.current
-        if token.type in _COMPARES:
+        if token.type in _COMPARISONS:
             next(self.stream)
-            strictly = token.type in ("eq", "ne") and self.stream.skip_if("assign")
-            return _COMPARES[token.type] + "=" * strictly
+            operator = _COMPARISONS[token.type]
+            if token.type in ("eq", "ne") and self.stream.skip_if("assign"):
+                operator += "="
+            return operator
         if token.test("name:not") and self.stream.look().test("name:in"):
             self.stream.skip(2)
             return "not in"
@@ -143,29 +144,21 @@ class _Parser(Parser):
         return node
 
 
-_BRACKETS = "gradegate_brackets"  # of a node that stands in brackets
-
-
-def _check(node: nodes.Node) -> None:
+def _check_node(node: nodes.Node) -> None:
     """Raises TemplateSyntaxError for a node that is not supported, or that Nunjucks would read in another way."""
     bare = [child for child in node.iter_child_nodes() if not hasattr(child, _BRACKETS)]
     match node:
         case nodes.Call():
             name = getattr(node.node, "attr", "") or getattr(node.node, "name", "")
-            cure = (
-                f"write `| {_INSTEAD[name]}`"
-                if name in _INSTEAD
-                else "put what it gives into a variable"
-            )
+            cure = "put what it gives into a variable"
+            if name in _INSTEAD:
+                cure = f"write `| {_INSTEAD[name]}`"
             _refuse(node, f"a call such as `{name}()`", cure)
         case nodes.Filter() if node.name not in FILTERS:
-            _refuse(node, f"the filter `{node.name}`", _nearest(node.name, FILTERS))
+            _refuse(node, f"the filter `{node.name}`", _suggest_name(node.name, FILTERS))
         case nodes.Test() if node.name not in TESTS or node.args:
-            _refuse(node, f"`is {node.name}`", _nearest(node.name, TESTS))
-        case nodes.Not() if any(
-            isinstance(it, _JOINS) and not (isinstance(it, nodes.Compare) and it.ops[0].op in _IN)
-            for it in bare
-        ):
+            _refuse(node, f"`is {node.name}`", _suggest_name(node.name, TESTS))
+        case nodes.Not() if any(_is_operation(child) for child in bare):
             _refuse(node, "`not` before a sign", "put brackets around what it negates")
         case nodes.Add() | nodes.Sub() if (
             isinstance(node.right, nodes.Concat) and node.right in bare
@@ -173,33 +166,39 @@ def _check(node: nodes.Node) -> None:
             _refuse(node, "`~` behind `+` or `-`", "put brackets around one")
         case nodes.For(test=test, recursive=recursive) if test or recursive:
             _refuse(node, "a loop with a condition or `recursive`", "write `{% if %}` into it")
-    if isinstance(node, (*_JOINS, nodes.Operand)) and any(
-        isinstance(child, nodes.Test | nodes.Not) for child in bare
-    ):
-        _refuse(node, "`is` or `not` beside a sign", "put brackets around it")
-    names = (
-        isinstance(node, nodes.Tuple)
-        and node.ctx == "store"
-        and all(isinstance(it, nodes.Name) for it in node.items)
-    )
-    if not names and not isinstance(node, _SUPPORTED):
-        _refuse(
-            node,
-            _NAMES.get(type(node), f"`{type(node).__name__.lower()}`"),
-            "put the value into a variable",
-        )
-    if isinstance(node, nodes.Assign | nodes.AssignBlock) and not isinstance(
-        node.target, nodes.Name
-    ):
-        _refuse(node, "`set` of anything but one name", "write one `set` for each")
-    if isinstance(node, nodes.AssignBlock) and node.filter:
-        _refuse(node, "a filter of a whole block", "put it where the value is printed")
+
+    if isinstance(node, (*_OPERATIONS, nodes.Operand)):
+        for child in bare:
+            if isinstance(child, nodes.Test | nodes.Not):
+                _refuse(node, "`is` or `not` beside a sign", "put brackets around it")
+    if not isinstance(node, _SUPPORTED) and not _is_loop_target(node):
+        problem = _NODE_NAMES.get(type(node), f"`{type(node).__name__.lower()}`")
+        _refuse(node, problem, "put the value into a variable")
+    if isinstance(node, nodes.Assign | nodes.AssignBlock):
+        if not isinstance(node.target, nodes.Name):
+            _refuse(node, "`set` of anything but one name", "write one `set` for each")
+        if isinstance(node, nodes.AssignBlock) and node.filter:
+            _refuse(node, "a filter of a whole block", "put it where the value is printed")
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = _INSTEAD.get(name) or near(name, known)
-    return f"did you mean `{close}`?" if close else "there are " + ", ".join(sorted(known))
+def _is_operation(node: nodes.Node) -> bool:
+    """Whether Jinja and Nunjucks read ``not`` before this operation in different ways."""
+    if isinstance(node, nodes.Compare) and node.ops[0].op in ("in", "not in"):
+        return False
+    return isinstance(node, _OPERATIONS)
 
 
-def _refuse(node: nodes.Node, what: str, cure: str) -> NoReturn:
-    raise TemplateSyntaxError(f"{what} is not supported in templates: {cure}", node.lineno)
+def _is_loop_target(node: nodes.Node) -> bool:
+    """Whether a node has the names of a loop, as in ``for key, value in``."""
+    if not isinstance(node, nodes.Tuple) or node.ctx != "store":
+        return False
+    return all(isinstance(item, nodes.Name) for item in node.items)
+
+
+def _suggest_name(name: str, names: Iterable[str]) -> str:
+    close = _INSTEAD.get(name) or near_miss(name, names)
+    return f"did you mean `{close}`?" if close else "there are " + ", ".join(sorted(names))
+
+
+def _refuse(node: nodes.Node, problem: str, cure: str) -> NoReturn:
+    raise TemplateSyntaxError(f"{problem} is not supported in templates: {cure}", node.lineno)

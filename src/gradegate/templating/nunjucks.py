@@ -1,4 +1,8 @@
-"""Fills templates in along their tree; what may take long is done in the worker, with the same functions."""
+"""Fills in the parsed tree of a template. gradegate uses these functions itself, and in the worker what may take long.
+
+A text knows which of its parts the template itself wrote, and which come from values. So in JSON and in addresses, values are
+escaped once.
+"""
 
 import json
 import re
@@ -6,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import islice
 from json import JSONDecodeError
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import jinja2
@@ -17,7 +21,7 @@ from gradegate.files.limits import MAX_CHARACTERS
 from gradegate.templating import grammar
 from gradegate.templating.filters import FILTERS, TESTS
 from gradegate.templating.printing import (
-    SIGNS,
+    OPERATORS,
     UNDEFINED,
     add_values,
     get_member,
@@ -38,147 +42,177 @@ NEEDS = (
     "pprint",
     "textwrap",
 )
-_TROUBLE = (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, RecursionError)
-# What a value asks for: printed alone or through filters, or in the head of a condition or a loop.
-_ASKED = re.compile(
-    r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)[^\n]*?%\}"
-)
-_LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
-_ROOT = re.compile(r"[A-Za-z_]\w*")
-_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+_ERRORS = (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, RecursionError)
 
 
 class TemplateError(ValueError):
-    """A template cannot be parsed or filled; the message says why and, where known, in which line of it."""
+    """A template cannot be parsed or filled in; the message says why and, if known, in which line of it."""
 
 
-def _error(trouble: Exception) -> TemplateError:
-    if isinstance(trouble, TemplateError):
-        return trouble
-    if isinstance(trouble, jinja2.TemplateSyntaxError):
-        return TemplateError(f"{trouble.message} (line {trouble.lineno} of the template)")
-    if isinstance(trouble, RecursionError):
-        return TemplateError("it is nested too deeply, or refers to itself")
-    return TemplateError(
-        "a number in it is too large" if isinstance(trouble, ArithmeticError) else str(trouble)
-    )
+class TemplateNames(NamedTuple):
+    """The variables of a template."""
+
+    used: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()  # that it nowhere tests or gives a default for
+    env_used: frozenset[str] = frozenset()  # of ``env``
+    env_needed: frozenset[str] = frozenset()
+    only_in_comments: frozenset[str] = frozenset()  # of HTML
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
 
 
 def has_more_tokens(source: str, limit: int) -> bool:
-    """Whether a template has more than ``limit`` words and signs; no more than those are looked at."""
+    """Whether a template has more than ``limit`` tokens. Looks at no more than these."""
     if len(source) <= limit:
         return False
     try:
         return next(islice(grammar.ENVIRONMENT.lex(source), limit, None), None) is not None
-    except _TROUBLE:
-        return False  # parsing it will say what is wrong
+    except _ERRORS:
+        return False  # parsing will say what is wrong
 
 
 def parse_template(source: str) -> nodes.Template:
-    """What a template is made of; nothing of it is evaluated. Raises TemplateError."""
+    """The tree of a template; nothing in it is evaluated. Raises TemplateError."""
     try:
         return grammar.parse_template(source)
-    except _TROUBLE as e:
-        raise _error(e) from e
+    except _ERRORS as e:
+        raise _template_error(e) from e
 
 
 def straight_parts(tree: nodes.Template) -> tuple[tuple[str, bool], ...]:
-    """The texts and the names (True) of a template that is made of nothing else; none of any other."""
-    parts = [part for node in tree.body for part in getattr(node, "nodes", [node])]
-    if not all(isinstance(part, nodes.TemplateData | nodes.Name) for part in parts):
-        return ()
-    return tuple(
-        (part.name, True) if isinstance(part, nodes.Name) else (part.data, False) for part in parts
-    )
+    """The texts and the names (True) of a template that has nothing else; empty for any other."""
+    parts = []
+    for node in tree.body:
+        for part in getattr(node, "nodes", [node]):
+            if isinstance(part, nodes.Name):
+                parts.append((part.name, True))
+            elif isinstance(part, nodes.TemplateData):
+                parts.append((part.data, False))
+            else:
+                return ()
+    return tuple(parts)
+
+
+def _template_error(error: Exception) -> TemplateError:
+    if isinstance(error, TemplateError):
+        return error
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return TemplateError(f"{error.message} (line {error.lineno} of the template)")
+    if isinstance(error, RecursionError):
+        return TemplateError("it is nested too deeply, or refers to itself")
+    if isinstance(error, ArithmeticError):
+        return TemplateError("a number in it is too large")
+    return TemplateError(str(error))
+
+
+# --- filling in -------------------------------------------------------------------------------------------------
 
 
 def render_tree(tree: nodes.Template, variables: Variables, into: str = "") -> str:
-    """The text of a template; ``into`` "json" or "url", out of whose places no value breaks. Raises TemplateError, also for too much."""
-    parts = []
+    """The text of a template. Raises TemplateError, also for a text that is too long.
+
+    With ``into`` "json" or "url", no value breaks out of its place in such a text.
+    """
+    texts = []
     length = 0
-    place = _PLACES[into]()
+    escape = _ESCAPES[into]()
     try:
-        for text, own in _Filling(variables, into).texts(tree.body):
-            part = place(text, own)
-            length += len(part)
+        for part, is_own in _Renderer(variables, into).render(tree.body):
+            text = escape(part, is_own)
+            length += len(text)
             if length > MAX_CHARACTERS:
                 raise TemplateError(
                     f"the filled-in text has more than {MAX_CHARACTERS:,} characters"
                 )
-            parts.append(part)
-    except _TROUBLE as e:
-        raise _error(e) from e
-    return "".join(parts)
+            texts.append(text)
+    except _ERRORS as e:
+        raise _template_error(e) from e
+    return "".join(texts)
 
 
-# With whether the template itself has it, or a value is it; None: it cannot be told what of it is whose
+# A text, and whether the template itself wrote it (True) or a value is it (False). None: both, and they cannot be told apart
 Part = tuple[str, bool | None]
 
 
-class _Made(str):
-    """A text that a template has, or put together of ``parts``."""
+class _PartedText(str):
+    """A text that knows its parts, some of which the template itself wrote."""
 
     __slots__ = ("parts",)
     parts: tuple[Part, ...]
 
 
-def _made(parts: Iterable[Part]) -> _Made:
+def _join_parts(parts: Iterable[Part]) -> _PartedText:
     parts = tuple(parts)
-    made = _Made("".join(text for text, _ in parts))
-    made.parts = parts
-    return made
+    text = _PartedText("".join(part for part, _ in parts))
+    text.parts = parts
+    return text
 
 
-def _parts(value: Any, by: Iterable[Part] = ((",", True),)) -> Iterable[Part]:
-    """What a value prints; of a list its items, with ``by`` between them."""
-    if not isinstance(value, list | tuple):
-        return value.parts if isinstance(value, _Made) else ((show_value(value), False),)
-    return (part for at, item in enumerate(value) for part in (*(by if at else ()), *_parts(item)))
+def _parts_of(value: Any, separator: Iterable[Part] = ((",", True),)) -> Iterable[Part]:
+    """The parts that a value prints; for a list those of its items, with ``separator`` between them."""
+    if isinstance(value, list | tuple):
+        return _list_parts(value, separator)
+    if isinstance(value, _PartedText):
+        return value.parts
+    return ((show_value(value), False),)
 
 
-def _holds_made(value: Any) -> bool:
-    return isinstance(value, _Made) or (
-        isinstance(value, list | tuple) and any(map(_holds_made, value))
-    )
+def _list_parts(items: Sequence[Any], separator: Iterable[Part]) -> Iterator[Part]:
+    for number, item in enumerate(items):
+        if number:
+            yield from separator
+        yield from _parts_of(item)
 
 
-class _Json:
-    """JSON: in a string a value is escaped; elsewhere it is a whole value itself, or nothing."""
+def _has_own_text(value: Any) -> bool:
+    """Whether the template itself wrote a text in a value."""
+    if isinstance(value, list | tuple):
+        return any(map(_has_own_text, value))
+    return isinstance(value, _PartedText)
 
-    inside = False  # a string
 
-    def __call__(self, text: str, own: bool | None) -> str:
-        if own:
-            return _STRING_SIGN.sub(self._passed, text)
-        if self.inside:
+class _JsonEscape:
+    """Escapes a value inside a string of JSON. Elsewhere, a value must be whole JSON, or nothing."""
+
+    is_in_string = False
+
+    def __call__(self, text: str, is_own: bool | None) -> str:
+        if is_own:
+            return _STRING_SIGN.sub(self._pass_sign, text)
+        if self.is_in_string:
             return json.dumps(text, ensure_ascii=False)[1:-1]
         try:
-            whole = json.loads(text) if text.strip() else ""
+            value = json.loads(text) if text.strip() else ""
         except ValueError as e:
             raise TypeError("a value outside of quotes is not JSON: write `| dump`") from e
-        if own is None and isinstance(whole, dict | list):
+        if is_own is None and isinstance(value, dict | list):
             raise TypeError(
                 "a filter changes JSON that the template puts together: write `| dump` behind each value"
             )
         return text
 
-    def _passed(self, sign: re.Match[str]) -> str:
-        self.inside ^= sign[0] == '"'
-        if self.inside and sign[0] == "\\":
+    def _pass_sign(self, match: re.Match[str]) -> str:
+        sign = match[0]
+        if sign == '"':
+            self.is_in_string = not self.is_in_string
+        if self.is_in_string and sign == "\\":
             raise TypeError("a value stands behind a backslash")
-        return json.dumps(sign[0])[1:-1] if self.inside and sign[0] < " " else sign[0]
+        if self.is_in_string and sign < " ":
+            return json.dumps(sign)[1:-1]
+        return sign
 
 
 _STRING_SIGN = re.compile(r'\\.?|["\x00-\x1f]', re.DOTALL)
-# Gives what of a text is filled in. An address or a form has each value percent-encoded once, also if the template does it.
-_PLACES: Mapping[str, Callable[[], Callable[[str, bool | None], str]]] = {
+# An address or a form has each value percent-encoded once, even if the template encodes it, too.
+_ESCAPES: Mapping[str, Callable[[], Callable[[str, bool | None], str]]] = {
     "": lambda: lambda text, _: text,
-    "json": _Json,
-    "url": lambda: lambda text, own: text if own else quote(text, safe=""),
+    "json": _JsonEscape,
+    "url": lambda: lambda text, is_own: text if is_own else quote(text, safe=""),
 }
 
 
-class _Filling:
+class _Renderer:
     """One template with its variables. A loop has a scope; ``set`` changes the nearest name that is set around it."""
 
     def __init__(self, variables: Variables, into: str) -> None:
@@ -187,10 +221,10 @@ class _Filling:
         self._scopes: list[dict[str, Any]] = [{}]
         if into == "url" and "env" in variables:
             self._scopes[0]["env"] = {
-                name: _made([(text, True)]) for name, text in variables["env"].items()
+                name: _join_parts([(text, True)]) for name, text in variables["env"].items()
             }
 
-    def texts(self, body: Iterable[nodes.Node]) -> Iterator[Part]:
+    def render(self, body: Iterable[nodes.Node]) -> Iterator[Part]:
         for node in body:
             match node:
                 case nodes.Output():
@@ -198,218 +232,221 @@ class _Filling:
                         if isinstance(part, nodes.TemplateData):
                             yield part.data, True
                         else:
-                            yield from _parts(self._value(part))
+                            yield from _parts_of(self._evaluate(part))
                 case nodes.If():
-                    branches = (
-                        it.body for it in (node, *node.elif_) if is_true(self._value(it.test))
-                    )
-                    yield from self.texts(next(branches, node.else_))
+                    for branch in (node, *node.elif_):
+                        if is_true(self._evaluate(branch.test)):
+                            yield from self.render(branch.body)
+                            break
+                    else:
+                        yield from self.render(node.else_)
                 case nodes.For():
-                    yield from self._loop(node)
+                    yield from self._render_loop(node)
                 case nodes.Assign():
-                    self._set(node.target, self._value(node.node))
+                    self._assign(node.target, self._evaluate(node.node))
                 case nodes.AssignBlock():
-                    made = _made(self.texts(node.body))
-                    self._set(node.target, made if self._into else str(made))
+                    text = _join_parts(self.render(node.body))
+                    self._assign(node.target, text if self._into else str(text))
 
-    def _set(self, target: Any, value: Any) -> None:
-        around = (
-            scope
-            for scope in reversed(self._scopes)
-            if scope.get(target.name, UNDEFINED) is not UNDEFINED
-        )
-        next(around, self._scopes[-1])[target.name] = value
+    def _assign(self, target: Any, value: Any) -> None:
+        for scope in reversed(self._scopes):
+            if scope.get(target.name, UNDEFINED) is not UNDEFINED:
+                break
+        else:
+            scope = self._scopes[-1]
+        scope[target.name] = value
 
-    def _loop(self, node: nodes.For) -> Iterator[Part]:
-        names = [node.target] if isinstance(node.target, nodes.Name) else node.target.items  # type: ignore[attr-defined]
-        rows = [*_rows(self._value(node.iter), len(names))]
+    def _render_loop(self, node: nodes.For) -> Iterator[Part]:
+        targets = [node.target] if isinstance(node.target, nodes.Name) else node.target.items  # type: ignore[attr-defined]
+        names = [target.name for target in targets]
+        rows = [*_loop_rows(self._evaluate(node.iter), len(names))]
         scope: dict[str, Any] = {}
         self._scopes.append(scope)
-        for at, row in enumerate(rows):
-            left = len(rows) - at
-            scope["loop"] = {"index": at + 1, "index0": at, "revindex": left, "revindex0": left - 1}
-            scope["loop"] |= {"first": at == 0, "last": left == 1, "length": len(rows)}
-            scope.update(zip((name.name for name in names), row, strict=True))
-            yield from self.texts(node.body)
+        for index, row in enumerate(rows):
+            rows_left = len(rows) - index
+            scope["loop"] = {
+                "index": index + 1,
+                "index0": index,
+                "revindex": rows_left,
+                "revindex0": rows_left - 1,
+                "first": index == 0,
+                "last": rows_left == 1,
+                "length": len(rows),
+            }
+            scope.update(zip(names, row, strict=True))
+            yield from self.render(node.body)
         self._scopes.pop()
         if not rows:
-            yield from self.texts(node.else_)
+            yield from self.render(node.else_)
 
-    def _value(self, node: Any) -> Any:
-        value = self._value
+    def _evaluate(self, node: Any) -> Any:
+        evaluate = self._evaluate
         match node:
             case nodes.Name():
-                found = (scope[node.name] for scope in reversed(self._scopes) if node.name in scope)
-                return next(
-                    (it for it in found if it is not UNDEFINED),
-                    self._variables.get(node.name, UNDEFINED),
-                )
+                for scope in reversed(self._scopes):
+                    value = scope.get(node.name, UNDEFINED)
+                    if value is not UNDEFINED:
+                        return value
+                return self._variables.get(node.name, UNDEFINED)
             case nodes.Const():
-                own = self._into and isinstance(node.value, str)
-                if own:
-                    return _made([(node.value, True)])
+                if self._into and isinstance(node.value, str):
+                    return _join_parts([(node.value, True)])
                 if type(node.value) in (int, float):
                     return js_number(node.value)
                 return node.value
             case nodes.Getattr():
-                return get_member(value(node.node), node.attr)
+                return get_member(evaluate(node.node), node.attr)
             case nodes.Getitem():
-                return get_member(value(node.node), value(node.arg))
+                return get_member(evaluate(node.node), evaluate(node.arg))
             case nodes.Filter():
-                given = [value(node.node), *map(value, node.args)]
-                try:
-                    return self._kept(FILTERS[node.name](*given), node.name, given)
-                except (TypeError, ValueError) as e:
-                    words = (
-                        "it takes other values"
-                        if "positional argument" in str(e) or isinstance(e, JSONDecodeError)
-                        else e
-                    )
-                    raise TypeError(f"`{node.name}`: {words}") from e
+                return self._apply_filter(node.name, [*map(evaluate, (node.node, *node.args))])
             case nodes.Test():
-                return TESTS[node.name](value(node.node))
+                return TESTS[node.name](evaluate(node.node))
             case nodes.Compare():
-                return SIGNS[node.ops[0].op](value(node.expr), value(node.ops[0].expr))
+                operand = node.ops[0]
+                return OPERATORS[operand.op](evaluate(node.expr), evaluate(operand.expr))
             case nodes.Not():
-                return not is_true(value(node.node))
+                return not is_true(evaluate(node.node))
             case nodes.And() | nodes.Or():
-                left = value(node.left)
-                return value(node.right) if is_true(left) is isinstance(node, nodes.And) else left
+                left = evaluate(node.left)
+                needs_right = is_true(left) == isinstance(node, nodes.And)
+                return evaluate(node.right) if needs_right else left
             case nodes.CondExpr():
-                branch = node.expr1 if is_true(value(node.test)) else node.expr2
-                return "" if branch is None else value(branch)
+                branch = node.expr1 if is_true(evaluate(node.test)) else node.expr2
+                return "" if branch is None else evaluate(branch)
             case nodes.Concat():
-                return self._sum(map(value, node.nodes))
+                return self._concatenate(map(evaluate, node.nodes))
             case nodes.List():
-                return [value(item) for item in node.items]
-            case nodes.Neg() | nodes.Pos():
-                return js_number(
-                    to_number(value(node.node)) * (-1 if isinstance(node, nodes.Neg) else 1)
-                )
-        pair = value(node.left), value(node.right)
-        found = SIGNS[grammar.BINARY[type(node)]](*pair)
-        return self._sum(pair) if isinstance(found, str) else found
+                return [*map(evaluate, node.items)]
+            case nodes.Neg():
+                return js_number(-to_number(evaluate(node.node)))
+            case nodes.Pos():
+                return js_number(to_number(evaluate(node.node)))
+        operands = evaluate(node.left), evaluate(node.right)
+        result = OPERATORS[grammar.BINARY[type(node)]](*operands)
+        return self._concatenate(operands) if isinstance(result, str) else result
 
-    def _sum(self, values: Iterable[Any]) -> str:
+    def _concatenate(self, values: Iterable[Any]) -> str:
         """The text of values one behind the other."""
         if not self._into:
             return reduce(add_values, values, "")
-        return _made(
-            part
-            for it in values
-            for part in _parts(it if isinstance(it, str | list | tuple) else to_string(it))
-        )
+        parts: list[Part] = []
+        for value in values:
+            parts += _parts_of(value if isinstance(value, str | list | tuple) else to_string(value))
+        return _join_parts(parts)
 
-    def _kept(self, found: Any, name: str, given: Sequence[Any]) -> Any:
-        """What a filter gives, with what is known of whose text it is."""
-        if name == "join" and len(given) < 3 and self._into:
-            return _made(_parts(given[0], _parts(given[1]) if len(given) > 1 else ()))
+    def _apply_filter(self, name: str, arguments: Sequence[Any]) -> Any:
+        """The result of a filter; a text knows its parts as far as the filter leaves them. Raises TypeError."""
+        try:
+            result = FILTERS[name](*arguments)
+            return self._with_parts(result, name, arguments)
+        except (TypeError, ValueError) as e:
+            reason = str(e)
+            # These words are Python's
+            if "positional argument" in reason or isinstance(e, JSONDecodeError):
+                reason = "it takes other values"
+            raise TypeError(f"`{name}`: {reason}") from e
+
+    def _with_parts(self, result: Any, name: str, arguments: Sequence[Any]) -> Any:
+        if name == "join" and len(arguments) < 3 and self._into:
+            separator = _parts_of(arguments[1]) if len(arguments) > 1 else ()
+            return _join_parts(_parts_of(arguments[0], separator))
         if name == "urlencode" and self._into == "url":
-            return _made([(found, True)])
-        if isinstance(found, _Made) or name == "dump" or not _holds_made(given[0]):
-            return found
-        own = all(
-            own for it in given if isinstance(it, str | list | tuple) for _, own in _parts(it)
-        )
-        if name == "load" and not own:
+            return _join_parts([(result, True)])
+        if isinstance(result, _PartedText) or name == "dump" or not _has_own_text(arguments[0]):
+            return result
+
+        # A filter has changed a text of the template. Only if it got nothing else, the result is the template's own, too.
+        is_own = True
+        for value in arguments:
+            if isinstance(value, str | list | tuple):
+                is_own = is_own and all(own for _, own in _parts_of(value))
+        if name == "load" and not is_own:
             raise TypeError(
                 "it reads JSON that the template puts together: write `| dump` behind each value"
             )
-        return _made([(found, own or None)]) if isinstance(found, str) else found
+        return _join_parts([(result, is_own or None)]) if isinstance(result, str) else result
 
 
-def _rows(value: Any, names: int) -> Iterable[tuple[Any, ...]]:
-    """What each round of a loop gives its names: items and signs, or of objects keys and values, of lists their items."""
-    if names == 1:
+def _loop_rows(value: Any, count: int) -> Iterable[tuple[Any, ...]]:
+    """The values that each round of a loop gives its ``count`` names.
+
+    One name gets the items of a list or the characters of a text. More names get the keys and values of an object, or the
+    items of each list in a list.
+    """
+    if count == 1:
         if isinstance(value, str | list | tuple):
-            return ((get_member(value, at),) for at in range(get_member(value, "length")))
-        return ()
-    if isinstance(value, Mapping):
-        return ((key, item, *[UNDEFINED] * (names - 2)) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return (tuple(get_member(item, at) for at in range(names)) for item in value)
-    return ()
+            for index in range(get_member(value, "length")):
+                yield (get_member(value, index),)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield (key, item, *[UNDEFINED] * (count - 2))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield tuple(get_member(item, index) for index in range(count))
 
 
-_parsed = lru_cache(maxsize=256)(parse_template)  # of the worker
+# --- names ------------------------------------------------------------------------------------------------------
 
 
-def fill_template(source: str, variables: Variables, as_json: Iterable[str], into: str = "") -> str:
-    """What the worker does: the text of a template; the variables ``as_json`` print as ``printed``. Raises TemplateError."""
-    special = frozenset(as_json)
-    return render_tree(
-        _parsed(source),
-        {
-            name: with_json_text(value) if name in special else value
-            for name, value in variables.items()
-        },
-        into,
-    )
-
-
-def template_names(source: str) -> tuple[list[str], ...]:
-    """What the worker does: ``asked_by`` of a template. Raises TemplateError."""
-    return find_names(_parsed(source))
-
-
-def find_names(tree: nodes.Template) -> tuple[list[str], ...]:
-    """The variables that it asks for, those of them that it nowhere tests or defaults, the same of ``env``, and those in comments alone."""
-    names = set[str]()
-    outside = set[str]()
-    _look(tree.body, set(), names)
-    # A chat is filled in value by value: a comment of one ends with it
+def find_names(tree: nodes.Template) -> TemplateNames:
+    """The variables that a template uses."""
+    used = _used_names(tree, with_comments=True)
+    # A chat is filled in value by value: a comment that begins in one value ends with it
     first = next(tree.find_all(nodes.TemplateData), None)
-    _look(
-        tree.body,
-        set(),
-        outside,
-        comments=first is not None and first.data.lstrip().startswith(("[", "{", "- role:")),
-    )
-    # What the template tests or gives a default for.
-    guards = [node.test for node in _nodes(tree, (nodes.If, nodes.CondExpr))]
+    is_chat = first is not None and first.data.lstrip().startswith(("[", "{", "- role:"))
+    outside = _used_names(tree, with_comments=is_chat)
+
+    # What the template tests or gives a default for
+    guards = [node.test for node in _nodes_in(tree, (nodes.If, nodes.CondExpr))]
     guards += tree.find_all((nodes.Or, nodes.And, nodes.Test))
     guards += (node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d"))
-    tested = {node.name for guard in guards for node in _nodes(guard, nodes.Name)}
-    shown = set(_env_names(tree))
-    spared = {name for guard in guards for name in _env_names(guard)}
-    return tuple(map(sorted, (names, names - tested, shown, shown - spared, names - outside)))
+    guarded = set[str]()
+    env_guarded = set[str]()
+    for guard in guards:
+        guarded.update(node.name for node in _nodes_in(guard, nodes.Name))
+        env_guarded.update(_env_names(guard))
+
+    env_used = frozenset(_env_names(tree))
+    return TemplateNames(used, used - guarded, env_used, env_used - env_guarded, used - outside)
 
 
-def _look(
-    body: Iterable[nodes.Node], known: set[str], names: set[str], comments: bool = True
-) -> None:
-    """Add to ``names`` those that are asked for where nothing has set them, and to ``known`` those that are set then.
+def _used_names(tree: nodes.Template, with_comments: bool) -> frozenset[str]:
+    """The names that are used where nothing has set them. Without comments, a comment of HTML uses no name."""
+    names = set[str]()
 
-    Without ``comments``, what stands between ``<!--`` and ``-->`` of one text, with nothing but texts and values between, asks for nothing.
-    """
-    for node in body:
-        if isinstance(node, nodes.If):
-            _look([node.test], known, names, comments)
-            branches = [set(known), set(known)]
-            _look(node.body, branches[0], names, comments)
-            _look([*node.elif_, *node.else_], branches[1], names, comments)
-            known |= branches[0] & branches[1]
-        elif isinstance(node, nodes.For):
-            _look([node.iter], known, names, comments)
-            targets = {name.name for name in _nodes(node.target, nodes.Name)}
-            _look(node.body, known | targets | {"loop"}, names, comments)
-            _look(node.else_, set(known), names, comments)
-        elif isinstance(node, nodes.Assign | nodes.AssignBlock):
-            _look(
-                [node.node] if isinstance(node, nodes.Assign) else node.body, known, names, comments
-            )
-            known.add(node.target.name)  # type: ignore[attr-defined]
-        else:
-            parts = (
-                _outside_comments(node)
-                if isinstance(node, nodes.Output) and not comments
-                else [node]
-            )
-            names |= {name.name for part in parts for name in _nodes(part, nodes.Name)} - known
+    def look(body: Iterable[nodes.Node], known: set[str]) -> None:
+        """Add the names that are not ``known``, and add to ``known`` what the body sets."""
+        for node in body:
+            match node:
+                case nodes.If():
+                    look([node.test], known)
+                    known_if = set(known)
+                    known_else = set(known)
+                    look(node.body, known_if)
+                    look([*node.elif_, *node.else_], known_else)
+                    known |= known_if & known_else
+                case nodes.For():
+                    look([node.iter], known)
+                    targets = {name.name for name in _nodes_in(node.target, nodes.Name)}
+                    look(node.body, known | targets | {"loop"})
+                    look(node.else_, set(known))
+                case nodes.Assign() | nodes.AssignBlock():
+                    look([node.node] if isinstance(node, nodes.Assign) else node.body, known)
+                    known.add(node.target.name)  # type: ignore[attr-defined]
+                case _:
+                    parts = [node]
+                    if isinstance(node, nodes.Output) and not with_comments:
+                        parts = _outside_comments(node)
+                    for part in parts:
+                        names.update({name.name for name in _nodes_in(part, nodes.Name)} - known)
+
+    look(tree.body, set())
+    return frozenset(names)
 
 
 def _outside_comments(node: nodes.Output) -> list[nodes.Node]:
-    """The values of a text that stand in no comment of HTML; one that is opened and not closed there is none."""
+    """The values of a text outside of comments of HTML. A comment that does not end there is none."""
     outside: list[nodes.Node] = []
     inside: list[nodes.Node] | None = None
     for part in node.nodes:
@@ -417,29 +454,61 @@ def _outside_comments(node: nodes.Output) -> list[nodes.Node]:
             (outside if inside is None else inside).append(part)
             continue
         for sign in re.findall("<!--|-->", part.data):
-            inside = None if sign == "-->" else [] if inside is None else inside
+            if sign == "-->":
+                inside = None
+            elif inside is None:
+                inside = []
     return outside + (inside or [])
 
 
 def _env_names(tree: nodes.Node) -> Iterator[str]:
     """NAME of each ``env.NAME`` and ``env['NAME']``."""
-    for node in _nodes(tree, (nodes.Getattr, nodes.Getitem)):
+    for node in _nodes_in(tree, (nodes.Getattr, nodes.Getitem)):
         if isinstance(node.node, nodes.Name) and node.node.name == "env":
             key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
-            yield from [] if key is None else [str(key)]
+            if key is not None:
+                yield str(key)
 
 
-def _nodes(tree: nodes.Node, kind: Any) -> Iterator[Any]:
-    """The node itself, where it is of the kind, and all below it that are."""
+def _nodes_in(tree: nodes.Node, kind: Any) -> Iterator[Any]:
+    """The node itself, if it is of the kind, and all nodes of the kind below it."""
     if isinstance(tree, kind):
         yield tree
     yield from tree.find_all(kind)
 
 
+# A name that a value uses: printed alone or through filters, or in the head of a condition or a loop
+_USE = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)[^\n]*?%\}")
+_LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
+_ROOT_NAME = re.compile(r"[A-Za-z_]\w*")
+_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+
+
 def mentioned_names(text: str) -> list[str]:
-    """The names that a variable's value asks for, sorted, found as promptfoo finds them: by patterns that take the square of the time."""
+    """The names that a variable's value uses, sorted, as promptfoo finds them: by patterns that take quadratic time."""
     text = _COMMENT.sub("", text)
-    asked = {first or second for first, second in _ASKED.findall(text)}
+    uses = {printed or head for printed, head in _USE.findall(text)}
     for name, items in _LOOP.findall(text):
-        asked = asked - {name} | {items}
-    return sorted({match[0] for name in asked if (match := _ROOT.match(name))})
+        uses.discard(name)
+        uses.add(items)
+    return sorted({match[0] for use in uses if (match := _ROOT_NAME.match(use))})
+
+
+# --- what the worker does ---------------------------------------------------------------------------------------
+
+_parse_once = lru_cache(maxsize=256)(parse_template)
+
+
+def fill_template(
+    source: str, variables: Variables, json_names: Iterable[str], into: str = ""
+) -> str:
+    """The text of a template; the variables ``json_names`` print as JSON. Raises TemplateError."""
+    values = dict(variables)
+    for name in json_names:
+        values[name] = with_json_text(values[name])
+    return render_tree(_parse_once(source), values, into)
+
+
+def template_names(source: str) -> list[list[str]]:
+    """``TemplateNames`` as sorted lists. Raises TemplateError."""
+    return [sorted(names) for names in find_names(_parse_once(source))]

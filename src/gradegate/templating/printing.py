@@ -1,4 +1,4 @@
-"""Values as templates see, print and join them: the way of JavaScript and Nunjucks."""
+"""Values as templates see, print and join them: by the rules of JavaScript and Nunjucks."""
 
 import json
 import math
@@ -21,7 +21,7 @@ _BASED = re.compile(r"0[xX][\da-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 
 
 class _Undefined:
-    """What is not there; None is JavaScript's null."""
+    """JavaScript's undefined; None is its null."""
 
 
 UNDEFINED = _Undefined()
@@ -35,19 +35,19 @@ def with_json_text(value: Any) -> Any:
     """A variable as grading prompts show it: an object, also one in a list, prints as JSON and still has its members."""
     if isinstance(value, Mapping):
         return JsonMapping(value)
-    return [with_json_text(item) for item in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [with_json_text(item) for item in value]
+    return value
 
 
 def has_json_text(value: Any) -> bool:
-    """Whether a value is one of ``printed`` that prints otherwise than as data alone."""
-    return isinstance(value, JsonMapping) or (
-        isinstance(value, list) and any(map(has_json_text, value))
-    )
+    """Whether ``with_json_text`` made a value print in another way."""
+    if isinstance(value, list):
+        return any(map(has_json_text, value))
+    return isinstance(value, JsonMapping)
 
 
-def show_value(value: Any) -> str:
-    """A value as Nunjucks prints it: ``true``, ``1`` for 1.0, ``a,b`` for a list, nothing for null."""
-    return value if isinstance(value, str) else "" if is_nothing(value) else to_string(value)
+# --- kinds of values ----------------------------------------------------------------------------------------------
 
 
 def is_nothing(value: Any) -> bool:
@@ -67,27 +67,41 @@ def is_js_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+# --- texts and numbers --------------------------------------------------------------------------------------------
+
+
+def show_value(value: Any) -> str:
+    """A value as Nunjucks prints it: ``true``, ``1`` for 1.0, ``a,b`` for a list, nothing for null."""
+    if isinstance(value, str):
+        return value
+    return "" if is_nothing(value) else to_string(value)
+
+
 def to_string(value: Any) -> str:
     """A value as JavaScript makes a text of it: ``null`` and ``undefined`` by name."""
     if isinstance(value, str):
         return value
-    if is_nothing(value):
-        return "null" if value is None else "undefined"
+    if value is None:
+        return "null"
+    if value is UNDEFINED:
+        return "undefined"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and abs(value) <= SAFE_INTEGER:
+        return str(value)
     if isinstance(value, int | float):
-        if isinstance(value, int) and abs(value) <= SAFE_INTEGER:
-            return str(value)
-        return _number(js_number(value))
+        return _print_number(js_number(value))
     if isinstance(value, list | tuple):
         return ",".join(map(show_value, value))
     if isinstance(value, JsonMapping):
         return dump_json(value)
-    return str(value) if isinstance(value, date | Decimal) else "[object Object]"
+    if isinstance(value, date | Decimal):
+        return str(value)
+    return "[object Object]"
 
 
 def to_number(value: Any) -> float:
-    """A value as JavaScript makes a number of it: NaN for what is none."""
+    """A value as JavaScript makes a number of it: NaN if it is none."""
     if isinstance(value, bool | None):
         return int(value or 0)
     if isinstance(value, int | float):
@@ -95,15 +109,19 @@ def to_number(value: Any) -> float:
     if value is UNDEFINED:
         return math.nan
     text = to_string(value).strip(SPACE)
+    if not text:
+        return 0
     if _BASED.fullmatch(text):
         return js_number(int(text, 0))
     if text in ("Infinity", "+Infinity", "-Infinity"):
         return float(text)
-    return 0 if not text else js_number(float(text)) if _DECIMAL.fullmatch(text) else math.nan
+    if _DECIMAL.fullmatch(text):
+        return js_number(float(text))
+    return math.nan
 
 
 def js_number(value: float) -> float:
-    """A number as JavaScript keeps it: an integer as such as long as it is exact."""
+    """A number as JavaScript keeps it: an integer stays one as long as it is exact."""
     if isinstance(value, int):
         if abs(value) <= SAFE_INTEGER:
             return value
@@ -111,13 +129,17 @@ def js_number(value: float) -> float:
             return float(value)
         except OverflowError:
             return math.inf if value > 0 else -math.inf
-    return int(value) if value.is_integer() and 0 < abs(value) <= SAFE_INTEGER else value
+    if value.is_integer() and 0 < abs(value) <= SAFE_INTEGER:
+        return int(value)
+    return value
 
 
-def _number(value: float) -> str:
+def _print_number(value: float) -> str:
     """As JavaScript prints it (ECMA-262, Number::toString): plain digits from 1e-6 up to below 1e21."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "0"
     if 1e-6 <= abs(value) < 1e21:
@@ -129,32 +151,41 @@ def _number(value: float) -> str:
 def dump_json(value: Any, indent: float | str | None = None) -> str:
     """A value as JSON text, as ``JSON.stringify`` writes it."""
     indent = min(int(indent), 10) if isinstance(indent, int | float) else (indent or "")[:10]
-    separators = None if indent else (",", ":")
     text = json.dumps(
-        _jsonable(value),
+        _to_json(value),
         ensure_ascii=False,
         indent=indent or None,
-        separators=separators,
+        separators=None if indent else (",", ":"),
         default=to_string,
     )
     if "e-" in text or "e+" in text:
-        text = _EXPONENT.sub(
-            lambda it: it[0] if it[0].startswith('"') else _number(float(it[0])), text
-        )
-    return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+        text = _EXPONENT.sub(_reprint_number, text)
+    if text.isascii():
+        return text
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def _jsonable(value: Any) -> Any:
+def _reprint_number(match: re.Match[str]) -> str:
+    if match[0].startswith('"'):
+        return match[0]
+    return _print_number(float(match[0]))
+
+
+def _to_json(value: Any) -> Any:
+    """Data with the numbers of JavaScript: integers without an exponent, null for what is not finite."""
     if is_js_number(value):
-        given = js_number(value)
-        if isinstance(given, int) or not math.isfinite(given):
-            return given if isinstance(given, int) else None
-        # Without an exponent
-        return int(Decimal(repr(given))) if given.is_integer() and abs(given) < 1e21 else given
+        number = js_number(value)
+        if isinstance(number, int):
+            return number
+        if not math.isfinite(number):
+            return None
+        if number.is_integer() and abs(number) < 1e21:
+            return int(Decimal(repr(number)))
+        return number
     if isinstance(value, Mapping):
-        return {key: _jsonable(item) for key, item in value.items() if item is not UNDEFINED}
+        return {key: _to_json(item) for key, item in value.items() if item is not UNDEFINED}
     if isinstance(value, list | tuple):
-        return [_jsonable(item) for item in value]
+        return [_to_json(item) for item in value]
     return None if value is UNDEFINED else value
 
 
@@ -173,8 +204,11 @@ def join_units(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+# --- members and operators ----------------------------------------------------------------------------------------
+
+
 def get_member(value: Any, key: Any) -> Any:
-    """``value.key`` and ``value[key]``: of objects what they hold, of lists and texts ``length`` and items; else undefined."""
+    """``value.key`` and ``value[key]``: members of an object, ``length`` and items of a list or a text, else undefined."""
     if isinstance(value, Mapping):
         key = key if isinstance(key, str | int | float) else to_string(key)
         return value[key] if key in value else value.get(to_string(key), UNDEFINED)
@@ -184,16 +218,12 @@ def get_member(value: Any, key: Any) -> Any:
     if key == "length":
         return len(items)
     name = to_string(key)
-    at = (
-        int(name)
-        if name.isdecimal() and name.isascii() and len(name) < 10 and str(int(name)) == name
-        else len(items)
-    )
-    if at >= len(items):
+    if not (name.isdecimal() and name.isascii() and len(name) < 10 and str(int(name)) == name):
         return UNDEFINED
-    if isinstance(items, str):
-        return join_units(items[at])
-    return items[at]
+    index = int(name)
+    if index >= len(items):
+        return UNDEFINED
+    return join_units(items[index]) if isinstance(items, str) else items[index]
 
 
 def add_values(left: Any, right: Any) -> Any:
@@ -206,7 +236,7 @@ def add_values(left: Any, right: Any) -> Any:
 
 
 def strictly_equal(left: Any, right: Any) -> bool:
-    """``===``: of one kind and the same; lists and objects are equal to themselves alone."""
+    """``===``: of one kind and the same. A list or an object equals only itself."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     for kind in (str, int | float):
@@ -221,11 +251,11 @@ def loosely_equal(left: Any, right: Any) -> bool:
         return is_nothing(left) and is_nothing(right)
     if not isinstance(left, str | int | float) and not isinstance(right, str | int | float):
         return left is right
-    return bool(operator.eq(*_alike(left, right)))
+    return bool(operator.eq(*_comparable(left, right)))
 
 
 def is_in(key: Any, container: Any) -> bool:
-    """``in``. Raises TypeError for what holds nothing."""
+    """``in``. Raises TypeError for a value that contains nothing."""
     if isinstance(container, str | Mapping):
         return to_string(key) in container
     if isinstance(container, list | tuple):
@@ -233,45 +263,53 @@ def is_in(key: Any, container: Any) -> bool:
     raise TypeError("`in` looks into texts, lists and objects alone")
 
 
-def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two texts, else both as numbers: what is compared."""
+def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
+    """Two values as a comparison sees them: both as texts if they are texts, else both as numbers."""
     left = _primitive(left)
     right = _primitive(right)
     if isinstance(left, str) and isinstance(right, str):
-        return (left, right)
-    return (to_number(left), to_number(right))
+        return left, right
+    return to_number(left), to_number(right)
+
+
+def _comparison(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda left, right: compare(*_comparable(left, right))
 
 
 def _divide(left: Any, right: Any) -> float:
-    above = to_number(left)
-    below = to_number(right)
-    if below:
-        return js_number(above / below)
-    if not above or math.isnan(above):
+    dividend = to_number(left)
+    divisor = to_number(right)
+    if divisor:
+        return js_number(dividend / divisor)
+    if not dividend or math.isnan(dividend):
         return math.nan
-    return math.copysign(math.inf, above) * math.copysign(1.0, below)
+    return math.copysign(math.inf, dividend) * math.copysign(1.0, divisor)
 
 
 def _remainder(left: Any, right: Any) -> float:
-    """It has the sign of what is divided."""
-    above = to_number(left)
-    below = to_number(right)
-    return js_number(math.fmod(above, below)) if below and math.isfinite(above) else math.nan
+    """The remainder, with the sign of the dividend."""
+    dividend = to_number(left)
+    divisor = to_number(right)
+    if not divisor or not math.isfinite(dividend):
+        return math.nan
+    return js_number(math.fmod(dividend, divisor))
 
 
 def _primitive(value: Any) -> Any:
-    return value if is_nothing(value) or isinstance(value, str | int | float) else to_string(value)
+    if is_nothing(value) or isinstance(value, str | int | float):
+        return value
+    return to_string(value)
 
 
-SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
+OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": loosely_equal,
     "!=": lambda left, right: not loosely_equal(left, right),
     "===": strictly_equal,
     "!==": lambda left, right: not strictly_equal(left, right),
-    "<": lambda left, right: operator.lt(*_alike(left, right)),
-    "<=": lambda left, right: operator.le(*_alike(left, right)),
-    ">": lambda left, right: operator.gt(*_alike(left, right)),
-    ">=": lambda left, right: operator.ge(*_alike(left, right)),
+    "<": _comparison(operator.lt),
+    "<=": _comparison(operator.le),
+    ">": _comparison(operator.gt),
+    ">=": _comparison(operator.ge),
     "in": is_in,
     "not in": lambda left, right: not is_in(left, right),
     "+": add_values,

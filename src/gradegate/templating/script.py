@@ -1,7 +1,7 @@
 """Code of a config that makes one value of others: a snippet or file of JavaScript, or a program with ``--allow-exec``.
 
-JavaScript is parsed where the config is, and called with plain data in the worker (``docs/javascript.md``). A call gets a
-context of its own, so nothing of one answer is left for the next.
+This process parses JavaScript. The worker calls it with plain data (``docs/javascript.md``), each time in a new context, so
+nothing of one answer is left for the next.
 """
 
 import json
@@ -25,19 +25,19 @@ from gradegate.sandbox.program import Program, quoted_words
 from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating import javascript
 
-_HERE = "gradegate.templating.quickjs_worker"
+COUNT = "__count"  # the name under which derived metrics find the number of answers
+_WORKER = "gradegate.templating.quickjs_worker"
 _TOO_DEEP = "Maximum call stack size exceeded"  # the engine's words for a limit that code can run into by itself
-_MODULE = ("module", "exports")
+_MODULE_NAMES = ("module", "exports")
 # Plain data lacks members that are undefined: without this, `{output: json.absent}` would be an answer without `output`.
 _WITH_OUTPUT = (
     "((value) => value && typeof value === 'object' && 'output' in value"
     " && value.output === undefined && !value.error ? null : value)"
 )
-COUNT = "__count"  # the name under which derived metrics find the number of answers
 
 
 class ScriptError(ValueError):
-    """A script cannot be used or gave no value; ``line`` is one of it (0: unknown), ``cure`` what to do."""
+    """A script cannot be used or gave no value; ``line`` is a line of it (0: unknown), ``cure`` what to do."""
 
     def __init__(self, what: str, line: int = 0, cure: str = "correct it") -> None:
         super().__init__(f"{what} (line {line})" if line else what)
@@ -47,19 +47,19 @@ class ScriptError(ValueError):
 
 
 class ScriptFault(ScriptError):
-    """A script ran, and what it was given made it throw, or give what is no plain data."""
+    """A script ran, and its arguments made it throw, or give something that is not plain data."""
 
 
 class VerdictlessScript(ScriptFault):
-    """A script is right JavaScript, and gives no verdict whatever it is given: promptfoo runs it, and fails every answer."""
+    """A script is valid JavaScript and can give no verdict: promptfoo runs it, and fails every answer."""
 
 
 class CodeFile(dict[str, str]):
-    """A file of code as suites hold it, read: ``file`` in the workspace, the ``function`` of it, and the ``code``."""
+    """A file of code in a suite: ``file`` in the workspace, the ``function`` in it, and the ``code``."""
 
 
 class ScriptResult(FrozenStruct):
-    """What a call gave: ``type`` is JavaScript's (or "null"), ``value`` plain data, ``lines`` what was logged."""
+    """What a call gave: ``type`` is JavaScript's (or "null"), ``value`` plain data, ``lines`` the log."""
 
     value: Any
     type: str
@@ -67,7 +67,7 @@ class ScriptResult(FrozenStruct):
 
 
 class Script(FrozenStruct):
-    """What can be called: the body of a function of ``parameters``, or a module (None) that exports a function."""
+    """JavaScript that can be called: the body of a function of ``parameters``, or a module (None) that exports a function."""
 
     body: str
     parameters: tuple[str, ...] | None
@@ -75,28 +75,48 @@ class Script(FrozenStruct):
     file: str = ""
 
     def call(self, *arguments: Any) -> ScriptResult:
-        """Raises Fault for what throws or is no plain data; ScriptError for what cannot be loaded, lacks a name or exceeds a limit."""
-        names = None if self.parameters is None else list(self.parameters)
-        if SCRIPTS.runaways[self] >= SCRIPT_RUNAWAYS:  # one snippet must not take the time of all
+        """Call the function.
+
+        Raises ScriptFault if it throws or gives something that is not plain data, and ScriptError if it cannot be loaded,
+        lacks a name or exceeds a limit.
+        """
+        runaways = SCRIPTS.runaways
+        if runaways[self] >= SCRIPT_RUNAWAYS:  # one snippet must not take the time of all
             raise ScriptError(
                 f"it exceeded a limit {SCRIPT_RUNAWAYS} times in this run, and is not run again"
             )
+        names = None if self.parameters is None else list(self.parameters)
+        task = f"{_WORKER}:run_body"
         try:
-            said = evaluate(
-                f"{_HERE}:run_body",
-                self.body,
-                names,
-                self.function,
-                _json(arguments),
-                account=SCRIPTS,
+            result = evaluate(
+                task, self.body, names, self.function, _encode_arguments(arguments), account=SCRIPTS
             )
-        except (LimitExceeded, TaskRefused) as e:
-            if isinstance(e, LimitExceeded) and not isinstance(e, RunLimitExceeded):
-                SCRIPTS.runaways[self] += 1
+        except (RunLimitExceeded, TaskRefused) as e:
             raise ScriptError(str(e)) from e
-        if said.get("exceeded"):
-            SCRIPTS.runaways[self] += 1
-        return ScriptResult(_value(said), said["type"], tuple(said["lines"]))
+        except LimitExceeded as e:
+            runaways[self] += 1
+            raise ScriptError(str(e)) from e
+        if result.get("exceeded"):
+            runaways[self] += 1
+        return ScriptResult(_read_value(result), result["type"], tuple(result["lines"]))
+
+
+class ProgramFunction(FrozenStruct):
+    """A function of a file, in Python or for node."""
+
+    program: Program
+    default: str = "get_transform"  # the function, if the config names none
+
+    def call(self, *arguments: Any) -> ScriptResult:
+        """Call the function. Raises ScriptError, and ScriptFault if its arguments are the reason."""
+        try:  # a transform of an answer is part of judging it, so it has the role of a judge
+            value = repository_code.call_function(
+                self.program, list(arguments), "gate", self.default
+            )
+        except repository_code.CodeError as e:
+            error = ScriptFault if e.has_raised else ScriptError
+            raise error(str(e)) from e
+        return ScriptResult(value, "nothing" if value is None else type(value).__name__)
 
 
 class Formula(FrozenStruct):
@@ -130,38 +150,21 @@ class Formula(FrozenStruct):
         return number
 
 
-class ProgramFunction(FrozenStruct):
-    """A function of a file, in Python or for node."""
-
-    program: Program
-    default: str = "get_transform"  # the function, where none is named
-
-    def call(self, *arguments: Any) -> ScriptResult:
-        """Raises ScriptError for what raises, takes too long or is no plain data: Fault where the arguments made it so."""
-        try:  # what makes another answer of an answer is part of judging it
-            value = repository_code.call_function(
-                self.program, list(arguments), "gate", self.default
-            )
-        except repository_code.CodeError as e:
-            raise (ScriptFault if e.has_raised else ScriptError)(str(e)) from e
-        return ScriptResult(value, "nothing" if value is None else type(value).__name__)
-
-
-# --- what each key of a config means; all raise ScriptError for what cannot be used ---------------------------------
+# --- what each key of a config means; all raise ScriptError for code that cannot be used ----------------------------
 
 
 def assertion_script(code: Code) -> Script | ProgramFunction:
     """The ``value`` of a ``javascript`` assertion."""
     if isinstance(code, Program):
         return ProgramFunction(code, "get_assert")
-    return _script(code, ("output", "context"), javascript.assertion_body)
+    return _make_script(code, ("output", "context"), javascript.assertion_body)
 
 
 def transform_script(code: Code, parameter: str = "output") -> Script | ProgramFunction:
     """A ``transform`` of a provider, a test or an assertion; ``parameter`` is "vars" for ``transformVars``."""
     if isinstance(code, Program):
         return ProgramFunction(code)
-    return _script(
+    return _make_script(
         code, (parameter, "context"), lambda text: text if "\n" in text else f"return {text}"
     )
 
@@ -169,7 +172,7 @@ def transform_script(code: Code, parameter: str = "output") -> Script | ProgramF
 def response_script(code: Code) -> Script:
     """``transformResponse`` of ``http:``: an expression over ``json``, ``text`` and ``context``, or a function of these."""
     names = ("json", "text", "context")
-    return _script(
+    return _make_script(
         code,
         names,
         lambda text: f"return {_WITH_OUTPUT}({javascript.value_expression(text, names)});",
@@ -181,7 +184,7 @@ def response_script(code: Code) -> Script:
 def request_script(code: Code) -> Script:
     """``transformRequest`` of ``http:``: an expression over ``prompt``, ``vars`` and ``context``, a body, or a function of these."""
     names = ("prompt", "vars", "context")
-    return _script(
+    return _make_script(
         code,
         names,
         lambda text: javascript.request_body(text, names),
@@ -190,31 +193,28 @@ def request_script(code: Code) -> Script:
     )
 
 
-def function_script(code: Code, *parameters: str) -> Script:
-    """A function that is called with these, or a file that exports one."""
-    call = f"({', '.join(parameters)});"
-    return _script(
-        code,
-        parameters,
-        lambda text: f"return {javascript.in_brackets(text)}{call}",
-        may_be_function=True,
-    )
-
-
 def metric_formula(code: Code) -> Formula:
     """The ``value`` of a derived metric: an expression over metrics, or a function of ``namedScores`` and ``evalStep``."""
     if not isinstance(code, str) or javascript.is_function(code):
-        return Formula(function_script(code, javascript.SCORES, "evalStep"), None, None)
+        call = f"({javascript.SCORES}, evalStep);"
+        script = _make_script(
+            code,
+            (javascript.SCORES, "evalStep"),
+            lambda text: f"return {javascript.in_brackets(text)}{call}",
+            may_be_function=True,
+        )
+        return Formula(script, None, None)
+
     if not code.strip():
         raise ScriptError(
             "it is empty", cure="write an expression such as `hits / (hits + misses)`"
         )
     _check_size(code)
-    _refuse(javascript.find_unsupported(code))
-    _refuse(javascript.find_misreading(code, _globals(), _members_of_math()))
-    variables, members = javascript.score_names(code, _globals())
+    _raise_refusal(javascript.find_unsupported(code))
+    _raise_refusal(javascript.find_misreading(code, _global_names(), _math_names()))
+    variables, members = javascript.score_names(code, _global_names())
     parameters = (javascript.SCORES, *sorted(variables))
-    script = _script(
+    script = _make_script(
         code,
         parameters,
         lambda text: f"return {javascript.in_brackets(text)};",
@@ -223,52 +223,62 @@ def metric_formula(code: Code) -> Formula:
     return Formula(script, parameters[1:], None if members is None else variables | members)
 
 
+# --- what can be said about code without running it -----------------------------------------------------------------
+
+
 def show_code(value: Any) -> Any:
-    """A value as reports show it: of a file of code its name, with a digest that tells another code."""
+    """A value as reports show it: a file of code by its name, with a digest that changes with the code."""
     if isinstance(value, Program):
         return value.shown
     if not isinstance(value, CodeFile):
         return value
-    name = value["file"] + (":" + value["function"] if value["function"] else "")
-    return f"file://{name} (SHA-256 {sha256(value['code'].encode('utf-8', 'surrogatepass')).hexdigest()[:32]})"
+    name = value["file"]
+    if value["function"]:
+        name += ":" + value["function"]
+    digest = sha256(value["code"].encode("utf-8", "surrogatepass")).hexdigest()
+    return f"file://{name} (SHA-256 {digest[:32]})"
 
 
 def unsupported_feature(code: str) -> javascript.Refusal | None:
-    """What a file of JavaScript uses and the engine does not have; of one that cannot be read something else is said later."""
-    if len(code) > MAX_SCRIPT or (found := javascript.find_unsupported(code)):
-        if len(code) <= MAX_SCRIPT:
-            return found
-        return (f"it has more than {MAX_SCRIPT:,} characters", 0, "write less code")
+    """What a JavaScript file uses and the engine does not have. None also for a file that cannot be read: that is said later."""
+    if len(code) > MAX_SCRIPT:
+        what = f"it has more than {MAX_SCRIPT:,} characters"
+        return javascript.Refusal(what, 0, "write less code")
+    if refusal := javascript.find_unsupported(code):
+        return refusal
     try:
-        _parsed(javascript.module_body(code), _MODULE, code)
+        _parse_body(javascript.module_body(code), _MODULE_NAMES, code)
     except ValueError:
         return None
-    return javascript.find_unknown_name(code, _globals().union(_MODULE))
+    return javascript.find_unknown_name(code, _global_names().union(_MODULE_NAMES))
 
 
 def may_mention(code: Code, *names: str) -> bool:
-    """Whether a snippet may look at any of these names; a file may, by a name of its own."""
+    """Whether a snippet may look at any of these names. A file may, by a name of its own."""
     indirect = ("arguments", "eval", "Function", "\\u")
     return not isinstance(code, str) or any(name in code for name in (*names, *indirect))
 
 
 def may_read(code: Code, name: str, *, python: bool = False) -> bool:
-    """Whether code, a snippet of ``python`` too, may look at that part of what it is told. A file that hands it all on is not known to."""
+    """Whether code may look at this part of its arguments; ``python``: a snippet is Python. A file that hands all on is not found."""
     if isinstance(code, Program):
         return name in code.words
     if not isinstance(code, str):
         return name in code["code"] and javascript.reads_member(code["code"], name)
     if python:
         return name in quoted_words(code)
-    return may_mention(code) or (
-        "context" in code and javascript.reads_member(code, name, whole="context")
-    )
+    if may_mention(code):
+        return True
+    return "context" in code and javascript.reads_member(code, name, whole="context")
 
 
-def _script(
+# --- from code to scripts -------------------------------------------------------------------------------------------
+
+
+def _make_script(
     code: Code,
     parameters: tuple[str, ...],
-    rule: Callable[[str], str],
+    make_body: Callable[[str], str],
     *,
     may_be_function: bool = False,
     is_expression: bool = False,
@@ -276,7 +286,7 @@ def _script(
     if isinstance(code, Mapping):
         if set(code) != {"file", "function", "code"}:
             raise ScriptError("it is no text", cure="write an expression, or `file://NAME.js`")
-        return _module(code["code"], code["function"], code["file"])
+        return _make_module(code["code"], code["function"], code["file"])
     if not code.strip():
         raise ScriptError("it is empty", cure="write an expression")
     _check_size(code)
@@ -284,85 +294,87 @@ def _script(
         raise VerdictlessScript(
             "it is a function that is never called", cure="write its body alone, without `=>`"
         )
-    script = Script(rule(code), parameters)
-    _check(script.body, parameters, code)
-    # Whose own brackets must be balanced: `a) + (b` is an expression only in ours
+    script = Script(make_body(code), parameters)
+    _check_body(script.body, parameters, code)
+    # The code's own brackets must be balanced: `a) + (b` is an expression only in brackets
     if is_expression:
-        _parsed(f"return {javascript.in_brackets(code, '[', ']')};", parameters, code)
+        _parse_body(f"return {javascript.in_brackets(code, '[', ']')};", parameters, code)
     return script
 
 
 @lru_cache(maxsize=256)
-def _module(code: str, function: str, file: str) -> Script:
+def _make_module(code: str, function: str, file: str) -> Script:
     _check_size(code)
-    _refuse(javascript.find_unsupported(code))
+    _raise_refusal(javascript.find_unsupported(code))
     try:
         script = Script(javascript.module_body(code), None, function, file)
     except ValueError as e:
         raise ScriptError(str(e)) from e
-    _parsed(script.body, _MODULE, code)
-    _refuse(javascript.find_unknown_name(code, _globals().union(_MODULE)))
+    _parse_body(script.body, _MODULE_NAMES, code)
+    _raise_refusal(javascript.find_unknown_name(code, _global_names().union(_MODULE_NAMES)))
     return script
 
 
 @lru_cache(maxsize=4096)
-def _check(text: str, parameters: tuple[str, ...], code: str) -> None:
-    _refuse(javascript.find_unsupported(code))
-    if _parsed(text, parameters, code) == "returns nothing":
+def _check_body(body: str, parameters: tuple[str, ...], code: str) -> None:
+    _raise_refusal(javascript.find_unsupported(code))
+    if _parse_body(body, parameters, code) == "returns nothing":
         cure = "add `return` before the value: a text of several lines is a function's body"
         if "\n" not in code.strip():
             cure = "end it with the value, such as `const n = output.length; n > 3`"
         raise VerdictlessScript("it returns nothing, whatever the answer is", cure=cure)
-    _refuse(javascript.find_unknown_name(code, _globals().union(parameters)))
+    _raise_refusal(javascript.find_unknown_name(code, _global_names().union(parameters)))
 
 
-def _looked_at(function: str, *arguments: Any) -> Any:
-    """What the worker finds without running anything. Raises ScriptError."""
+def _parse_body(body: str, parameters: tuple[str, ...], code: str) -> str:
+    """The result of ``quickjs_worker.check_body`` for the body that was made of ``code``. Raises ScriptError for no JavaScript."""
+    result = _inspect("check_body", body, parameters)
+    if result["type"] != "thrown":
+        return str(result["type"])
+
+    cure = "correct it"
+    error = ScriptError
+    if javascript.TYPESCRIPT.search(code):
+        cure = "it looks like TypeScript: remove the types"
+    elif "\n" not in code.strip() and _has_top_level_return(code):
+        cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
+        if _inspect("check_body", code, parameters)["type"] == "returns":
+            error = VerdictlessScript
+    elif "await" in result["text"] or "await" in code:
+        cure = "correct it; `await` works only in an `async` function: return the promise"
+    line = min(result["line"], code.count("\n") + 1)  # the line break that we add is none of theirs
+    raise error(f"it is not JavaScript: {result['text']}", line, cure)
+
+
+def _has_top_level_return(code: str) -> bool:
+    return any(
+        token.text == "return" and not token.depth for token in javascript.split_tokens(code)
+    )
+
+
+def _inspect(function: str, *arguments: Any) -> Any:
+    """What a function of the worker finds out without running code. Raises ScriptError."""
     try:
-        return evaluate(f"{_HERE}:{function}", *arguments, account=SCRIPTS)
+        return evaluate(f"{_WORKER}:{function}", *arguments, account=SCRIPTS)
     except (LimitExceeded, TaskRefused) as e:
         raise ScriptError(str(e), cure="simplify it") from e
 
 
-def _parsed(text: str, parameters: tuple[str, ...], code: str) -> str:
-    """What ``quickjs_worker.check`` says of the body that was made of ``code``. Raises ScriptError where it is not JavaScript."""
-    said = _looked_at("check_body", text, parameters)
-    if said["type"] != "thrown":
-        return str(said["type"])
-    cure = "correct it"
-    kind = ScriptError
-    if javascript.TYPESCRIPT.search(code):
-        cure = "it looks like TypeScript: remove the types"
-    elif "\n" not in code.strip() and any(
-        token.text == "return" and not token.depth for token in javascript.split_tokens(code)
-    ):
-        cure = "remove `return`: one line is an expression; or write `const ok = ...;` and `return ok;` on two lines"
-        kind = (
-            VerdictlessScript
-            if _looked_at("check_body", code, parameters)["type"] == "returns"
-            else kind
-        )
-    elif "await" in said["text"] or "await" in code:
-        cure = "correct it; `await` works only in an `async` function: return the promise"
-    line = min(said["line"], code.count("\n") + 1)  # the line break that we add is none of theirs
-    raise kind(f"it is not JavaScript: {said['text']}", line, cure)
-
-
 @cache
-def _globals() -> frozenset[str]:
+def _global_names() -> frozenset[str]:
     """The names that every snippet can use. Raises ScriptError."""
-    return frozenset(_looked_at("member_names", "globalThis"))
+    return frozenset(_inspect("member_names", "globalThis"))
 
 
 @cache
-def _members_of_math() -> frozenset[str]:
+def _math_names() -> frozenset[str]:
     """The names of the functions and constants of ``Math``. Raises ScriptError."""
-    return frozenset(_looked_at("member_names", "Math"))
+    return frozenset(_inspect("member_names", "Math"))
 
 
-def _refuse(found: javascript.Refusal | None) -> None:
-    if found:
-        raise ScriptError(*found)
+def _raise_refusal(refusal: javascript.Refusal | None) -> None:
+    if refusal:
+        raise ScriptError(*refusal)
 
 
 def _check_size(code: str) -> None:
@@ -372,8 +384,11 @@ def _check_size(code: str) -> None:
         raise ScriptError("it holds a NUL sign", cure="remove it")
 
 
-def _json(arguments: Any) -> str:
-    """Raises ScriptError for what JSON does not have."""
+# --- arguments and results of a call --------------------------------------------------------------------------------
+
+
+def _encode_arguments(arguments: Any) -> str:
+    """Raises ScriptError for values that JSON does not have."""
     try:
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=False, default=str)
         text.encode()
@@ -384,31 +399,34 @@ def _json(arguments: Any) -> str:
     return text
 
 
-def _value(said: Any) -> Any:
-    kind = said["type"]
-    text = said.get("text", "")
-    name = said.get("name", "")
-    # Nothing is said of a call where a limit was hit
-    own = said.get("called") and name != "ReferenceError" and text != _TOO_DEEP
-    problem = ScriptFault if own else ScriptError
-    if kind == "thrown":
-        words = (
-            f"throws {name}: {text}"
-            if name and name != "InternalError"
-            else text or "throws nothing that can be shown"
-        )
-        raise problem(f"it {words}" if words.startswith("throws") else words, said.get("line", 0))
-    if kind == "pending":
-        raise ScriptError("it returns a promise that never resolves")
-    if kind == "unreadable":
-        raise problem(f"what it gives cannot be read: {text}")
-    if kind in ("symbol", "bigint"):
-        raise problem(f"it gives a {kind}, which is not plain data")
-    if kind == "function":
-        raise problem("it returns a function that is never called: write its body, or call it")
-    if kind in ("undefined", "null"):
-        return None
-    if kind != "number":
-        return json.loads(text)
-    number = float(text)  # also of NaN and Infinity
-    return int(number) if number.is_integer() and abs(number) < 1e15 else number
+def _read_value(result: Any) -> Any:
+    """The value in the result of a call. Raises ScriptFault and ScriptError."""
+    kind = result["type"]
+    text = result.get("text", "")
+    name = result.get("name", "")
+    # Code is at fault that was called, unless it lacks a name. After a limit, the result does not say whether it was called
+    error = ScriptError
+    if result.get("called") and name != "ReferenceError" and text != _TOO_DEEP:
+        error = ScriptFault
+    match kind:
+        case "thrown":
+            message = text or "it throws nothing that can be shown"
+            if name and name != "InternalError":
+                message = f"it throws {name}: {text}"
+            elif text.startswith("throws"):
+                message = f"it {text}"
+            raise error(message, result.get("line", 0))
+        case "pending":
+            raise ScriptError("it returns a promise that never resolves")
+        case "unreadable":
+            raise error(f"what it gives cannot be read: {text}")
+        case "symbol" | "bigint":
+            raise error(f"it gives a {kind}, which is not plain data")
+        case "function":
+            raise error("it returns a function that is never called: write its body, or call it")
+        case "undefined" | "null":
+            return None
+        case "number":
+            number = float(text)  # also NaN and Infinity
+            return int(number) if number.is_integer() and abs(number) < 1e15 else number
+    return json.loads(text)

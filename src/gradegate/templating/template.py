@@ -1,13 +1,13 @@
-"""Fills templates the way Nunjucks prints values; what a model wrote is never a template.
+"""Fills in templates the way Nunjucks prints values. What a model wrote is never a template.
 
-A template of which it is certain that it takes no more than its variables have is filled in here, because there may be
-100,000 of them; any other in the worker, under its limits (``docs/limits.md``). Both give the same text.
+There may be 100,000 templates. So this process fills in each one that certainly needs no more than the size of its variables.
+The worker fills in any other, under its limits (``docs/limits.md``). Both give the same text.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -25,117 +25,112 @@ from gradegate.sandbox.evaluate import (
 )
 from gradegate.structs import JsonObject
 from gradegate.templating import chat_prompt, nunjucks
-from gradegate.templating.nunjucks import TemplateError
+from gradegate.templating.nunjucks import TemplateError, TemplateNames
 from gradegate.templating.printing import UNDEFINED, has_json_text, show_value, with_json_text
 
-__all__ = ["TemplateError", "show_value", "with_json_text"]  # handed on
-_MARK = re.compile(r"\{[{%#]")
+__all__ = ["TemplateError", "show_value", "with_json_text"]  # of other modules
+_OPENING = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
-_SHORTLY_SHOWN = {str, int}  # of which a template that is ``straight`` takes no time to speak of
-_Fill = Callable[[JsonObject, str], str]  # raises TemplateError
+_QUICK_TYPES = {str, int}  # of values that print in no time
+
+
+_NO_NAMES = TemplateNames()
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """A template: what it asks for and does not work without, the same of ``env``, and what fills it in if that may be here."""
-
-    uses: frozenset[str] = frozenset()
-    needs: frozenset[str] = frozenset()
-    env: frozenset[str] = frozenset()
-    env_needs: frozenset[str] = frozenset()
-    comments: frozenset[str] = frozenset()  # what stands in comments of HTML alone
-    fill: _Fill | None = field(default=None, kw_only=True)
-    # Of texts and names (True) alone, where it is made of these
-    straight: tuple[tuple[str, bool], ...] = field(default=(), kw_only=True)
-    # Why it cannot be read; kept, because to find out may have taken seconds
-    wrong: str = field(default="", kw_only=True)
+class _Template:
+    names: TemplateNames = _NO_NAMES
+    # Takes variables and ``into``, raises TemplateError. None: the worker fills it in
+    fill: Callable[[JsonObject, str], str] | None = None
+    # The texts and names (True) of a template that has nothing else
+    parts: tuple[tuple[str, bool], ...] = ()
+    # Why it cannot be read. This is kept because the answer may have taken seconds
+    mistake: str = ""
 
 
 def is_template(text: str) -> bool:
-    """Whether the text holds anything to fill in."""
-    return "{" in text and _MARK.search(text) is not None
+    """Whether a text contains anything to fill in."""
+    return "{" in text and _OPENING.search(text) is not None
 
 
-def render(source: str, variables: Variables, ours: bool = False, into: str = "") -> str:
-    """Fill a template. Variables are data: what they hold is not filled in again; ``ours`` end. Raises TemplateError.
+def render(source: str, variables: Variables, trusted: bool = False, into: str = "") -> str:
+    """Fill in a template. Variables are data: their texts are not filled in again. Raises TemplateError.
 
-    ``into`` "json" or "url": no value breaks out of its place there.
+    A ``trusted`` template is a part of gradegate: its loops end, so this process fills it in. With ``into`` "json" or "url", no
+    value breaks out of its place in such a text.
     """
     if not is_template(source):
         return source
-    # One that is part of gradegate is filled in here, as its loops are known to end
-    read = _read(source, ours)
-    if read.straight and not into:
-        parts = [
-            variables.get(text, UNDEFINED) if is_name else text for text, is_name in read.straight
+    template = _template(source, trusted)
+
+    # Texts and short values between them take no time.
+    if template.parts and not into:
+        values = [
+            variables.get(text, UNDEFINED) if is_name else text for text, is_name in template.parts
         ]
-        if {*map(type, parts)} <= _SHORTLY_SHOWN and sum(
-            map(len, texts := [*map(show_value, parts)])
-        ) <= MAX_CHARACTERS:
-            return "".join(texts)
-    given = {name: variables[name] for name in read.uses if name in variables}
+        if {*map(type, values)} <= _QUICK_TYPES:
+            texts = [*map(show_value, values)]
+            if sum(map(len, texts)) <= MAX_CHARACTERS:
+                return "".join(texts)
+
+    used = {name: variables[name] for name in template.names.used if name in variables}
     try:
-        if read.fill is None:
-            as_json = [name for name, value in given.items() if has_json_text(value)]
-            return str(
-                evaluate(
-                    "gradegate.templating.nunjucks:fill_template", source, given, as_json, into
-                )
-            )
-        with CpuCharge():
-            return read.fill(given, into)
+        if template.fill is not None:
+            with CpuCharge():
+                return template.fill(used, into)
+        json_names = [name for name, value in used.items() if has_json_text(value)]
+        task = "gradegate.templating.nunjucks:fill_template"
+        return str(evaluate(task, source, used, json_names, into))
     except (LimitExceeded, TaskRefused) as e:
         raise TemplateError(str(e)) from e
     except (RecursionError, MemoryError) as e:
         raise TemplateError("its variables are nested too deeply or too large") from e
 
 
-def _read(source: str, ours: bool = False) -> _Read:
+def _template(source: str, trusted: bool = False) -> _Template:
     """Raises TemplateError."""
     if len(source) > MAX_SOURCE:
         raise TemplateError(f"the template has more than {MAX_SOURCE:,} characters")
-    read = (_read_short if len(source) <= _SHORT else _read_long)(source, ours)
-    if read.wrong:
-        raise TemplateError(read.wrong)
-    return read
+    read = _read_short if len(source) <= _SHORT else _read_long
+    template = read(source, trusted)
+    if template.mistake:
+        raise TemplateError(template.mistake)
+    return template
 
 
-def _looked_at(source: str, ours: bool) -> _Read:
-    fill = None
-    straight = tuple[tuple[str, bool], ...]()
-    asked = list[Iterable[str]]()
+def _read_template(source: str, trusted: bool) -> _Template:
+    """Raises TemplateError if there is no time left to read it."""
     try:
         with CpuCharge():
-            tree = (
-                None
-                if nunjucks.has_more_tokens(source, MAX_TOKENS)
-                else nunjucks.parse_template(source)
-            )
-            if tree is not None and (ours or is_plain(tree)):
-                asked = [*nunjucks.find_names(tree)]
-                fill = partial(nunjucks.render_tree, tree)
-                straight = nunjucks.straight_parts(tree)
-        asked = asked or evaluate("gradegate.templating.nunjucks:template_names", source)
+            if not nunjucks.has_more_tokens(source, MAX_TOKENS):
+                tree = nunjucks.parse_template(source)
+                if trusted or is_plain(tree):
+                    return _Template(
+                        nunjucks.find_names(tree),
+                        partial(nunjucks.render_tree, tree),
+                        nunjucks.straight_parts(tree),
+                    )
+        names = evaluate("gradegate.templating.nunjucks:template_names", source)
     except RunLimitExceeded as e:
         raise TemplateError(str(e)) from e
     except (TemplateError, LimitExceeded, TaskRefused) as e:
-        return _Read(wrong=str(e))
+        return _Template(mistake=str(e))
     except MemoryError:
-        return _Read(wrong="it is nested too deeply")
-    return _Read(*map(frozenset, asked), fill=fill, straight=straight)
+        return _Template(mistake="it is nested too deeply")
+    return _Template(TemplateNames(*map(frozenset, names)))
 
 
-_read_short = lru_cache(maxsize=512)(_looked_at)
-_read_long = lru_cache(maxsize=64)(_looked_at)
+_read_short = lru_cache(maxsize=512)(_read_template)
+_read_long = lru_cache(maxsize=64)(_read_template)
 
 
 def render_values(value: Any, variables: Variables) -> Any:
-    """Fill every string in a nested value. Raises TemplateError."""
+    """Fill in every string of a nested value. Raises TemplateError."""
     return change_texts(value, partial(render, variables=variables))
 
 
 def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
-    """A nested value with every string in it changed."""
+    """A nested value with every string changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -145,141 +140,158 @@ def change_texts(value: Any, change: Callable[[str], Any]) -> Any:
     return value
 
 
-def variables_used(source: str, ours: bool = False) -> frozenset[str]:
-    """The variables that a template asks for. Raises TemplateError."""
-    return _read(source, ours).uses if is_template(source) else frozenset()
+def variables_used(source: str, trusted: bool = False) -> frozenset[str]:
+    """The variables that a template uses. Raises TemplateError."""
+    return _names_in(source, trusted).used
 
 
 def variables_needed(source: str, comments: bool = True) -> frozenset[str]:
-    """The variables without which a template, or what is outside ``comments`` of HTML, does not work. Raises TemplateError."""
-    read = _read(source) if is_template(source) else _Read()
-    return read.needs if comments else read.needs - read.comments
+    """The variables without which a template does not work. Raises TemplateError.
+
+    Without ``comments``, those that only stand in comments of HTML do not count.
+    """
+    names = _names_in(source)
+    return names.needed if comments else names.needed - names.only_in_comments
 
 
 def env_variables(value: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables of ``env`` that templates in a nested value show, and those that nothing tests or defaults. Raises TemplateError."""
+    """The variables of ``env`` that templates in a nested value use, and those that they need. Raises TemplateError."""
+    used = frozenset[str]()
+    needed = frozenset[str]()
+    for text in _texts_in(value):
+        if "env" in text:
+            names = _names_in(text)
+            used |= names.env_used
+            needed |= names.env_needed
+    return used, needed
+
+
+def _names_in(source: str, trusted: bool = False) -> TemplateNames:
+    return _template(source, trusted).names if is_template(source) else _NO_NAMES
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Every string of a nested value."""
     if isinstance(value, str):
-        read = _read(value) if "env" in value and is_template(value) else _Read()
-        return read.env, read.env_needs
-    items = (
-        value.values()
-        if isinstance(value, Mapping)
-        else value
-        if isinstance(value, list | tuple)
-        else ()
-    )
-    found = [env_variables(item) for item in items]
-    return frozenset().union(*(shown for shown, _ in found)), frozenset().union(
-        *(needed for _, needed in found)
-    )
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts_in(item)
 
 
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
-    """Fill every string that needs the environment alone; what asks for more is filled when it is known."""
+    """Fill in every string that uses only the environment. Any other is filled in when its variables are known."""
     return change_texts(
         value, lambda text: render(text, {"env": env}) if variables_used(text) <= {"env"} else text
     )
 
 
 # --- templates that take no more time and memory than their variables have, whatever these are ----------------------
-# They print variables and members of variables, choose between texts, compare a few, and use filters whose result does not
-# grow however often they are used: in other case, a text has at most three times the signs. Nothing repeats or calculates.
-# What is not on these lists goes to the worker: a list of what is dangerous would never be complete.
+# They print variables and members of variables, choose between texts, make a few comparisons, and use filters with a result
+# that does not grow, however often they are used: in other case, a text has at most three times the characters. Nothing repeats
+# or calculates. What is not on these lists goes to the worker: a list of what is dangerous would never be complete.
 
-_KINDS = tuple(
+_PLAIN_NODES = tuple(
     getattr(nodes, name)
     for name in "Template Output TemplateData If CondExpr And Or Not Test Name Const Getattr Compare Operand".split()
 )
-_DEEPEST = 24  # levels
-_COMPARED = 4  # comparisons: each may look at the whole of a long list
-_FILTERS = frozenset(["first", "last", "length", "lower", "string", "safe", "trim", "upper"])
+_MAX_DEPTH = 24  # levels
+_MAX_COMPARISONS = 4  # each may look at the whole of a long list
+_PLAIN_FILTERS = frozenset(["first", "last", "length", "lower", "string", "safe", "trim", "upper"])
 
 
 def is_plain(tree: nodes.Template) -> bool:
-    """Whether filling in a template is bounded by the size of the template and of its variables."""
-    left: list[tuple[nodes.Node, int]] = [(tree, 0)]
-    compared = 0
-    while left:
-        node, depth = left.pop()
-        compared += isinstance(node, nodes.Compare)
-        match node:
-            case nodes.Getitem():
-                bounded = isinstance(node.arg, nodes.Const)
-            case nodes.Filter(
-                name="dump"
-            ):  # of a text it doubles the backslashes, so never of what was dumped
-                path = node.node
-                while isinstance(path, nodes.Getattr | nodes.Getitem):
-                    path = path.node
-                bounded = not node.args and isinstance(path, nodes.Name)
-            case nodes.Filter():
-                bounded = node.name in ("default", "d") or (node.name in _FILTERS and not node.args)
-            case _:
-                bounded = isinstance(node, _KINDS)
-        if depth > _DEEPEST or compared > _COMPARED or not bounded:
+    """Whether the sizes of a template and of its variables bound the work of filling it in."""
+    waiting: list[tuple[nodes.Node, int]] = [(tree, 0)]
+    comparisons = 0
+    while waiting:
+        node, depth = waiting.pop()
+        if isinstance(node, nodes.Compare):
+            comparisons += 1
+        if depth > _MAX_DEPTH or comparisons > _MAX_COMPARISONS or not _is_plain_node(node):
             return False
-        left.extend((child, depth + 1) for child in node.iter_child_nodes())
+        waiting.extend((child, depth + 1) for child in node.iter_child_nodes())
     return True
 
 
+def _is_plain_node(node: nodes.Node) -> bool:
+    match node:
+        case nodes.Getitem():
+            return isinstance(node.arg, nodes.Const)
+        case nodes.Filter(name="dump"):
+            # It doubles the backslashes of a text, so its input must be a variable and not the output of another dump
+            path = node.node
+            while isinstance(path, nodes.Getattr | nodes.Getitem):
+                path = path.node
+            return not node.args and isinstance(path, nodes.Name)
+        case nodes.Filter():
+            if node.name in ("default", "d"):
+                return True
+            return node.name in _PLAIN_FILTERS and not node.args
+    return isinstance(node, _PLAIN_NODES)
+
+
+# --- prompts, which promptfoo fills in by rules of their own --------------------------------------------------------
+
 _OPENS = re.compile(r"\{[{%]")
-_FEW = 500  # characters of which the square is nothing
 _RAW = re.compile(r"\{%-?\s*(?:end)?raw\s*-?%\}")
+_FEW = 500  # characters; patterns with quadratic time are harmless up to here
 
 
 def has_open_braces(text: str) -> bool:
-    """Whether a text with braces is sent as it is, since a line of it leaves braces open."""
-    return (
-        is_template(text) and any(map(_is_open, text.split("\n"))) and len(_RAW.findall(text)) < 2
-    )
+    """Whether a template is sent unchanged, because braces stay open in one of its lines."""
+    if not is_template(text) or not any(map(_is_open, text.split("\n"))):
+        return False
+    return len(_RAW.findall(text)) < 2
 
 
 def _is_open(line: str) -> bool:
-    """As promptfoo's ``{{[^}]*$``, ``{%[^%]*$`` and ``{#[^#]*$`` find braces that stay open, without the square of the time."""
-    return "{" in line and (
-        "{{" in line.rpartition("}")[2]
-        or any(line.rpartition(sign)[0].endswith("{") for sign in "%#")
-    )
+    """Find what promptfoo's ``{{[^}]*$``, ``{%[^%]*$`` and ``{#[^#]*$`` find, without their quadratic time."""
+    if "{" not in line:
+        return False
+    if "{{" in line.rpartition("}")[2]:
+        return True
+    return any(line.rpartition(sign)[0].endswith("{") for sign in "%#")
 
 
 def fill_prompt(source: str, variables: Variables) -> str:
-    """The prompt with its variables, chats as JSON, value by value: none can end a string or a message. Raises TemplateError."""
+    """The prompt with its variables. A chat in JSON is filled in value by value, so no value ends a string or a message.
+
+    Raises TemplateError.
+    """
     if not is_template(source):
         return source
-    parsed = _structure(source)
-    if parsed is not None:
-        return json.dumps(render_values(parsed, variables), ensure_ascii=False, indent=2)
+    structure = _parse_structure(source)
+    if structure is not None:
+        return json.dumps(render_values(structure, variables), ensure_ascii=False, indent=2)
     if is_unchanged(source):
         return source
-    # Variables that are templates of their own are filled in too, unless they ask for what nobody defines.
-    return render(source, {name: _filled_in(value, variables) for name, value in variables.items()})
+    # A variable may be a template, too. It is filled in unless it uses a name that nobody defines.
+    return render(
+        source, {name: _fill_variable(value, variables) for name, value in variables.items()}
+    )
 
 
-# Of prompts, which are the same few for all cases.
-_structure = lru_cache(maxsize=64)(chat_prompt.parse_structure)
+# Prompts are the same few for all cases.
+_parse_structure = lru_cache(maxsize=64)(chat_prompt.parse_structure)
 is_unchanged = lru_cache(maxsize=64)(has_open_braces)
 
 
 def undefined_names(value: Any, variables: Variables) -> frozenset[str]:
-    """The names that a variable's value asks for and nobody defines, as promptfoo's pattern finds them. Raises TemplateError."""
+    """The names that a variable's value uses and nobody defines, as promptfoo's pattern finds them. Raises TemplateError."""
     if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
         return frozenset()
     try:
-        return frozenset(
-            name for name in mentioned_names(value) if name != "env" and name not in variables
-        )
+        names = mentioned_names(value)
     except LimitExceeded as e:
         raise TemplateError(f"in a variable: {e}") from e
+    return frozenset(names).difference(variables, {"env"})
 
 
-def _filled_in(value: Any, variables: Variables) -> Any:
-    if (
-        not isinstance(value, str)
-        or not is_template(value)
-        or isinstance(value, Verbatim)
-        or has_open_braces(value)
-        or undefined_names(value, variables)
-    ):
+def _fill_variable(value: Any, variables: Variables) -> Any:
+    if not isinstance(value, str) or isinstance(value, Verbatim) or not is_template(value):
+        return value
+    if has_open_braces(value) or undefined_names(value, variables):
         return value
     try:
         return render(value, variables)
@@ -288,14 +300,19 @@ def _filled_in(value: Any, variables: Variables) -> Any:
 
 
 def mentions_name(text: str, name: str) -> bool:
-    """Whether a name stands behind braces that open, before any brace that closes."""
+    """Whether a name stands behind opening braces, before any closing brace."""
+    if name not in text:
+        return False
     word = re.compile(rf"\b{re.escape(name)}\b")
-    starts = ((part, _OPENS.search(part)) for part in text.split("}")) if name in text else ()
-    return any(start and word.search(part, start.end()) for part, start in starts)
+    for part in text.split("}"):
+        start = _OPENS.search(part)
+        if start and word.search(part, start.end()):
+            return True
+    return False
 
 
 def mentioned_names(text: str) -> list[str]:
-    """The names that a text asks for as promptfoo finds them; a long one is looked at in the worker. Raises Exceeded."""
+    """The names that a text uses as promptfoo finds them. The worker looks at a long text. Raises LimitExceeded."""
     if len(text) > _FEW:
         return list(evaluate("gradegate.templating.nunjucks:mentioned_names", text))
     with CpuCharge():

@@ -5,12 +5,12 @@ import math
 import pytest
 from msgspec.structs import astuple
 
-from gradegate.assertions.grading.bound import Bound, BoundSet
-from gradegate.assertions.grading.conclusion import conclude, conclude_set, error, missing
+from gradegate.assertions.grading.bound import BoundAssertion, BoundSet
+from gradegate.assertions.grading.conclusion import error_grades_without_answer, grade_from_error, grade_from_verdict, grade_of_set
 from gradegate.assertions.grading.evaluator import Evaluator, Scoring
 from gradegate.core.usage import NO_USAGE
 from gradegate.errors import NoVerdict, ProviderError, Trouble
-from gradegate.results.case_outcome import conclude_case, named_scores, strangeness
+from gradegate.results.case_outcome import conclude_case, mean_obstacle, named_scores
 from gradegate.results.grades import Grade, GradedAssertion, Outcome, Verdict
 from support.each import each
 
@@ -29,8 +29,8 @@ def grader(**scoring):
 
 def concluded(verdict, kind="is-good", *, threshold=None, **scoring):
     """The grade of a verdict by a grader with this scoring; `kind` is the type of the assertion."""
-    bound = Bound(GradedAssertion(kind), grader(**scoring), threshold)
-    return conclude(bound, verdict, NO_USAGE)
+    bound = BoundAssertion(GradedAssertion(kind), grader(**scoring), threshold)
+    return grade_from_verdict(bound, verdict, NO_USAGE)
 
 
 # --- one grade ----------------------------------------------------------------------------------------------------
@@ -158,8 +158,8 @@ def test_a_bare_score_without_any_threshold_is_no_verdict():
     ],
 )
 def test_an_error_knows_what_trouble_is_behind_it(trouble, setup, undone, unheard, withheld):
-    bound = Bound(GradedAssertion("is-good"), grader(default=0.5), 0.7)
-    for grade in (error(bound, ProviderError("down", trouble), NO_USAGE), *missing(bound, "down", trouble)):
+    bound = BoundAssertion(GradedAssertion("is-good"), grader(default=0.5), 0.7)
+    for grade in (grade_from_error(bound, ProviderError("down", trouble), NO_USAGE), *error_grades_without_answer(bound, "down", trouble)):
         assert (grade.outcome, grade.score, grade.threshold) == (ERROR, None, 0.7)
         assert (grade.setup, grade.undone, grade.unheard, grade.withheld) == (setup, undone, unheard, withheld)
 
@@ -175,7 +175,7 @@ def test_an_error_knows_what_trouble_is_behind_it(trouble, setup, undone, unhear
     ],
 )
 def test_only_a_defect_is_named_by_its_kind(cause, reason, evidence):
-    grade = error(Bound(GradedAssertion("is-good"), grader()), cause, NO_USAGE)
+    grade = grade_from_error(BoundAssertion(GradedAssertion("is-good"), grader()), cause, NO_USAGE)
     assert (grade.reason, grade.evidence, grade.withheld) == (reason, evidence, isinstance(cause, ProviderError))
 
 
@@ -237,7 +237,7 @@ def test_the_worst_grade_that_counts_or_the_mean_decides_a_case(grades, threshol
     ],
 )
 def test_a_mean_is_taken_of_scores_from_zero_to_one(score, unread, why):
-    assert strangeness(grade(PASS, score, unread=unread)) == why
+    assert mean_obstacle(grade(PASS, score, unread=unread)) == why
 
 
 @each(
@@ -255,8 +255,8 @@ def test_a_case_gives_a_reason_where_its_threshold_failed_it(grades, threshold, 
 
 
 def concluded_set(kind, members, threshold=None):
-    bounds = tuple(Bound(member.assertion, grader()) for member in members)
-    return conclude_set(BoundSet(GradedAssertion(kind, is_set=True), bounds, threshold), members)
+    bounds = tuple(BoundAssertion(member.assertion, grader()) for member in members)
+    return grade_of_set(BoundSet(GradedAssertion(kind, is_set=True), bounds, threshold), members)
 
 
 @each(

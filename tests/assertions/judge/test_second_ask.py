@@ -4,7 +4,7 @@ import pytest
 
 from gradegate.assertions import closedqa, context_recall, llm_rubric
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.judge import Account, Judge
+from gradegate.assertions.judge.judge import Judge, JudgeUsage
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.assertions.llm_rubric import LlmRubric
 from gradegate.core.conversation import Message
@@ -65,7 +65,7 @@ def test_an_endpoint_that_does_not_keep_to_the_schema_is_named_with_the_cure():
         assert "ignores the schema" not in str(raised.value)
     nothing = '{"verdicts": []}'  # of the schema, and no verdict
     with pytest.raises(NoVerdict, match="there is no verdict with the id 1") as raised:
-        ask(Says(nothing, nothing, structured="enforced"), context_recall._form(["x"], is_our_prompt=True))
+        ask(Says(nothing, nothing, structured="enforced"), context_recall.sentences_form(["x"], is_our_prompt=True))
     assert "ignores the schema" not in str(raised.value)
     assert ask(Says("no", OBJECT, structured="enforced")).passed is True
 
@@ -84,7 +84,7 @@ def test_keys_that_the_users_prompt_or_form_asks_for_are_neutral():
 
 
 def test_how_replies_were_read_is_counted():
-    account = Account()
+    account = JudgeUsage()
     rows = (
         (Says(OBJECT, structured="enforced"), RUBRIC),
         (Says(OBJECT, structured="requested"), RUBRIC),

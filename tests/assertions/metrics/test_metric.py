@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.grading.evaluator import GRADERS, Scoring
+from gradegate.assertions.grading.evaluator import EVALUATORS, Scoring
 from gradegate.assertions.judge.judge import Judge
 from gradegate.assertions.metrics.conversation import Metric
 from gradegate.core.conversation import Transcript, Turn
 from gradegate.errors import NoVerdict
 from support.readers import Says
 
-KINDS = sorted((name for name, kind in GRADERS if issubclass(kind, Metric)))
+KINDS = sorted((name for name, kind in EVALUATORS if issubclass(kind, Metric)))
 OPTIONS = {
     "role-adherence": {"value": "a pirate"},
     "conversational-g-eval": {"value": "is kind"},
@@ -28,7 +28,7 @@ KEYS = ("truths", "claims", "verdict", "intentions", "facts", "steps", "score", 
 
 
 def grade(kind: str, text: str):
-    grader = GRADERS.find(kind)
+    grader = EVALUATORS.find(kind)
     assert grader is not None
     return grader(**OPTIONS.get(kind, {})).grade(SEEN, Judge({"text": Says(text)}, grader_retries=0))
 
@@ -82,4 +82,4 @@ def test_a_score_is_a_share_or_there_is_none(kind, found):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_threshold_that_can_never_fail_is_known_as_such(kind):
-    assert GRADERS.find(kind).scoring == Scoring(0.5, share=True)
+    assert EVALUATORS.find(kind).scoring == Scoring(0.5, share=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config.aegis import REMOVED, SHORTNAMES, UNSUPPORTED
 from gradegate.config.dialect import DIALECTS
 from gradegate.core.provider_spec import ProviderSpec
-from gradegate.providers.api.provider import serving
+from gradegate.providers.api.provider import with_model
 from support.each import each, table
 from support.fake_llm import FakeLlm
 from support.scenes import scenes
@@ -149,7 +149,7 @@ def test_every_shortname_is_known_as_judged_or_as_not_supported():
 @each("name", SHORTNAMES)
 def test_what_a_shortname_maps_to_takes_its_arguments(name):
     entry = SHORTNAMES[name]
-    kind = GRADERS.find(entry.assertion)
+    kind = EVALUATORS.find(entry.assertion)
     fields = kind.__dataclass_fields__
     assert set(entry.args) | set(entry.always) <= set(fields)
     assert not entry.value or "value" in fields
@@ -224,4 +224,4 @@ def test_the_docs_have_every_shortname_with_its_default():
 
 @each(("written", "asked"), table(__file__, "a_provider_serves_another_model"))
 def test_a_provider_serves_another_model(written, asked):
-    assert serving(ProviderSpec(written), "o4-mini").id == asked
+    assert with_model(ProviderSpec(written), "o4-mini").id == asked

@@ -4,8 +4,9 @@ from datetime import date
 
 from gradegate.core.policy import Limits, Policy, Rule, Runs, Select
 from gradegate.errors import Mistake, Origin
-from gradegate.gate.changes.comparison import compare
-from gradegate.gate.changes.weakening import compare_grades, compare_means, compare_models, matched, milder, strictness
+from gradegate.gate.changes.comparison import compare_gates
+from gradegate.gate.changes.weakening import compare_grades, compare_means, compare_models, is_milder_mode, threshold_strictness
+from gradegate.planning.counterparts import match_by_keys
 from gradegate.planning.snapshot import AnswerTerms, CaseInput, GateSnapshot, GradeTerms, ModelTerms
 from gradegate.structs import replace
 from support.each import each
@@ -27,13 +28,13 @@ def a_set(*members, **own):
 
 def less(base, head, threshold=None):
     """The findings between the assertions of two answers."""
-    return [f"{found.kind.value}: {found.subject} {found.what}" for found in compare_grades(base, head, threshold)]
+    return [f"{found.kind.value}: {found.subject} {found.text}" for found in compare_grades(base, head, threshold)]
 
 
 def found(base, head, problems=()):
     """The findings between two gates."""
     one = [[gate] if isinstance(gate, GateSnapshot) else gate for gate in (base, head)]
-    return [f"{change.kind.value}: {change.text}" for change in compare(*one, problems, {})]
+    return [f"{change.kind.value}: {change.text}" for change in compare_gates(*one, problems, {})]
 
 
 def answers(before, now):
@@ -71,8 +72,8 @@ def test_a_mean_with_the_same_threshold_is_as_strict(old, new, expected):
 
 def test_limits_are_ordered_by_how_much_they_ask_for():
     rising = [grade(limit=0.0), grade(limit=None), grade(limit=0.1), grade(limit=0.2)]
-    assert [strictness(it) for it in rising] == [(0.0, False), (0.0, True), (0.1, False), (0.2, False)]
-    assert [strictness(it) for it in rising] == sorted(strictness(it) for it in rising)
+    assert [threshold_strictness(it) for it in rising] == [(0.0, False), (0.0, True), (0.1, False), (0.2, False)]
+    assert [threshold_strictness(it) for it in rising] == sorted(threshold_strictness(it) for it in rising)
 
 
 @each(
@@ -229,23 +230,27 @@ def test_a_grader_is_compared_by_what_it_is_needed_for_and_where_it_is_named():
     old = grade(models=(("text", MODEL),), origin=Origin("c.yaml", 1))
     other = replace(MODEL, id="echo", origin=at)
     (found_,) = compare_grades([old], [replace(old, models=(("text", other),))], None)
-    assert (found_.what, found_.origin) == ("is graded differently: `echo` replaces `openai:chat:m`", at)
+    assert (found_.text, found_.origin) == ("is graded differently: `echo` replaces `openai:chat:m`", at)
     (found_,) = compare_grades([old], [replace(old, models=(("text", replace(other, origin=Origin("c.yaml"))),))], None)
     assert found_.origin == Origin("c.yaml", 1)
     (found_,) = compare_grades([old], [replace(old, models=(("embedding", MODEL),))], None)
-    assert (found_.what, found_.origin) == ("is graded differently: no text model is asked", Origin("c.yaml", 1))
+    assert (found_.text, found_.origin) == ("is graded differently: no text model is asked", Origin("c.yaml", 1))
 
 
 def test_how_failures_are_asked_again_is_milder_from_off_to_answers():
     modes = ("off", "grader", "answers")
-    assert [[milder(old, new) for new in modes] for old in modes] == [[False, True, True], [False, False, True], [False, False, False]]
+    assert [[is_milder_mode(old, new) for new in modes] for old in modes] == [
+        [False, True, True],
+        [False, False, True],
+        [False, False, False],
+    ]
 
 
 def test_what_is_most_alike_is_matched_first_and_of_equals_the_first():
     keys = (lambda it: it, lambda it: it[0])
-    assert matched(["ax", "ay"], ["ay", "az"], keys) == {1: 0, 0: 1}
-    assert matched(["ax", "ax", "ax"], ["ax", "ax"], keys) == {0: 0, 1: 1}
-    assert matched(["ax", "bx"], ["by", "az", "aw"], keys) == {0: 1, 1: 0}
+    assert match_by_keys(["ax", "ay"], ["ay", "az"], keys) == {1: 0, 0: 1}
+    assert match_by_keys(["ax", "ax", "ax"], ["ax", "ax"], keys) == {0: 0, 1: 1}
+    assert match_by_keys(["ax", "bx"], ["by", "az", "aw"], keys) == {0: 1, 1: 0}
 
 
 # --- whole gates ------------------------------------------------------------------------------------------------

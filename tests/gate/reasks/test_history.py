@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradegate.gate.reasks.history import MOST_RUNS, VoteCount, Votes, count_votes, cut
+from gradegate.gate.reasks.history import MOST_RUNS, VoteCount, Votes, count_votes, trim_runs
 from gradegate.gate.reasks.stopping import MOST_ASKS, BallotState, HistoryRule, chance_of_failure, mean_share
 from gradegate.results.grades import Outcome
 from gradegate.results.history import PastRun
@@ -32,7 +32,7 @@ def state(rule, fails, passes, errors=0):
 def test_which_votes_count_votes(vector):
     runs = runs_of(vector)
     found = count_votes(runs, vector["model"])
-    assert found == count_votes(cut(runs), vector["model"])  # what a file leaves out decides nothing
+    assert found == count_votes(trim_runs(runs), vector["model"])  # what a file leaves out decides nothing
     wanted = tuple(vector[key] for key in ("fails", "passes", "used", "comes_and_goes", "flaky", "broken"))
     assert (*found.votes, found.is_used, bool(found.returned), found.is_flaky, bool(found.broken)) == wanted
 
@@ -80,9 +80,9 @@ def test_a_tail_is_broken_where_three_of_four_runs_fail():
 
 def test_a_file_does_not_grow_for_ever():
     broken = PastRun("2026-11-03", "", "m", "FFFF", "fail", "r")
-    assert cut([broken] * (MOST_RUNS + 5)) == (broken,) * MOST_RUNS
+    assert trim_runs([broken] * (MOST_RUNS + 5)) == (broken,) * MOST_RUNS
     passing = replace(broken, votes="P", outcome="pass")
-    assert cut([passing] * 61 + [replace(passing, model="n")] * 61) == (passing,) * 60 + (replace(passing, model="n"),) * 60
+    assert trim_runs([passing] * 61 + [replace(passing, model="n")] * 61) == (passing,) * 60 + (replace(passing, model="n"),) * 60
 
 
 @each("vector", VECTORS["mean_share"])

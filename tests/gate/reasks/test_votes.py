@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.usage import Usage
-from gradegate.gate.reasks.ballot import Ballot, doubts, final_grade, is_contradicted, noisier, undecided
+from gradegate.gate.reasks.ballot import Ballot, final_grade, is_contradicted, is_noisier, reask_remarks, undecided_grade
 from gradegate.gate.reasks.stopping import BallotState, HistoryRule, LeadRule
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import Grade, GradedAssertion, Outcome, Vote
@@ -159,7 +159,7 @@ def test_an_undecided_grade_is_one_of_setup_if_any_ask_was():
 
 @each(("before", "now", "expected"), [(False, False, False), (True, False, True), (False, True, True)])
 def test_what_was_undone_stays_undone(before, now, expected):
-    assert undecided(Grade(GradedAssertion("contains"), Outcome.FAIL, undone=before), "why", now).undone is expected
+    assert undecided_grade(Grade(GradedAssertion("contains"), Outcome.FAIL, undone=before), "why", now).undone is expected
 
 
 @each(
@@ -188,7 +188,7 @@ def test_a_history_is_named_where_it_leaves_a_grade_undecided():
 
 @each(("overturned", "graded", "noise", "expected"), [(0, 10, 0.0, False), (1, 10, 0.0, True), (1, 1, 0.01, False), (1, 1, 0.009, True)])
 def test_more_are_overturned_than_noise_explains_below_one_percent(overturned, graded, noise, expected):
-    assert noisier(overturned, graded, noise) is expected
+    assert is_noisier(overturned, graded, noise) is expected
 
 
 def asked_again(*words):
@@ -212,5 +212,5 @@ def asked_again(*words):
     ],
 )
 def test_what_a_user_should_know_of_re_asks(report, asked, held, begins):
-    said = doubts(ReaskReport(**report), asked_again(*asked), held)
+    said = reask_remarks(ReaskReport(**report), asked_again(*asked), held)
     assert [line[: len(begin)] for line, begin in zip(said, begins, strict=True)] == begins

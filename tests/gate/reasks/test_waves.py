@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gradegate.core.policy import CaseRuns, Rule, Runs
 from gradegate.gate.case_runs import OpenRow
 from gradegate.gate.reasks.needs import CaseCount, RuleNeeds, RuleTally, is_missed, is_settled, wave_size
-from gradegate.gate.rules import apply
+from gradegate.gate.rules import apply_rule
 from gradegate.results.baseline import NEW_FAILURE, OPEN, PRE_EXISTING, UNDECIDED
 from gradegate.results.grades import Counterpart, Grade, GradedAssertion, Outcome, Vote
 from gradegate.results.rows import AnswerId, GradeId, Row
@@ -177,7 +177,7 @@ def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
 
     def told(ends):
         ended = dict(zip(open_, ends, strict=True))
-        return apply(rule, [row(ended.get(number, it[0][1].outcome)) for number, it in enumerate(rows)]).outcome
+        return apply_rule(rule, [row(ended.get(number, it[0][1].outcome)) for number, it in enumerate(rows)]).outcome
 
     drawn = data.draw(st.lists(st.sampled_from([PASS, FAIL]), min_size=len(open_), max_size=len(open_)))
     best, worst = told([PASS] * len(open_)), told([FAIL] * len(open_))
@@ -189,7 +189,7 @@ def test_what_is_settled_cannot_change_and_what_is_not_can(states, rule, data):
 
 def test_too_few_cases_are_said():
     rows = [row(PASS)] * 12 + [row(ERROR)] * 60
-    assert apply(Rule("r", min_pass_rate=0.5, min_cases=50, suite="s"), rows).reason == "only 12 of at least 50 cases graded"
+    assert apply_rule(Rule("r", min_pass_rate=0.5, min_cases=50, suite="s"), rows).reason == "only 12 of at least 50 cases graded"
 
 
 def counted(passed=0, failed=0, open_=0, unsure=0, undone=0):

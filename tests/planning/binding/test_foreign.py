@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.core.assertion import Assertion
 from gradegate.files.documents import table
 from gradegate.planning.binding.unknown_types import fold_name, foreign_types, unknown_type_error
@@ -15,7 +15,7 @@ from support.each import each
 from support.installed import ROOT
 from support.packages import npm_archive, wheel
 
-TYPES = {*GRADERS.names(), "assert-set"}
+TYPES = {*EVALUATORS.names(), "assert-set"}
 # Of what deepeval.metrics exports: bases of metrics, and what is no metric.
 NO_METRICS = {"BaseMetric", "BaseConversationalMetric", "BaseArenaMetric", "Verdict", "GEvalTemplate"}
 
@@ -51,8 +51,8 @@ def test_a_name_is_known_in_every_spelling(it):
 def test_what_another_word_may_mean_is_there():
     meant = table("planning.binding", "types.yaml")
     words = {name for names in meant.values() for name in names.split()}
-    assert set(meant) <= set(GRADERS.names())
-    assert not words & set(GRADERS.names())
+    assert set(meant) <= set(EVALUATORS.names())
+    assert not words & set(EVALUATORS.names())
     assert not {fold_name(name) for name in words} & {fold_name(it.name) for it in foreign_types()}
 
 

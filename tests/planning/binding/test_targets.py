@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gradegate.config.overrides import parse_assertion
 from gradegate.core.settings import parse_graders
 from gradegate.errors import ConfigError
-from gradegate.github.inputs import from_inputs
+from gradegate.github.inputs import settings_from_inputs
 from support.checkouts import CONFIG, compared, said
 from support.each import each, table
 
@@ -26,9 +26,9 @@ def config(*tests: dict, **keys) -> dict:
 
 
 def test_inputs_of_the_action_by_lines(tmp_path):
-    settings = from_inputs({"INPUT_GRADER": "openai:chat:a\nembedding=openai:embedding:b"}, tmp_path)
+    settings = settings_from_inputs({"INPUT_GRADER": "openai:chat:a\nembedding=openai:embedding:b"}, tmp_path)
     assert settings.run.graders == {"*": "openai:chat:a", "embedding": "openai:embedding:b"}
-    wrong = from_inputs({"INPUT_GRADER": "embeding=openai:embedding:b"}, tmp_path)
+    wrong = settings_from_inputs({"INPUT_GRADER": "embeding=openai:embedding:b"}, tmp_path)
     assert [mistake.cure for mistake in wrong.mistakes] == ['did you mean "embedding"?']
 
 

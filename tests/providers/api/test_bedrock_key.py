@@ -10,7 +10,7 @@ from botocore.credentials import Credentials as Botocores
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.providers.api.aws_signing import Credentials, signed_key
+from gradegate.providers.api.aws_signing import AwsCredentials, make_bearer_key
 
 REGIONS = ("us-east-1", "eu-central-1", "us-gov-west-1")
 
@@ -25,7 +25,7 @@ def same(access: str, secret: str, session: str, region: str) -> bool:
     theirs = BedrockTokenGenerator().get_token(Botocores(access, secret, session or None), region)
     told = query(theirs)
     at = datetime.strptime(told["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-    return signed_key(Credentials(access, secret, session), region, at, int(told["X-Amz-Expires"])) == theirs
+    return make_bearer_key(AwsCredentials(access, secret, session), region, at, int(told["X-Amz-Expires"])) == theirs
 
 
 @pytest.mark.parametrize("region", REGIONS)
@@ -43,7 +43,7 @@ def test_whatever_the_credentials_are(access, secret, session):
 
 
 def test_it_lives_for_an_hour_and_shows_no_secret():
-    key = signed_key(Credentials("AKIA", "secret-canary", "session"), "us-east-1")
+    key = make_bearer_key(AwsCredentials("AKIA", "secret-canary", "session"), "us-east-1")
     assert query(key)["X-Amz-Expires"] == "3600"
     assert "canary" not in base64.b64decode(key.removeprefix("bedrock-api-key-")).decode()
-    assert "canary" not in repr(Credentials("AKIA", "secret-canary", "session-canary"))
+    assert "canary" not in repr(AwsCredentials("AKIA", "secret-canary", "session-canary"))

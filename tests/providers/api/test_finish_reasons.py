@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from gradegate.providers.api.chat_api import ended
+from gradegate.providers.api.chat_api import normalize_finish
 from support.exchanges import exchanges
 
 STANDARD = {"stop", "length", "tool_calls", "content_filter"}
@@ -18,7 +18,7 @@ test_an_exchange = exchanges(__file__)
 
 def others(words: Any) -> set[str]:
     """The words that stay the vendor's own."""
-    return {ended(word) for word in words} - STANDARD
+    return {normalize_finish(word) for word in words} - STANDARD
 
 
 @pytest.mark.slow  # the SDKs take seconds to import

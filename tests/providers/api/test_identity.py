@@ -9,7 +9,7 @@ import pytest
 
 from gradegate.errors import ProviderError
 from gradegate.http.client import Client
-from gradegate.providers.api.federation import claims, identity_token
+from gradegate.providers.api.federation import describe_claims, identity_token
 from gradegate.security.environment import Environment
 from gradegate.structs import replace
 from support import clouds as fake
@@ -326,7 +326,7 @@ def test_a_run_that_is_stopped_waits_for_no_token(cloud):
 
 @pytest.mark.parametrize("token", ["a.b.c", "a.!!.c", "a..c", "a.e30.c", "a.W10.c", "a.InMi.c"])
 def test_claims_that_cannot_be_read_are_left_out(token):
-    assert claims(token) == ""
+    assert describe_claims(token) == ""
 
 
 # --- beside the vendors' own packages -----------------------------------------------------------------------------

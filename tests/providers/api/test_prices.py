@@ -44,12 +44,12 @@ def test_prices_are_those_of_the_day(tmp_path):
 
 @pytest.mark.parametrize(("model", "dollars_per_million"), table(__file__, "models_and_their_snapshots"))
 def test_models_and_their_snapshots(model, dollars_per_million):
-    assert prices.price(model) == pytest.approx(tuple(part / 1e6 for part in dollars_per_million))
+    assert prices.table_price(model) == pytest.approx(tuple(part / 1e6 for part in dollars_per_million))
 
 
 @pytest.mark.parametrize("model", ["", "gpt-4o-audio-preview", "gpt-4o-mini-tuned", "claude", "GPT-4o", "my-gpt-4o"])
 def test_what_is_not_in_the_table_has_no_price(model: str):
-    assert prices.price(model) is None
+    assert prices.table_price(model) is None
 
 
 @pytest.mark.parametrize(("config", "model", "tokens", "cost"), table(__file__, "what_a_call_costs"))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.providers.api.anthropic_messages import Messages
-from gradegate.providers.api.chat_api import ModelOutput, NoOutput, Shape, joined
+from gradegate.providers.api.chat_api import ChatApi, ModelOutput, NoOutput, merge_bodies
 from gradegate.providers.api.gemini import Gemini
 from gradegate.providers.api.json_http import token_usage
 from gradegate.providers.api.openai_chat import Completions, Responses
@@ -45,9 +45,9 @@ def changed(value: Any, path: tuple, new: Any) -> Any:
     return copy
 
 
-def read(shape: Shape, response: Any) -> ModelOutput | None:
+def read(shape: ChatApi, response: Any) -> ModelOutput | None:
     try:
-        return shape.read(response)
+        return shape.parse_response(response)
     except NoOutput:
         return None
 
@@ -55,9 +55,9 @@ def read(shape: Shape, response: Any) -> ModelOutput | None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_whole_response_is_read(name: str):
     shape, response = SHAPES[name]
-    answer = shape.read(response)
+    answer = shape.parse_response(response)
     assert (answer.text, answer.finish_reason, answer.refused, answer.tool_calls) == ("It is so.", "stop", False, [])
-    assert shape.tokens(response) == (50, 10)
+    assert shape.count_tokens(response) == (50, 10)
 
 
 @given(st.data())
@@ -68,7 +68,7 @@ def test_a_response_with_anything_in_any_place_is_read_or_none(name: str, data: 
     other = changed(response, path, data.draw(_anything))
     answer = read(shape, other)
     assert answer is None or isinstance(answer.text, str)
-    known = token_usage({"cost": 1}, "m", *shape.tokens(other), 1.0).known_cost if isinstance(other, dict) else None
+    known = token_usage({"cost": 1}, "m", *shape.count_tokens(other), 1.0).known_cost if isinstance(other, dict) else None
     assert known is None or known >= 0
 
 
@@ -80,7 +80,7 @@ def test_any_object_is_read_or_none(name: str, response: dict):
 
 
 def test_parts_of_a_body_are_joined():
-    assert joined({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}, "b": {"z": 1}}) == {"a": {"x": 1, "y": 3}, "b": {"z": 1}}
+    assert merge_bodies({"a": {"x": 1, "y": 2}, "b": 1}, {"a": {"y": 3}, "b": {"z": 1}}) == {"a": {"x": 1, "y": 3}, "b": {"z": 1}}
 
 
 @pytest.mark.parametrize("name", ["chat_api", "openai_chat", "anthropic_messages", "gemini"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.errors import ConfigError
 from gradegate.providers.api.options import check_id as check
-from gradegate.providers.api.options import nearest
+from gradegate.providers.api.options import suggest_id
 from gradegate.providers.api.provider import PROVIDERS, split_id
 from support.each import each, table
 from support.graded import mistakes
@@ -17,20 +17,20 @@ from support.graded import mistakes
 
 @each(("written", "served"), table(__file__, "NEAREST"))
 def test_the_nearest_way_is_named_and_served(written, served):
-    said = nearest(written)
+    said = suggest_id(written)
     assert re.match(rf"write {re.escape(served)}(,|$)", said), said
     assert split_id(served)
 
 
 @each(("written", "words"), table(__file__, "cures"))
 def test_a_cure_names_the_forms_that_are_near(written, words):
-    said = nearest(written)
+    said = suggest_id(written)
     assert said == words if isinstance(words, str) else [text for text in words if text not in said] == []
 
 
 @each("written", ["nobody", "nobody:x", "", ":", "my-model-7"])
 def test_what_says_nothing_is_told_the_forms_and_not_a_list_of_all(written):
-    said = nearest(written)
+    said = suggest_id(written)
     assert said.startswith("write VENDOR:MODEL, such as openai:chat:MODEL")
     assert "apiBaseUrl" in said
     assert len(said) < 250
@@ -38,7 +38,7 @@ def test_what_says_nothing_is_told_the_forms_and_not_a_list_of_all(written):
 
 @given(st.text() | st.from_regex(r"[a-z]{1,9}[:/.-][a-z0-9:/.-]{0,20}", fullmatch=True))
 def test_any_text_gets_a_cure(written: str):
-    assert nearest(written)
+    assert suggest_id(written)
 
 
 @each(("written", "words"), table(__file__, "mistakes"))

@@ -44,27 +44,27 @@ def test_what_a_request_says_is_in_its_key_or_in_that_of_its_hmacs():
     ]
     for secret in ("", "s" * 32):
         seals = Seals(SEALS, secret)
-        assert len({seals.of(request, "grader") for request in requests}) == len(requests)
-        shown = [text for request in requests for text in seals.of(request, "grader")[0]]
+        assert len({seals.identify(request, "grader") for request in requests}) == len(requests)
+        shown = [text for request in requests for text in seals.identify(request, "grader")[0]]
         assert not [text for text in shown if LONG in text or OTHER in text]
 
 
 def test_who_can_make_one():
     keys = {
-        "nobody": Seals(SEALS).of(asked(), "grader")[1],
-        "a short key": Seals(SEALS).of(asked(authorization="x" * 19), "grader")[1],
-        "a token that ends": Seals(SEALS).of(asked(authorization=f"Bearer ya29.{'t' * 40}"), "grader")[1],
-        "a key of the config": Seals(SEALS).of(asked(authorization="Bearer written-in-the-config-0123"), "grader")[1],
+        "nobody": Seals(SEALS).identify(asked(), "grader")[1],
+        "a short key": Seals(SEALS).identify(asked(authorization="x" * 19), "grader")[1],
+        "a token that ends": Seals(SEALS).identify(asked(authorization=f"Bearer ya29.{'t' * 40}"), "grader")[1],
+        "a key of the config": Seals(SEALS).identify(asked(authorization="Bearer written-in-the-config-0123"), "grader")[1],
     }
     assert keys == dict.fromkeys(keys, OPEN)
-    key = Seals(SEALS).of(asked(authorization=LONG), "grader")[1]
+    key = Seals(SEALS).identify(asked(authorization=LONG), "grader")[1]
     assert key == hkdf(LONG.encode(), b"gradegate cache v2", b"grader a.example")
-    assert key != Seals(SEALS).of(asked(authorization=LONG), "target")[1]
-    secret = Seals(SEALS, "s" * 32).of(asked(authorization=LONG), "grader")[1]
-    assert secret == Seals({"A_KEY": OTHER}, "s" * 32).of(asked(authorization=OTHER), "grader")[1]
+    assert key != Seals(SEALS).identify(asked(authorization=LONG), "target")[1]
+    secret = Seals(SEALS, "s" * 32).identify(asked(authorization=LONG), "grader")[1]
+    assert secret == Seals({"A_KEY": OTHER}, "s" * 32).identify(asked(authorization=OTHER), "grader")[1]
     assert secret == hkdf(b"s" * 32, b"gradegate cache v2", b"grader a.example")
 
 
 def test_a_key_that_changes_under_the_secret_of_the_workflow_is_the_same_question():
-    before = Seals({"A_KEY": LONG}, "s" * 32).of(asked(authorization=LONG), "grader")
-    assert before == Seals({"A_KEY": OTHER}, "s" * 32).of(asked(authorization=OTHER), "grader")
+    before = Seals({"A_KEY": LONG}, "s" * 32).identify(asked(authorization=LONG), "grader")
+    assert before == Seals({"A_KEY": OTHER}, "s" * 32).identify(asked(authorization=OTHER), "grader")

@@ -1,7 +1,7 @@
 import pytest
 
 from gradegate.errors import ConfigError
-from gradegate.reports.delivery.deliver import check_inputs, places
+from gradegate.reports.delivery.deliver import check_against_inputs, find_places
 from gradegate.security.environment import Environment
 from support.each import each
 
@@ -21,13 +21,13 @@ def github(repository):
 
 def said(*arguments):
     with pytest.raises(ConfigError) as raised:
-        places(*arguments)
+        find_places(*arguments)
     return [mistake.what for mistake in raised.value.mistakes]
 
 
 @each("written", ["r.json", "out/r.json", "../r.json", "./a/../r.json"])
 def test_inside_the_workspace_a_report_may_be_written(repository, written):
-    place = places([written], repository / "evals", github(repository))[written]
+    place = find_places([written], repository / "evals", github(repository))[written]
     assert place.root == repository
     assert place.path == (repository / "evals" / written).resolve()
     assert place.shared
@@ -44,10 +44,10 @@ def test_on_github_a_working_directory_outside_makes_every_output_a_mistake(repo
 
 def test_elsewhere_the_command_line_may_name_any_place(repository):
     beside = repository.parent / "beside"
-    first, second = places([str(beside / "r.json"), "../../r.xml"], repository / "evals", Environment({})).values()
+    first, second = find_places([str(beside / "r.json"), "../../r.xml"], repository / "evals", Environment({})).values()
     assert first.path == beside / "r.json"
     with pytest.raises(ConfigError, match="does not exist -> create it"):
-        places([str(beside / "none" / "r.json")], repository / "evals", Environment({}))
+        find_places([str(beside / "none" / "r.json")], repository / "evals", Environment({}))
     assert second.path == repository.parent / "r.xml"
     assert not first.shared
 
@@ -56,7 +56,7 @@ def test_elsewhere_the_command_line_may_name_any_place(repository):
 def test_a_link_in_the_repository_is_no_way_to_another_place(repository, link, written):
     (repository / link).symlink_to(repository.parent / "beside")
     for environ in (Environment(), github(repository)):
-        place = places([written], repository / "evals", environ)[written]
+        place = find_places([written], repository / "evals", environ)[written]
         assert place.root == repository  # and below the root no link is followed
         assert place.parts == (*link.split("/"), "r.json")
 
@@ -65,7 +65,7 @@ def test_a_link_to_the_repository_is_the_repository(repository):
     alias = repository.parent / "alias"
     alias.symlink_to(repository)
     (repository / "out").symlink_to("/")
-    (place,) = places([f"{alias}/out/r.json"], repository / "evals", Environment({})).values()
+    (place,) = find_places([f"{alias}/out/r.json"], repository / "evals", Environment({})).values()
     assert (place.root, place.parts) == (repository, ("out", "r.json"))
 
 
@@ -81,7 +81,7 @@ def test_names_that_differ_in_case_alone_are_a_mistake(repository, other):
 
 
 def test_an_output_may_be_named_twice(repository):
-    first, second = places(["r.json", "a/../r.json"], repository, Environment({})).values()
+    first, second = find_places(["r.json", "a/../r.json"], repository, Environment({})).values()
     assert first == second
 
 
@@ -95,7 +95,7 @@ def test_every_mistake_is_said(repository):
 
 @each("read", ["r.json", "R.json"])
 def test_no_file_that_was_read_is_overwritten(repository, read):
-    outputs = places(["r.json", "r.xml"], repository, Environment({}))
-    check_inputs(outputs, [repository / "other.json"])
+    outputs = find_places(["r.json", "r.xml"], repository, Environment({}))
+    check_against_inputs(outputs, [repository / "other.json"])
     with pytest.raises(ConfigError, match=r"the output `r.json` is a file that this run reads"):
-        check_inputs(outputs, [repository / read])
+        check_against_inputs(outputs, [repository / read])

@@ -15,8 +15,8 @@ from gradegate.core.policy import Rule
 from gradegate.core.provider_spec import Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.yaml_reader import Seq
-from gradegate.reports.delivery.redact import conceal, concealed_mistakes
-from gradegate.reports.format.charts import BAR, MetricScores, metric_scores, shares
+from gradegate.reports.delivery.redact import redact_mistakes, redact_values
+from gradegate.reports.format.charts import BAR_WIDTH, MetricScores, metric_scores, outcome_chart
 from gradegate.reports.view.run_summary import provenance
 from gradegate.results.accounts import AskedModel, Made
 from gradegate.results.grades import Grade, GradedAssertion, Outcome
@@ -82,24 +82,24 @@ def test_a_run_is_concealed_in_depth_and_not_copied_without_need():
         return Row("s", "d", "p", "l", text, {"v": text, "context": documents}, Outcome.FAIL, output=text, grades=(grade,))
 
     clean, dirty = row("nothing"), row(f"has {SECRET}")
-    run = conceal(RunResult((clean, dirty)), redactor([SECRET]))
+    run = redact_values(RunResult((clean, dirty)), redactor([SECRET]))
     assert run.rows[0] is clean
     assert SECRET not in repr(run)
     assert run.rows[1].grades[0].evidence == {"list": [{"k": "has ***"}]}
     assert run.rows[1].vars["context"] == ["has ***", "clean"]
-    assert conceal(run, redactor([SECRET])) is run
+    assert redact_values(run, redactor([SECRET])) is run
 
 
 def test_the_names_of_models_are_hidden_too():
     model = AskedModel(f"http://h/{SECRET}", f"{SECRET}.example.com", "file")
-    run = conceal(RunResult((), models=(model,)), redactor([SECRET]))
+    run = redact_values(RunResult((), models=(model,)), redactor([SECRET]))
     assert [str(model) for model in run.models] == ["http://h/*** at ***.example.com"]
     assert run.models[0].replies_from == "file"
 
 
 def test_mistakes_are_concealed_with_their_places():
     error = ConfigError(Mistake(f"no such provider `{SECRET}`", Origin(f"{SECRET}.yaml", 3), "x"), Mistake("plain"))
-    assert str(concealed_mistakes(error, redactor([SECRET]))) == "***.yaml:3: no such provider `***` -> x\nplain"
+    assert str(redact_mistakes(error, redactor([SECRET]))) == "***.yaml:3: no such provider `***` -> x\nplain"
 
 
 # --- the scores of a metric -----------------------------------------------------------------------------------
@@ -135,6 +135,6 @@ def test_a_metric_is_counted_under_its_name_and_members_of_a_set_are_not() -> No
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.none() | st.floats(0, 1))
 def test_the_shares_of_a_rule_fill_its_bar(passed: int, failed: int, errored: int, least: float | None) -> None:
-    drawn = shares(RuleResult(Rule("x", min_pass_rate=least), Outcome.PASS, "", passed, failed, errored))
-    assert sum(box.width for box in drawn.boxes) == pytest.approx(BAR if drawn.boxes else 0, abs=0.2)
-    assert all(0 <= x <= BAR for x in drawn.lines)
+    drawn = outcome_chart(RuleResult(Rule("x", min_pass_rate=least), Outcome.PASS, "", passed, failed, errored))
+    assert sum(box.width for box in drawn.boxes) == pytest.approx(BAR_WIDTH if drawn.boxes else 0, abs=0.2)
+    assert all(0 <= x <= BAR_WIDTH for x in drawn.lines)

@@ -5,7 +5,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradegate.reports.format.escape import command, harmless
+from gradegate.reports.format.escape import harmless, workflow_command
 from support.each import each, table
 
 # What the runner's comparison by culture does not see.
@@ -76,13 +76,13 @@ def test_text_stays_readable(line: str, safe: str) -> None:
 @each(
     ("made", "text"),
     [
-        (command("error", "a\nb\r\n100%"), "::error::a%0Ab%0A100%25"),
-        (command("error", "a\r\x1b[0m", file="b\u202e"), "::error file=b\\u202e::a\\x0d\\x1b[0m"),
+        (workflow_command("error", "a\nb\r\n100%"), "::error::a%0Ab%0A100%25"),
+        (workflow_command("error", "a\r\x1b[0m", file="b\u202e"), "::error file=b\\u202e::a\\x0d\\x1b[0m"),
         (
-            command("warning", "m: a, b", file="a,b:c.yaml", line=3, title="50%\nof it"),
+            workflow_command("warning", "m: a, b", file="a,b:c.yaml", line=3, title="50%\nof it"),
             "::warning file=a%2Cb%3Ac.yaml,line=3,title=50%25%0Aof it::m: a, b",
         ),
-        (command("error", "m", file="", line=None, title="t"), "::error title=t::m"),
+        (workflow_command("error", "m", file="", line=None, title="t"), "::error title=t::m"),
     ],
 )
 def test_commands_are_escaped_as_the_toolkit_does(made: str, text: str) -> None:

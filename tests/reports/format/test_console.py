@@ -12,8 +12,8 @@ import pytest
 
 from gradegate.core.policy import Note
 from gradegate.reports.delivery.report import Links
-from gradegate.reports.format.console import QUIET, WHOLE, Line, Tone, View, lines, say
-from gradegate.reports.format.streams import coloured
+from gradegate.reports.format.console import QUIET, WHOLE, Line, Tone, View, console_lines, write_line
+from gradegate.reports.format.streams import uses_colours
 from gradegate.results.run_result import Decision, GateOutcome
 from gradegate.structs import replace
 from support import samples, screens
@@ -27,7 +27,7 @@ LAST = 23
 
 
 def shown(decision: Decision, view: View = NORMAL, *written: str) -> str:
-    return "".join(line.head + line.text + "\n" for line in lines(decision, view, Links(), written))
+    return "".join(line.head + line.text + "\n" for line in console_lines(decision, view, Links(), written))
 
 
 def last_screen(text: str) -> str:
@@ -105,7 +105,7 @@ def test_who_gets_colours(environ: dict[str, str], terminal: bool, expected: boo
         def isatty(self) -> bool:
             return terminal
 
-    assert coloured(Stream(), environ) is expected
+    assert uses_colours(Stream(), environ) is expected
 
 
 def test_only_our_own_words_have_a_colour(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,9 +115,9 @@ def test_only_our_own_words_have_a_colour(monkeypatch: pytest.MonkeyPatch) -> No
     out = io.StringIO()
     for head in ("FAILED", ""):
         for tone in Tone:
-            say(Line(f"  {hostile}".replace("\x1b", "\\x1b") if not head else hostile, tone, head), str, out)
-    for line in lines(samples.odd(), View(columns=80), Links()):
-        say(line, str, out)
+            write_line(Line(f"  {hostile}".replace("\x1b", "\\x1b") if not head else hostile, tone, head), str, out)
+    for line in console_lines(samples.odd(), View(columns=80), Links()):
+        write_line(line, str, out)
     text = out.getvalue()
     assert set(CONTROL.findall(text)) <= {"\x1b[1;31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"}
     plain = CONTROL.sub("", text)

@@ -10,7 +10,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradegate.reports.format.escape import one_line, visible
-from gradegate.reports.format.markdown import BREAK, Markdown, code, details, fence, fit, inline, join, link, sentence, utf8, utf16
+from gradegate.reports.format.markdown import (
+    BREAK,
+    Markdown,
+    code,
+    details,
+    fence,
+    fit,
+    inline,
+    join_markdown,
+    link,
+    sentence,
+    utf8_length,
+    utf16_length,
+)
 from support.each import each
 from support.samples import NASTY
 
@@ -133,13 +146,13 @@ def test_a_link_without_an_address_is_its_label(url: str, made: str) -> None:
 
 
 def test_what_is_folded_is_rendered() -> None:
-    tree = rendered(details("2 more", join("\n", [fence("a"), Markdown("**b**")])) + Markdown("\nafter\n"))
+    tree = rendered(details("2 more", join_markdown("\n", [fence("a"), Markdown("**b**")])) + Markdown("\nafter\n"))
     assert shape(tree) == ["body", "details", "summary", "pre", "code", "p", "strong", "p"]
 
 
 @each("text", ["plain", "é👩", "𝒳" * 3, ""])
 def test_lengths_are_those_of_other_machines(text: str) -> None:
-    assert (utf16(text), utf8(text)) == (len(text.encode("utf-16-le")) // 2, len(text.encode()))
+    assert (utf16_length(text), utf8_length(text)) == (len(text.encode("utf-16-le")) // 2, len(text.encode()))
 
 
 @each(("room", "taken"), [(0, []), (3, ["aa"]), (5, ["aa", "bbb"]), (100, ["aa", "bbb", "c"])])

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.files.documents import encodable
-from gradegate.reports.format.escape import clip, one_line, outline, spread, visible
-from gradegate.reports.view.case import Piece, difference
-from gradegate.results.encoding import finite, plain
-from gradegate.results.rows import shown
+from gradegate.reports.format.escape import clip, one_line, outline, spread_values, visible
+from gradegate.reports.view.case import Piece, compare_words
+from gradegate.results.encoding import finite_or_none, to_plain_data
+from gradegate.results.rows import format_value
 from support.each import each, table
 
 VALUES = st.recursive(
@@ -23,9 +23,9 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_any_value_is_valid_json(value: Any) -> None:
-    text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
-    assert json.loads(text.encode()) == plain(value)
-    shown(value).encode("utf-8", "surrogatepass")
+    text = json.dumps(to_plain_data(value), allow_nan=False, ensure_ascii=False)
+    assert json.loads(text.encode()) == to_plain_data(value)
+    format_value(value).encode("utf-8", "surrogatepass")
 
 
 @each(
@@ -42,22 +42,22 @@ def test_any_value_is_valid_json(value: Any) -> None:
     ],
 )
 def test_what_json_does_not_know_becomes_text(value: Any, data: Any) -> None:
-    assert plain(value) == data
+    assert to_plain_data(value) == data
 
 
 def test_data_without_end_is_cut() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    assert json.dumps(plain(endless)).count("[") == 40
+    assert json.dumps(to_plain_data(endless)).count("[") == 40
 
 
 @each(("number", "kept"), [(0.5, 0.5), (None, None), (float("nan"), None), (float("inf"), None)])
 def test_only_finite_numbers_are_numbers(number: float | None, kept: float | None) -> None:
-    assert finite(number) == kept
+    assert finite_or_none(number) == kept
 
 
 def test_a_mapping_reads_as_lines() -> None:
-    assert spread({"a": "x", "b": "1\n2", "c": [1], "d": None}) == "a: x\nb:\n1\n2\nc:\n[\n  1\n]\nd: "
+    assert spread_values({"a": "x", "b": "1\n2", "c": [1], "d": None}) == "a: x\nb:\n1\n2\nc:\n[\n  1\n]\nd: "
 
 
 def test_data_reads_as_an_outline() -> None:
@@ -147,7 +147,7 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "\n", "  ", "d."]), max_size=30
 
 
 def marked(expected: str, got: str) -> tuple[list[str], list[str]]:
-    found = difference(expected, got)
+    found = compare_words(expected, got)
     assert found is not None
     return [it.text for it in found.expected if it.differs], [it.text for it in found.got if it.differs]
 
@@ -172,12 +172,12 @@ def test_words_that_are_missing_are_marked_on_one_side() -> None:
     ],
 )
 def test_what_cannot_be_compared_is_not(expected: str, got: str) -> None:
-    assert difference(expected, got) is None
+    assert compare_words(expected, got) is None
 
 
 @given(WORDS, WORDS)
 def test_the_pieces_are_the_texts(expected: str, got: str) -> None:
-    found = difference(expected, got)
+    found = compare_words(expected, got)
     if found is not None:
         assert "".join(piece.text for piece in found.expected) == expected
         assert "".join(piece.text for piece in found.got) == got

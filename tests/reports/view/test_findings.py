@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.core.conversation import Turn
-from gradegate.reports.view.case import Exchange, Holds, also, claims, exchange, question, why
-from gradegate.reports.view.findings import Effect, Finding, finding, fingerprint, sort
+from gradegate.reports.view.case import (
+    ClaimVerdict,
+    Exchange,
+    first_failure,
+    further_failures,
+    grade_claims,
+    question_line,
+    relevant_exchange,
+)
+from gradegate.reports.view.findings import Effect, Finding, classify_row, fingerprint, sort_findings
 from gradegate.results.grades import Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import GateOutcome
@@ -40,14 +48,14 @@ PASS, FAIL, ERROR = Outcome.PASS, Outcome.FAIL, Outcome.ERROR
     ],
 )
 def test_a_row_is_in_one_list(of: Row, where: Effect) -> None:
-    assert finding(of, blocks=False).effect is where
-    assert finding(of, blocks=True).effect is Effect.BLOCKS
+    assert classify_row(of, blocks=False).effect is where
+    assert classify_row(of, blocks=True).effect is Effect.BLOCKS
 
 
 def test_like_errors_are_one_finding() -> None:
     rows = [unanswered("Alaska"), unclear(), unanswered("Hawaii"), replace(unclear(), description="Utah"), failing()]
-    found = sort(decision(GateOutcome.BLOCKED, "", *rows, rules=(MISSED,)))
-    assert [[it.row.description, *(row.description for row in it.alike)] for it in found[Effect.UNCLEAR]] == [
+    found = sort_findings(decision(GateOutcome.BLOCKED, "", *rows, rules=(MISSED,)))
+    assert [[it.row.description, *(row.description for row in it.similar)] for it in found[Effect.UNCLEAR]] == [
         ["Alaska", "Hawaii"],
         ["Texas", "Utah"],
     ]
@@ -58,12 +66,12 @@ def test_like_errors_are_one_finding() -> None:
 def test_errors_beside_failures_and_errors_without_a_word_stay_apart() -> None:
     mixed = row("a", ERROR, grade(FAIL, reason="x"), grade(ERROR, reason="y"))
     apart = decision(GateOutcome.INCONCLUSIVE, "", mixed, replace(mixed, description="b"), row("c", ERROR), row("d", ERROR))
-    assert len(sort(apart)[Effect.UNCLEAR]) == 4
+    assert len(sort_findings(apart)[Effect.UNCLEAR]) == 4
 
 
 def test_what_decides_comes_first() -> None:
     advice, error, failure = grade(FAIL, "a", blocking=False), grade(ERROR, "b"), grade(FAIL, "c")
-    found = finding(row("all", FAIL, advice, grade(PASS), error, failure), blocks=False)
+    found = classify_row(row("all", FAIL, advice, grade(PASS), error, failure), blocks=False)
     assert [told.assertion.type for told in found.grades] == ["c", "b", "a"]
 
 
@@ -78,7 +86,7 @@ def test_members_follow_their_set_and_decide_as_it_does() -> None:
         grade(FAIL, "advisory-set", blocking=False),
         grade(FAIL, "e", inner=True),
     )
-    found = finding(row("sets", FAIL, *grades), blocks=False)
+    found = classify_row(row("sets", FAIL, *grades), blocks=False)
     assert [told.assertion.type for told in found.decisive] == ["assert-set", "c", "a"]
     assert [told.assertion.type for told in found.grades] == ["assert-set", "c", "a", "advisory-set", "e", "d"]
 
@@ -90,7 +98,7 @@ TURNS = tuple(Turn("assistant" if place % 2 else "user", text) for place, text i
 
 def talk(*turns: int, of: tuple[Turn, ...] = TURNS) -> Exchange:
     grade = replace(samples.grade(Outcome.FAIL), turns=turns)
-    return exchange(samples.row("talk", Outcome.FAIL, grade, turns=of, output="Bye!"), [grade])
+    return relevant_exchange(samples.row("talk", Outcome.FAIL, grade, turns=of, output="Bye!"), [grade])
 
 
 @each(
@@ -107,34 +115,37 @@ def test_the_turn_that_failed_is_told_and_not_the_last(turns: tuple[int, ...], t
 
 
 def test_a_conversation_that_the_assistant_begins_or_that_got_no_answer() -> None:
-    assert talk(1, of=(Turn("assistant", "Hello!"), *TURNS)).answered == "Hello!"
+    assert talk(1, of=(Turn("assistant", "Hello!"), *TURNS)).answer == "Hello!"
     assert talk(of=(Turn("user", "Anybody?"),)) == Exchange("Anybody?", "Bye!")
 
 
 def test_of_a_chat_the_last_message_of_the_user_is_what_was_asked() -> None:
     chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}, {"role": "assistant"}, 3]
-    assert exchange(samples.row("a", Outcome.FAIL, prompt=json.dumps(chat))).asked == "Why?"
+    assert relevant_exchange(samples.row("a", Outcome.FAIL, prompt=json.dumps(chat))).question == "Why?"
     for odd in ("[1, 2", "[]", "[[]]", '[{"role": "user", "content": 3}]', "[" * 5000):
-        assert exchange(samples.row("a", Outcome.FAIL, prompt=odd)).asked == odd
+        assert relevant_exchange(samples.row("a", Outcome.FAIL, prompt=odd)).question == odd
 
 
 def test_of_a_long_prompt_the_variables_say_which_it_was() -> None:
     row = samples.row("a", Outcome.FAIL, vars={"state": "Ohio", "n": 3})
-    assert question(row, "x" * 50, 60) == "x" * 50
-    assert question(row, "x" * 70, 60) == "state=Ohio, n=3"
-    assert question(replace(row, vars={"q": "x" * 70}), "x" * 70 + "y", 60) == "x" * 60 + "…"
-    assert question(replace(row, vars={}), "x" * 70, 60) == "x" * 60 + "…"
-    assert question(replace(row, description=""), "x" * 70, 60) == "x" * 60 + "…"  # they are its name already
+    assert question_line(row, "x" * 50, 60) == "x" * 50
+    assert question_line(row, "x" * 70, 60) == "state=Ohio, n=3"
+    assert question_line(replace(row, vars={"q": "x" * 70}), "x" * 70 + "y", 60) == "x" * 60 + "…"
+    assert question_line(replace(row, vars={}), "x" * 70, 60) == "x" * 60 + "…"
+    assert question_line(replace(row, description=""), "x" * 70, 60) == "x" * 60 + "…"  # they are its name already
 
 
 def test_why_is_the_first_reason_and_the_further_assertions_are_named() -> None:
     first, other = samples.grade(Outcome.FAIL, reason="bad"), samples.grade(Outcome.FAIL, "is-json", reason="no JSON")
     two = Finding(samples.row("a", Outcome.FAIL, first, other, other))
-    assert (why(two, 80), also(two)) == (("factuality", "bad"), "also: is-json failed (2 times)")
-    assert also(Finding(samples.row("a", Outcome.FAIL, first))) == also(Finding(samples.unanswered("Ohio"))) == ""
-    assert why(Finding(samples.row("a", Outcome.FAIL, samples.grade(Outcome.FAIL, score=0.0))), 80) == ("factuality", "failed, score 0")
-    assert why(Finding(samples.unanswered("Ohio")), 80)[1].startswith("no answer: api.openai.com")
-    assert why(Finding(samples.row("a", Outcome.FAIL)), 80) == ("", "no assertion gives a reason")
+    assert (first_failure(two, 80), further_failures(two)) == (("factuality", "bad"), "also: is-json failed (2 times)")
+    assert further_failures(Finding(samples.row("a", Outcome.FAIL, first))) == further_failures(Finding(samples.unanswered("Ohio"))) == ""
+    assert first_failure(Finding(samples.row("a", Outcome.FAIL, samples.grade(Outcome.FAIL, score=0.0))), 80) == (
+        "factuality",
+        "failed, score 0",
+    )
+    assert first_failure(Finding(samples.unanswered("Ohio")), 80)[1].startswith("no answer: api.openai.com")
+    assert first_failure(Finding(samples.row("a", Outcome.FAIL)), 80) == ("", "no assertion gives a reason")
 
 
 def test_a_fingerprint_knows_outcome_cases_and_what_fails_in_them_and_no_words() -> None:
@@ -161,8 +172,8 @@ SHOPS = "The shop opens at ten. It closes at six on Sundays.\nDogs are welcome"
 
 def found(evidence: dict[str, Any], **row: Any) -> list[tuple[str, str, str, str, int]]:
     grade = samples.grade(Outcome.FAIL, "faithfulness", evidence=evidence)
-    listed = claims(samples.row("x", Outcome.FAIL, grade, **{"vars": {"context": SHOPS}, **row}), grade)
-    return [(it.text, it.holds.value, it.reason, it.near, it.turn) for it in listed]
+    listed = grade_claims(samples.row("x", Outcome.FAIL, grade, **{"vars": {"context": SHOPS}, **row}), grade)
+    return [(it.text, it.verdict.value, it.reason, it.nearest, it.turn) for it in listed]
 
 
 def test_those_that_do_not_hold_come_first_each_beside_its_sentence() -> None:
@@ -183,15 +194,15 @@ def test_those_that_do_not_hold_come_first_each_beside_its_sentence() -> None:
 @each(
     ("evidence", "holds"),
     [
-        ({"statements": [{"statement": "Dogs are welcome", "supported": True}]}, Holds.YES),
-        ({"statements": [{"statement": "Dogs are welcome", "supported": False}]}, Holds.NO),
-        ({"sentences": [{"sentence": "Dogs are welcome", "attributed": False}]}, Holds.NO),
-        ({"votes": [{"id": 1, "claim": "Dogs are welcome", "outcome": "tie", "first": ["true", "false"]}]}, Holds.UNKNOWN),
-        ({"contradicted": [{"turn": 2, "claim": "Dogs are welcome", "reason": "no"}]}, Holds.NO),
-        ({"ambiguous": [{"turn": 2, "claim": "Dogs are welcome", "reason": "?"}]}, Holds.UNKNOWN),
+        ({"statements": [{"statement": "Dogs are welcome", "supported": True}]}, ClaimVerdict.YES),
+        ({"statements": [{"statement": "Dogs are welcome", "supported": False}]}, ClaimVerdict.NO),
+        ({"sentences": [{"sentence": "Dogs are welcome", "attributed": False}]}, ClaimVerdict.NO),
+        ({"votes": [{"id": 1, "claim": "Dogs are welcome", "outcome": "tie", "first": ["true", "false"]}]}, ClaimVerdict.UNKNOWN),
+        ({"contradicted": [{"turn": 2, "claim": "Dogs are welcome", "reason": "no"}]}, ClaimVerdict.NO),
+        ({"ambiguous": [{"turn": 2, "claim": "Dogs are welcome", "reason": "?"}]}, ClaimVerdict.UNKNOWN),
     ],
 )
-def test_the_shapes_of_the_graders(evidence: dict[str, Any], holds: Holds) -> None:
+def test_the_shapes_of_the_graders(evidence: dict[str, Any], holds: ClaimVerdict) -> None:
     (claim,) = found(evidence)
     assert (claim[0], claim[1], claim[3]) == ("Dogs are welcome", holds.value, "Dogs are welcome")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gradegate.config.context import Context
 from gradegate.core.settings import Settings
 from gradegate.planning.groups import assign_shards, group_jobs
-from gradegate.runner.answers import chains
+from gradegate.runner.answers import group_by_conversation
 from gradegate.runner.prepare import prepare
 from gradegate.structs import replace
 from support.each import each
@@ -72,5 +72,9 @@ def test_jobs_of_one_conversation_are_together_and_those_of_the_base_apart(many_
     base = [told[0], replace(told[0], of_base=True), told[1], replace(told[1], of_base=True)]
     assert group_jobs(base) == [[0, 1, 2, 3]]
     assert group_jobs(base, sides=False) == [[0, 2], [1, 3]]
-    assert chains(base, [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (3, 0)]) == [[(0, 0), (2, 0)], [(0, 1), (2, 1)], [(1, 0), (3, 0)]]
-    assert chains(many_jobs, [(0, 0), (0, 1), (1, 0)]) == [[(0, 0)], [(0, 1)], [(1, 0)]]
+    assert group_by_conversation(base, [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (3, 0)]) == [
+        [(0, 0), (2, 0)],
+        [(0, 1), (2, 1)],
+        [(1, 0), (3, 0)],
+    ]
+    assert group_by_conversation(many_jobs, [(0, 0), (0, 1), (1, 0)]) == [[(0, 0)], [(0, 1)], [(1, 0)]]

@@ -1,4 +1,4 @@
-"""An assertion bound to its evaluator, and a set of bound assertions that count as one."""
+"""Bound assertions: an assertion with its evaluator and its graders, or a set of them that counts as one."""
 
 from __future__ import annotations
 
@@ -12,57 +12,62 @@ from gradegate.results.grades import GradedAssertion
 from gradegate.structs import FrozenStruct, JsonObject
 
 
-class Again(FrozenStruct):
-    """How a failing grade is asked again: "off", "grader" or "answers". ``own``: the assertion says so, and not the gate."""
+class ReaskPolicy(FrozenStruct):
+    """How a failing grade is re-asked.
+
+    ``mode`` is "off", "grader" or "answers". ``is_explicit`` says that the assertion sets the mode, and not the gate.
+    """
 
     mode: str = "off"
-    own: bool = False
+    is_explicit: bool = False
 
 
-NEVER_AGAIN = Again()
+NEVER_REASK = ReaskPolicy()
 
 
-class Bound(FrozenStruct):
-    """An assertion with its grader and its models; ``threshold`` is the config's, None where it sets none."""
+class BoundAssertion(FrozenStruct):
+    """An assertion with its evaluator and its graders."""
 
-    asserted: GradedAssertion
-    grader: Evaluator
-    threshold: float | None = None
-    models: Mapping[str, Provider] = {}
+    assertion: GradedAssertion
+    evaluator: Evaluator
+    threshold: float | None = None  # of the config
+    models: Mapping[str, Provider] = {}  # the graders by kind, such as "text" or "embedding"
     rubric: Rubric = NO_RUBRIC
-    again: Again = NEVER_AGAIN
+    reask: ReaskPolicy = NEVER_REASK
     transform: Code = ""  # of the answer, before it is graded
     grader_retries: int = 1  # how often an unreadable reply is asked for again
     other_fields: JsonObject = {}  # of the assertion, see ``Assertion.other_fields``
 
     @property
-    def bounds(self) -> tuple[Bound, ...]:
-        """The assertions whose graders are asked: this one."""
+    def members(self) -> tuple[BoundAssertion, ...]:
+        """The assertions that are evaluated: only this one."""
         return (self,)
 
     @property
-    def limit(self) -> float | None:
-        """What a score has to reach: the config's threshold, or else the grader's own; None where there is neither."""
-        return self.grader.scoring.default if self.threshold is None else self.threshold
+    def applied_threshold(self) -> float | None:
+        """The threshold of the config, or else the evaluator's default. None if there is neither."""
+        if self.threshold is None:
+            return self.evaluator.scoring.default
+        return self.threshold
 
     @property
-    def compares(self) -> bool:
+    def is_comparison(self) -> bool:
         """Whether all answers to a case are graded together."""
-        return bool(self.grader.compares)
+        return self.evaluator.compares is not None
 
 
 class BoundSet(FrozenStruct):
     """An assert-set: several assertions that count as one."""
 
-    asserted: GradedAssertion
-    bounds: tuple[Bound, ...]
+    assertion: GradedAssertion
+    members: tuple[BoundAssertion, ...]
     threshold: float | None = None
     other_fields: JsonObject = {}
 
     @property
-    def compares(self) -> bool:
+    def is_comparison(self) -> bool:
         """Comparisons cannot be members of a set."""
         return False
 
 
-Binding = Bound | BoundSet
+Binding = BoundAssertion | BoundSet

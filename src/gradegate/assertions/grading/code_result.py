@@ -1,4 +1,4 @@
-"""The value that code of the config returned, as a verdict: a boolean, a number, or ``{pass, score, reason}`` with more keys.
+"""Turns the value that code of a config returned into a verdict: a boolean, a number, or ``{pass, score, reason}``.
 
 As promptfoo's ``src/assertions/javascript.ts`` and ``scriptResultNormalization.ts`` read it.
 """
@@ -20,137 +20,102 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject
 
 SCORING = Scoring(share=False)  # a number passes above 0, or from the threshold
-WANTED = "a boolean, a number, or `{pass, score, reason}`"
 MAX_COMPONENTS = 100  # that reports show
-_LONGEST = 2000  # characters of a reason
-_SNAKE = {"pass_": "pass", "named_scores": "namedScores", "component_results": "componentResults"}
+_MAX_REASON = 2000  # characters
+_CAMEL_CASE = {
+    "pass_": "pass",
+    "named_scores": "namedScores",
+    "component_results": "componentResults",
+}
 
 
-def verdict(value: Any, nothing: str = "it returns nothing: add `return`") -> Verdict:
-    """The verdict that a value of JavaScript's kinds is; ``nothing`` is said of None. Raises NoVerdict."""
+def verdict_from_value(value: Any, on_none: str = "it returns nothing: add `return`") -> Verdict:
+    """The verdict that a value of JSON's types stands for. Raises NoVerdict, for None with ``on_none``."""
     if value is None:
-        raise NoVerdict(nothing)
+        raise NoVerdict(on_none)
     if isinstance(value, bool):
         return pass_or_fail(value, f"returned {str(value).lower()}")
     if isinstance(value, int | float):
-        return Verdict(_finite(value, "the number"), None, f"returned {value:g}")
+        return Verdict(_finite_score(value, "the number"), None, f"returned {value:g}")
     if not isinstance(value, Mapping):
-        raise NoVerdict(f"it returned {kind(value)}, and a verdict is {WANTED}")
+        raise NoVerdict(
+            f"it returned {describe_value(value)},"
+            " and a verdict is a boolean, a number, or `{pass, score, reason}`"
+        )
+
     passed = value.get("pass")
     score = value.get("score")
-    reason = value.get("reason")
-    is_score = isinstance(score, int | float) and not isinstance(score, bool)
-    fits = {"pass": isinstance(passed, bool), "score": is_score, "reason": isinstance(reason, str)}
-    wrong = [name for name in fits if not fits[name]]
-    if wrong or not isinstance(score, int | float) or not isinstance(reason, str):
-        names = ", ".join(f"`{name}`" for name in wrong)
+    reason: Any = value.get("reason")
+    wrong = []
+    if not isinstance(passed, bool):
+        wrong.append("`pass`")
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        wrong.append("`score`")
+    if not isinstance(reason, str):
+        wrong.append("`reason`")
+    if wrong:
         raise NoVerdict(
-            f"it returned an object whose {names} cannot be read: pass is a boolean, score a number, reason a text"
+            f"it returned an object whose {', '.join(wrong)} cannot be read:"
+            " pass is a boolean, score a number, reason a text"
         )
     return Verdict(
-        _finite(score, "`score`"), bool(passed), excerpt(reason, _LONGEST), _evidence(value)
+        _finite_score(score, "`score`"),
+        passed,
+        excerpt(reason, _MAX_REASON),
+        _evidence(value),
     )
 
 
-def broken(reason: str) -> Verdict:
-    """The verdict where code threw on an answer or gave none: a failure, whichever way the assertion is read."""
+def verdict_from_script_value(value: Any) -> Verdict:
+    """As ``verdict_from_value``, for languages with results that promptfoo reads more freely. Raises NoVerdict.
+
+    The value may also be text with a boolean, a number or an object in it, and keys may be in snake_case.
+    """
+    if isinstance(value, str):
+        word = value.strip().lower()
+        try:
+            parsed = json.loads(word if word in ("true", "false") else value)
+        except (ValueError, RecursionError):
+            parsed = None
+        if isinstance(parsed, int | float | dict):
+            value = parsed
+    if isinstance(value, Mapping):
+        value = _with_camel_case(value)
+    return verdict_from_value(value, "it returned nothing (None)")
+
+
+def broken_verdict(reason: str) -> Verdict:
+    """The verdict if code throws on an answer or returns no verdict: a failure, with ``not-`` too."""
     return Verdict(0.0, False, reason, broken=True)
 
 
-def script_verdict(value: Any) -> Verdict:
-    """As ``verdict``, for languages whose results promptfoo reads more freely: also text, and keys in snake_case. Raises NoVerdict."""
-    if isinstance(value, str):  # `true`, `false`, a number, or a JSON object
-        word = value.strip().lower()
-        try:
-            read = json.loads(word if word in ("true", "false") else value)
-        except (ValueError, RecursionError):
-            read = None
-        value = read if isinstance(read, int | float | dict) else value
-    if isinstance(value, Mapping):
-        value = _camel(value)
-    return verdict(value, "it returned nothing (None)")
+def describe_value(value: Any) -> str:
+    """The kind of a value, for a message; a text is quoted."""
+    match value:
+        case str():
+            start = "the text" if len(value) <= 60 else "a text that starts with"
+            return f'{start} "{excerpt(value, 60)}"'
+        case list() | tuple():
+            return "a list"
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return "a number"
+        case Mapping():
+            return "an object"
+    return f"a {type(value).__name__}"
 
 
-def kind(value: Any) -> str:
-    """What a value is, for a message."""
-    if isinstance(value, str):
-        return f'{"the text" if len(value) <= 60 else "a text that starts with"} "{excerpt(value, 60)}"'
-    if isinstance(value, list | tuple):
-        return "a list"
-    if value is None or isinstance(value, bool):
-        return {None: "nothing", True: "true", False: "false"}[value]
-    if isinstance(value, int | float):
-        return "a number"
-    return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+def script_context(transcript: Transcript, test: JsonObject, config: JsonObject) -> JsonObject:
+    """The ``context`` that code of a config gets, with promptfoo's keys. ``config`` is left out if it is empty.
 
-
-def _evidence(value: JsonObject) -> JsonObject:
-    parts = value.get("componentResults")
-    scores = value.get("namedScores")
-    evidence = dict[str, Any]()
-    if parts is not None:
-        if not isinstance(parts, list | tuple):
-            raise NoVerdict("it returned an object whose `componentResults` is not a list")
-        evidence["components"] = []
-        for part in parts[:MAX_COMPONENTS]:
-            if not isinstance(part, Mapping):
-                raise NoVerdict(
-                    "it returned an object whose `componentResults` contains something that is not a result"
-                )
-            part_verdict = verdict({"reason": "", **part})
-            evidence["components"].append(
-                {
-                    "pass": part_verdict.passed,
-                    "score": part_verdict.score,
-                    "reason": part_verdict.reason,
-                }
-            )
-    if scores is not None:
-        if not isinstance(scores, Mapping):
-            raise NoVerdict("it returned an object whose `namedScores` is not an object")
-        evidence["named_scores"] = {}
-        for name, score in list(scores.items())[:MAX_COMPONENTS]:
-            if isinstance(score, bool) or not isinstance(score, int | float):
-                raise NoVerdict(
-                    f"it returned an object whose `namedScores` holds no number for `{excerpt(str(name), 60)}`"
-                )
-            evidence["named_scores"][str(name)] = _finite(score, "a named score")
-    return evidence
-
-
-def _finite(number: float, what: str) -> float:
-    try:
-        score = float(number)
-    except OverflowError:
-        score = math.inf
-    if not math.isfinite(score):
-        raise NoVerdict(
-            f"{what} that it returned is {'not a number' if math.isnan(score) else 'infinite'}"
-        )
-    return score
-
-
-def _camel(value: JsonObject) -> JsonObject:
-    mapped = {
-        _SNAKE.get(name, name) if _SNAKE.get(name) not in value else name: item
-        for name, item in value.items()
-    }
-    parts = mapped.get("componentResults")
-    if isinstance(parts, list | tuple):
-        mapped["componentResults"] = [
-            _camel(part) if isinstance(part, Mapping) else part for part in parts
-        ]
-    return mapped
-
-
-def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> JsonObject:
-    """``prompt``, ``vars``, ``test``, ``provider``, ``providerResponse``, ``metadata`` and, where there is one, ``config``.
-
-    ``test`` is what the test says of itself: description, metadata, threshold.
+    ``test`` is the description, metadata and threshold of the test.
     """
     usage = transcript.usage
-    metadata = told(transcript.metadata)
-    response = {
+    metadata = target_metadata(transcript.metadata)
+    response: dict[str, Any] = {
         "output": transcript.answer,
         "metadata": metadata,
         "tokenUsage": {
@@ -158,22 +123,93 @@ def situation(transcript: Transcript, test: JsonObject, config: JsonObject) -> J
             "prompt": usage.prompt_tokens,
             "completion": usage.completion_tokens,
         },
-        **({} if usage.known_cost is None else {"cost": usage.known_cost}),
+    }
+    if usage.known_cost is not None:
+        response["cost"] = usage.known_cost
+    response |= {
         "latencyMs": round(usage.seconds * 1000),
         "cached": usage.cached > 0,
         "raw": transcript.metadata.get(RAW, transcript.output),
     }
-    return {
+
+    context = {
         "prompt": transcript.prompt,
         "vars": transcript.vars,
         "test": {**test, "vars": transcript.vars},
         "provider": {"id": transcript.target, "label": transcript.target},
         "providerResponse": response,
         "metadata": metadata,
-        **({"config": config} if config else {}),
     }
+    if config:
+        context["config"] = config
+    return context
 
 
-def told(metadata: JsonObject) -> JsonObject:
-    """What the target returned beside the answer, without what gradegate notes there."""
+def target_metadata(metadata: JsonObject) -> JsonObject:
+    """What the target returned besides the answer, without gradegate's own notes."""
     return {name: value for name, value in metadata.items() if name not in (IS_DATA, RAW)}
+
+
+def _evidence(value: JsonObject) -> JsonObject:
+    """The components and named scores of a result. Raises NoVerdict."""
+    evidence: dict[str, Any] = {}
+    components = value.get("componentResults")
+    if components is not None:
+        if not isinstance(components, list | tuple):
+            raise NoVerdict("it returned an object whose `componentResults` is not a list")
+        evidence["components"] = [_component(part) for part in components[:MAX_COMPONENTS]]
+
+    named_scores = value.get("namedScores")
+    if named_scores is not None:
+        if not isinstance(named_scores, Mapping):
+            raise NoVerdict("it returned an object whose `namedScores` is not an object")
+        evidence["named_scores"] = {
+            str(name): _named_score(str(name), score)
+            for name, score in list(named_scores.items())[:MAX_COMPONENTS]
+        }
+    return evidence
+
+
+def _component(part: Any) -> JsonObject:
+    if not isinstance(part, Mapping):
+        raise NoVerdict(
+            "it returned an object whose `componentResults` contains something that is not a result"
+        )
+    verdict = verdict_from_value({"reason": "", **part})
+    return {"pass": verdict.passed, "score": verdict.score, "reason": verdict.reason}
+
+
+def _named_score(name: str, score: Any) -> float:
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        raise NoVerdict(
+            f"it returned an object whose `namedScores` holds no number for `{excerpt(name, 60)}`"
+        )
+    return _finite_score(score, "a named score")
+
+
+def _finite_score(number: Any, subject: str) -> float:
+    """A number as a score. Raises NoVerdict for NaN and infinities; ``subject`` is the number's name in the message."""
+    try:
+        score = float(number)
+    except OverflowError:
+        score = math.inf
+    if not math.isfinite(score):
+        problem = "not a number" if math.isnan(score) else "infinite"
+        raise NoVerdict(f"{subject} that it returned is {problem}")
+    return score
+
+
+def _with_camel_case(value: JsonObject) -> JsonObject:
+    """A result with promptfoo's keys instead of the same keys in snake_case, at every depth."""
+    renamed = {}
+    for name, item in value.items():
+        camel_name = _CAMEL_CASE.get(name, name)
+        if camel_name == name or camel_name not in value:  # else the name in camelCase wins
+            renamed[camel_name] = item
+
+    components = renamed.get("componentResults")
+    if isinstance(components, list | tuple):
+        renamed["componentResults"] = [
+            _with_camel_case(part) if isinstance(part, Mapping) else part for part in components
+        ]
+    return renamed

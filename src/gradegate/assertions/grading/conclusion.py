@@ -1,10 +1,13 @@
-"""From a verdict to a grade, and from grades to a set: thresholds, ``not-``, weights and assert-sets, once for all."""
+"""From a verdict to a grade, and from the grades of members to the grade of a set.
+
+Thresholds, ``not-`` and assert-sets are applied here and nowhere else.
+"""
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
 from gradegate.core.numbers import exact_fraction, format_scores, meets
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import NO_ANSWER, NoVerdict, ProviderError, Trouble
@@ -13,49 +16,133 @@ from gradegate.results.grades import Grade, Outcome, Verdict
 from gradegate.structs import replace
 
 
-def conclude(bound: Bound, verdict: Verdict, usage: Usage) -> Grade:
-    """Apply threshold and ``not-`` to a verdict. Raises NoVerdict when nothing in it decides."""
-    negated = bound.asserted.negated and not verdict.broken
-    scoring = bound.grader.scoring
-    if negated and verdict.reverse is not None:
+def grade_from_verdict(bound: BoundAssertion, verdict: Verdict, usage: Usage) -> Grade:
+    """Apply threshold and ``not-`` to a verdict. Raises NoVerdict if nothing in the verdict decides."""
+    scoring = bound.evaluator.scoring
+    threshold = bound.applied_threshold
+
+    # Broken code fails under `not-`, too.
+    is_negated = bound.assertion.is_negated and not verdict.broken
+    if is_negated and verdict.reverse is not None:
         verdict = verdict.reverse
     if not math.isfinite(verdict.score):
         raise NoVerdict(f"the score {verdict.score} is not a finite number")
-    limit = bound.limit
-    passed = verdict.passed if scoring.decides else _passed(bound, verdict, limit)
+
+    # Who decides: the evaluator, or the threshold.
+    passed = verdict.passed if scoring.decides else _passes(bound, verdict)
     score = verdict.score
-    reasons = []
-    if negated:
+    if is_negated:
         passed = not passed
-        score = _reversed(score)
-    if not passed and negated:
-        reasons.append(f"must not be true, but is ({bound.asserted.type})")
-    elif not passed and verdict.passed is not False and limit is not None and not scoring.decides:
-        shown, least = format_scores(verdict.score, limit, scoring.scale)
-        reasons.append(f"score {shown} is below the threshold {least}")
+        score = _reverse_score(score)
+
+    reasons = []
+    if not passed and is_negated:
+        reasons.append(f"must not be true, but is ({bound.assertion.type})")
+    elif (
+        not passed and verdict.passed is not False and threshold is not None and not scoring.decides
+    ):
+        shown_score, shown_threshold = format_scores(verdict.score, threshold, scoring.scale)
+        reasons.append(f"score {shown_score} is below the threshold {shown_threshold}")
     if verdict.reason.strip():
         reasons.append(verdict.reason)
+
+    # The turns that lowered the score are at fault only if the score had to be high.
+    has_faulty_turns = not (passed or is_negated)
     return Grade(
-        bound.asserted,
+        bound.assertion,
         Outcome.PASS if passed else Outcome.FAIL,
         score,
-        limit,
+        threshold,
         ": ".join(reasons),
         verdict.evidence,
         usage,
         scale=scoring.scale,
         unread=verdict.unread,
         most=scoring.at_most,
-        turns=()
-        if negated or passed
-        else verdict.turns,  # with ``not-``, what lowered the score is what was asked for
+        turns=verdict.turns if has_faulty_turns else (),
     )
 
 
-def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
-    scoring = bound.grader.scoring
-    if limit is not None:
-        return verdict.passed is not False and meets(verdict.score, limit, scoring.tolerance)
+def grade_from_error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
+    """The ERROR of an assertion that could not be graded. ``not-`` does not change an ERROR."""
+    evidence = {}
+    if isinstance(cause, NoVerdict) and cause.replies:
+        evidence["replies"] = list(cause.replies)
+
+    reason = str(cause)
+    if not isinstance(cause, str | NoVerdict | ProviderError):
+        reason = f"{type(cause).__name__}: {cause}"
+
+    grade = Grade(bound.assertion, Outcome.ERROR, None, bound.threshold, reason, evidence, usage)
+    if isinstance(cause, ProviderError):
+        return _with_trouble(grade, cause.trouble, cause.asked)
+    return grade
+
+
+def error_grades_without_answer(
+    binding: Binding, why: str, trouble: Trouble | None, refused_by: str = ""
+) -> list[Grade]:
+    """The ERRORs of an assertion if the target gave no answer, because of this ``trouble``.
+
+    ``refused_by`` is the model that answered the call with an error.
+    """
+    first, *members = error_grades(binding, why)
+    first = replace(first, reason=f"the target gave no answer: {why}")
+    return [_with_trouble(grade, trouble, refused_by) for grade in (first, *members)]
+
+
+def error_grades(binding: Binding, why: str) -> list[Grade]:
+    """The ERRORs of an assertion that is not graded: its own, then one for each member of a set."""
+    grades = [grade_from_error(binding, why, NO_USAGE)]
+    if isinstance(binding, BoundSet):
+        member_grades = [grade_from_error(member, why, NO_USAGE) for member in binding.members]
+        grades += [replace(grade, inner=True) for grade in member_grades]
+    return grades
+
+
+def grade_of_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
+    """The grade of an assert-set from the grades of its members."""
+    is_negated = binding.assertion.is_negated
+    outcome, score, reason = conclude_case(members, binding.threshold, "set")
+    if is_negated and any(grade.counts and grade.has_error for grade in members):
+        # The ERROR wins, because `not-` would turn a FAIL of another member into a PASS.
+        outcome, score, reason = Outcome.ERROR, None, ""
+
+    if outcome is not Outcome.PASS:
+        deciding = [grade for grade in members if grade.outcome is outcome]
+        reasons = [f"{grade.assertion.type}: {grade.reason}" for grade in deciding]
+        reason = "; ".join(filter(None, (reason, *(text.removesuffix(": ") for text in reasons))))
+
+    if is_negated and outcome is not Outcome.ERROR:
+        if outcome is Outcome.FAIL:
+            outcome = Outcome.PASS
+            reason = ""
+        else:
+            outcome = Outcome.FAIL
+            reason = f"must not be true, but is ({binding.assertion.type})"
+        score = None if score is None else _reverse_score(score)
+
+    errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
+    is_unheard = bool(errors) and all(grade.unheard for grade in errors)
+    return Grade(
+        binding.assertion,
+        outcome,
+        score,
+        binding.threshold,
+        reason,
+        undone=any(grade.undone for grade in errors),
+        unheard=is_unheard,
+        withheld=not is_unheard and any(grade.unheard or grade.withheld for grade in errors),
+    )
+
+
+def _passes(bound: BoundAssertion, verdict: Verdict) -> bool:
+    """Whether a verdict passes if the evaluator leaves the threshold to the gate. Raises NoVerdict."""
+    scoring = bound.evaluator.scoring
+    threshold = bound.applied_threshold
+    if threshold is not None:
+        has_reached = meets(verdict.score, threshold, scoring.tolerance)
+        return verdict.passed is not False and has_reached
     if verdict.passed is not None:
         return verdict.passed
     if scoring.share:
@@ -63,79 +150,20 @@ def _passed(bound: Bound, verdict: Verdict, limit: float | None) -> bool:
     return verdict.score > 0
 
 
-def _reversed(score: float) -> float:
+def _reverse_score(score: float) -> float:
+    """1 minus the score, from 0 to 1."""
     return float(min(Fraction(1), max(Fraction(0), 1 - exact_fraction(score))))
 
 
-def error(bound: Binding, cause: BaseException | str, usage: Usage) -> Grade:
-    """The grade of an assertion that could not be judged. ``not-`` does not touch it."""
-    evidence = {}
-    if isinstance(cause, NoVerdict) and cause.replies:
-        evidence["replies"] = list(cause.replies)
-    plain = isinstance(cause, str | NoVerdict | ProviderError)
-    reason = str(cause) if plain else f"{type(cause).__name__}: {cause}"
-    grade = Grade(bound.asserted, Outcome.ERROR, None, bound.threshold, reason, evidence, usage)
-    if isinstance(cause, ProviderError):
-        return _troubled(grade, cause.trouble, cause.asked)
-    return grade
-
-
-def _troubled(grade: Grade, trouble: Trouble | None, asked: str) -> Grade:
-    """An ERROR that knows whether a provider's trouble is behind it."""
-    undone = trouble is Trouble.STOPPED
-    unheard = trouble in NO_ANSWER
-    setup = trouble in (Trouble.SETUP, Trouble.WITHHELD)
-    withheld = trouble is not None and not (undone or unheard)
+def _with_trouble(grade: Grade, trouble: Trouble | None, refused_by: str) -> Grade:
+    """An ERROR that says which trouble of a provider caused it."""
+    is_undone = trouble is Trouble.STOPPED
+    is_unheard = trouble in NO_ANSWER
     return replace(
-        grade, setup=setup, undone=undone, unheard=unheard, withheld=withheld, refused_by=asked
-    )
-
-
-def missing(binding: Binding, why: str, trouble: Trouble | None, asked: str = "") -> list[Grade]:
-    """The grades of an assertion without an answer, as ``unjudged``; ``trouble`` is that of the target, and ``asked`` the model that refused."""
-    first, *members = unjudged(binding, why)
-    return [
-        _troubled(grade, trouble, asked)
-        for grade in (replace(first, reason=f"the target gave no answer: {why}"), *members)
-    ]
-
-
-def unjudged(binding: Binding, why: str) -> list[Grade]:
-    """The grades of an assertion that is not asked: its own ERROR, and one for each member of a set."""
-    grades = [error(binding, why, NO_USAGE)]
-    if isinstance(binding, BoundSet):
-        grades += [replace(error(member, why, NO_USAGE), inner=True) for member in binding.bounds]
-    return grades
-
-
-# --- from grades to a set and to a case -----------------------------------------------------------------------
-
-
-def conclude_set(binding: BoundSet, members: Sequence[Grade]) -> Grade:
-    """The grade of an assert-set from those of its members."""
-    outcome, score, why = conclude_case(members, binding.threshold, "set")
-    if binding.asserted.negated and any(grade.counts and grade.has_error for grade in members):
-        outcome, score, why = Outcome.ERROR, None, ""  # a failure beside it must not become a pass
-    bad = [grade for grade in members if grade.outcome is outcome and outcome is not Outcome.PASS]
-    reasons = [f"{grade.assertion.type}: {grade.reason}".removesuffix(": ") for grade in bad]
-    reason = "; ".join(filter(None, (why, *reasons)))
-    if binding.asserted.negated and outcome is not Outcome.ERROR:
-        reason = (
-            "" if outcome is Outcome.FAIL else f"must not be true, but is ({binding.asserted.type})"
-        )
-        outcome = Outcome.PASS if outcome is Outcome.FAIL else Outcome.FAIL
-        score = None if score is None else _reversed(score)
-    errors = [grade for grade in members if grade.counts and outcome is Outcome.ERROR]
-    undone = any(grade.undone for grade in errors)
-    unheard = bool(errors) and all(grade.unheard for grade in errors)
-    withheld = not unheard and any(grade.unheard or grade.withheld for grade in errors)
-    return Grade(
-        binding.asserted,
-        outcome,
-        score,
-        binding.threshold,
-        reason,
-        undone=undone,
-        unheard=unheard,
-        withheld=withheld,
+        grade,
+        setup=trouble in (Trouble.SETUP, Trouble.WITHHELD),
+        undone=is_undone,
+        unheard=is_unheard,
+        withheld=trouble is not None and not (is_undone or is_unheard),
+        refused_by=refused_by,
     )

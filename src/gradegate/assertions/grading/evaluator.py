@@ -1,6 +1,6 @@
 """The contract of an evaluator, the code of an assertion type: options in, a verdict out.
 
-Thresholds, ``not-`` and weights are applied elsewhere. What every evaluator names is imported from here.
+``grading/conclusion.py`` applies thresholds, ``not-`` and weights. What every evaluator names is imported from here.
 """
 
 import re
@@ -17,7 +17,7 @@ from gradegate.results.grades import Grade, Verdict
 from gradegate.structs import FrozenStruct, JsonObject
 
 __all__ = [
-    "GRADERS",
+    "EVALUATORS",
     "AnyValue",
     "Each",
     "Evaluator",
@@ -32,42 +32,47 @@ __all__ = [
     "Unreadable",
     "Verdict",
 ]
-BY_ANSWER = "brought by the answer"
-MAY_BE_EMPTY = "may be empty"
-AnyValue = Annotated[
-    Any, MAY_BE_EMPTY
-]  # of an evaluator to which an empty ``value`` means something
 T = TypeVar("T")
-G = TypeVar("G", bound="Evaluator")
+E = TypeVar("E", bound="Evaluator")
+BY_ANSWER = "brought by the answer"  # stands for a variable that an answer may bring
+MAY_BE_EMPTY = "may be empty"
+# The ``value`` of an evaluator to which an empty value means something.
+AnyValue = Annotated[Any, MAY_BE_EMPTY]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def options(kind: type[T]) -> type[T]:
-    """Make an evaluator a frozen dataclass whose fields pydantic checks."""
-    # Sixty evaluators are registered, a run uses a few: checks are built for those that are used.
-    late = pydantic.ConfigDict(defer_build=True)
-    return pydantic.dataclasses.dataclass(frozen=True, slots=True, kw_only=True, config=late)(kind)  # type: ignore[return-value]  # the same class
+def options(evaluator: type[T]) -> type[T]:
+    """Make an evaluator a frozen dataclass. Pydantic checks its fields, which are its options."""
+    # Sixty evaluators are registered and a run uses a few, so a check is built on its first use.
+    config = pydantic.ConfigDict(defer_build=True)
+    as_dataclass = pydantic.dataclasses.dataclass(
+        frozen=True, slots=True, kw_only=True, config=config
+    )
+    return as_dataclass(evaluator)  # type: ignore[return-value]  # the same class
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def assertion(*names: str) -> Callable[[type[G]], type[G]]:
-    """Decorator: ``options``, and the evaluator of the assertions of these types. Raises ValueError for a type that has one."""
+def assertion(*names: str) -> Callable[[type[E]], type[E]]:
+    """Decorator: ``options``, and the evaluator of the assertions of these types.
 
-    def enter(kind: type[G]) -> type[G]:
-        made = options(kind)
-        GRADERS.register(*names)(made)
-        return made
+    Raises ValueError if another evaluator has one of the types.
+    """
 
-    return enter
+    def register(evaluator: type[E]) -> type[E]:
+        with_options = options(evaluator)
+        EVALUATORS.register(*names)(with_options)
+        return with_options
+
+    return register
 
 
 class Scoring(FrozenStruct):
     """What the score of an evaluator means, and from where it passes.
 
-    ``default`` is the threshold when the assertion sets none. With ``decides`` the threshold is an option of the evaluator,
+    ``default`` is the threshold if the assertion sets none. With ``decides`` the threshold is an option of the evaluator,
     which compares it itself. ``at_most``: the threshold is a limit from above, so less is stricter. ``share``: the score is
-    from 0 to 1, so another threshold is a mistake, and one of 0 can never fail. Any other score passes above 0 where
-    there is no threshold.
+    from 0 to 1, so another threshold is a mistake, and one of 0 can never fail. Without a threshold, any other score passes
+    above 0.
     """
 
     default: float | None = None
@@ -88,9 +93,9 @@ class Requirements(FrozenStruct):
     """What an evaluator needs to grade an answer.
 
     ``models`` are kinds: "text", "embedding", "similarity" (an embedding model, or one that only compares two texts),
-    "classification", "moderation". ``questions`` are the names of what the text model is asked, where that is several
-    questions, in the order of ``rubricPrompt``. ``tools``: it judges what the answer did, such as its calls of tools, so an
-    answer without a text is no error. ``images``: it shows its model the images of a conversation.
+    "classification", "moderation". ``questions`` are the names of the questions to the text model, if there are several, in
+    the order of ``rubricPrompt``. ``tools``: the evaluator looks at what the answer did, such as its tool calls, so an
+    answer without a text is no error. ``images``: the evaluator shows its model the images of a conversation.
     """
 
     models: tuple[str, ...] = ()
@@ -100,26 +105,27 @@ class Requirements(FrozenStruct):
 
 
 class Evaluator:
-    """Base of all evaluators. An evaluator is decorated with ``options``; its fields are its options.
+    """Base of all evaluators. An evaluator is decorated with ``assertion``; its fields are its options.
 
     Fields are filled from the assertion by name: ``value`` (templates already filled in), ``threshold``, the keys of
-    ``config``, and what the test's ``options`` hold under the field's name. Pydantic checks them, so a wrong option is
-    a mistake at the assertion's line before any call. Code of a config has the fields ``config`` and ``test`` and is given
-    all of both. The first line of the class docstring is shown by ``list``.
+    ``config``, and the keys of the test's ``options``. Pydantic checks the fields, so a wrong option is a mistake at the
+    line of the assertion, before any call. An evaluator that runs code of a config has the fields ``config`` and ``test``,
+    and gets all of both. ``list`` shows the first line of the class docstring.
     """
 
     requires: ClassVar[Requirements] = Requirements()
     scoring: ClassVar[Scoring] = Scoring()
-    # Grades all answers to one case together, through ``compare``: their outputs, or the scores that they have so far.
-    compares: ClassVar[Literal["", "outputs", "scores"]] = ""
-    runs_code: ClassVar[bool] = (
-        False  # its value is code of the repository, which runs only with --allow-exec
-    )
+    # The method ``compare`` grades all answers to a case together: by their outputs, or by the scores that they have so far.
+    compares: ClassVar[Literal["outputs", "scores"] | None] = None
+    # ``value`` is code of the repository, which runs only with --allow-exec.
+    runs_code: ClassVar[bool] = False
 
     def count_questions(self, exchanges: int) -> int:
-        """How many the text model is asked for one answer of so many exchanges, as far as that is known before."""
+        """Count the questions to the text model for one answer of so many exchanges, as far as known before the run."""
         questions = self.requires.questions
-        return sum(exchanges if isinstance(it, Each) else 1 for it in questions) if questions else 1
+        if not questions:
+            return 1
+        return sum(exchanges if isinstance(question, Each) else 1 for question in questions)
 
     @classmethod
     def needs_value(cls) -> bool:
@@ -132,41 +138,46 @@ class Evaluator:
         """Whether the ``rubricPrompt`` of a test is meant only for its other assertions."""
         return not written
 
-    def needs(self, variables: Variables) -> str:
-        """What the test's variables lack for this evaluator, as a sentence; empty when nothing. Called before any call.
+    # Each of these four returns a sentence, or an empty text if all is well. Planning calls them before any call to a model.
 
-        A variable that an answer may bring has the value ``BY_ANSWER``.
-        """
+    def missing_variables(self, variables: Variables) -> str:
+        """Say which variables of the test are missing. A variable that an answer may bring has the value ``BY_ANSWER``."""
         return ""
 
-    def needs_turns(self, turns: Sequence[Turn], variables: Variables) -> str:
-        """What the config's conversation lacks for this evaluator, as ``needs``; ``turns`` is empty for a single answer."""
+    def missing_in_turns(self, turns: Sequence[Turn], variables: Variables) -> str:
+        """Say what the conversation of the config lacks. ``turns`` is empty for a single answer."""
         return ""
 
-    def ignores(self, turns: Sequence[Turn]) -> str:
-        """What of the config's conversation it does not look at, although somebody wrote it for that; empty for nothing."""
+    def ignored_in_turns(self, turns: Sequence[Turn]) -> str:
+        """Say what the evaluator ignores in the conversation of the config, although somebody wrote it for this evaluator."""
         return ""
 
-    def never(self) -> str:
-        """Why no answer can pass it, and what to write; empty for an evaluator that some may pass."""
+    def why_always_fails(self) -> str:
+        """Say why every answer fails, and what to write instead."""
         return ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """One answer: its score, mostly from 0 to 1, or 1 or 0. Raises NoVerdict or ProviderError, which become an ERROR."""
+        """Grade one answer. Raises NoVerdict or ProviderError, which become an ERROR.
+
+        The score is 1 or 0, or mostly from 0 to 1.
+        """
         raise NotImplementedError
 
     def compare(
         self, transcripts: Sequence[Transcript], grades: Sequence[Sequence[Grade]], judge: Judge
     ) -> Sequence[Verdict]:
-        """All answers to one case in config order, with the grades that they have so far: one verdict for each."""
+        """Grade all answers to one case, in config order: one verdict for each.
+
+        ``grades`` are those that each answer has so far. Raises NoVerdict or ProviderError.
+        """
         raise NotImplementedError
 
 
 class TextEvaluator(Evaluator):
-    """Base of the evaluators that look at nothing but the text of an answer."""
+    """Base of the evaluators that look only at the text of an answer."""
 
     def check(self, output: str) -> Verdict:
-        """The verdict on a text. Raises NoVerdict."""
+        """Grade a text. Raises NoVerdict."""
         raise NotImplementedError
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
@@ -184,23 +195,25 @@ class ModelEvaluator(Evaluator):
 
 
 def pass_or_fail(passed: bool, reason: str, **evidence: Any) -> Verdict:
-    """The verdict of an evaluator that decides by itself, without a score between 0 and 1."""
+    """The verdict of an evaluator that decides by itself, with the score 1 or 0."""
     return Verdict(float(passed), passed, reason, evidence)
 
 
-def verdicts_on(count: int, best: int, reason: str, evidence: JsonObject) -> Sequence[Verdict]:
-    """One for each of so many outputs: the ``best`` passes, the others fail; -1 for none."""
+def verdicts_for_best(
+    count: int, best: int, reason: str, evidence: JsonObject
+) -> Sequence[Verdict]:
+    """One verdict for each of ``count`` outputs: output ``best`` passes, the others fail. -1 if no output is the best."""
     return [
         pass_or_fail(number == best, reason, **evidence, **{"this output": number})
         for number in range(count)
     ]
 
 
-GRADERS: Registry[type[Evaluator]] = Registry("assertion", "gradegate.assertions")
-_TWO = re.compile(r"(?:not-)?([a-z][a-z0-9-]*:[a-z0-9-]+)(?=[(:]|$)")
+EVALUATORS: Registry[type[Evaluator]] = Registry("assertion", "gradegate.assertions")
+_TWO_PART_TYPE = re.compile(r"(?:not-)?([a-z][a-z0-9-]*:[a-z0-9-]+)(?=[(:]|$)")
 
 
-def of_two(text: str) -> str:
-    """The type of two names that a text such as ``trajectory:tool-used:search`` begins with; empty for any other text."""
-    found = _TWO.match(text)
-    return found[0] if found and GRADERS.find(found[1]) else ""
+def two_part_type(text: str) -> str:
+    """The type with a colon that a text such as ``trajectory:tool-used:search`` begins with. Empty for any other text."""
+    match = _TWO_PART_TYPE.match(text)
+    return match[0] if match and EVALUATORS.find(match[1]) else ""

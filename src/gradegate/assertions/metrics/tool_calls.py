@@ -14,7 +14,7 @@ from gradegate.assertions.grading.evaluator import Evaluator, NoVerdict, Require
 from gradegate.core.conversation import Turn
 from gradegate.files.documents import TwiceError, at_line, fault, unique
 from gradegate.files.yaml_reader import MAX_DEPTH
-from gradegate.providers.api.content import CALLS, UNTOLD, uniform, written
+from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text, uniform_call
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
@@ -64,7 +64,7 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
     answer the text is read: it may consist of calls. Raises NoVerdict for an answer made elsewhere that does not tell them,
     or not all of them, and for any that ended in order to call a tool and has no call.
     """
-    untold = transcript.metadata.get(UNTOLD)
+    untold = transcript.metadata.get(CALLS_UNKNOWN)
     if untold:
         raise NoVerdict(str(untold))
     calls_by_answer = [turn.metadata.get(CALLS) for turn in transcript.answers]
@@ -81,24 +81,34 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
         if lists
         else []
         if finish
-        else written(transcript.output)
+        else calls_in_text(transcript.output)
     )
     return outer and [call for outer_call in outer for call in _opened(outer_call)]
 
 
 def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
-    """The turns, those of the assistant with the calls that they tell below their text; where none are told, as they are."""
-    lone = len(transcript.answers) == 1
+    """The turns. Those of the assistant have a line below their text for each of their calls."""
+    has_one_answer = len(transcript.answers) == 1
+    turns = []
+    for turn in transcript.turns:
+        calls_of_turn = turn.metadata.get(CALLS)
+        if not calls_of_turn and has_one_answer:
+            calls_of_turn = transcript.metadata.get(CALLS)
+        if turn.role == "assistant" and isinstance(calls_of_turn, list):
+            turns.append(_with_call_lines(turn, calls_of_turn))
+        else:
+            turns.append(turn)
+    return tuple(turns)
 
-    def shown(turn: Turn) -> Turn:
-        calls_of_turn = turn.metadata.get(CALLS) or (
-            transcript.metadata.get(CALLS) if lone else None
-        )
-        pairs = [named(call) for call in calls_of_turn] if isinstance(calls_of_turn, list) else []
-        lines = [f"[calls the tool {name} with {text or 'nothing'}]" for name, text in pairs]
-        return replace(turn, content="\n".join([turn.content, *lines]).strip()) if lines else turn
 
-    return tuple(shown(turn) if turn.role == "assistant" else turn for turn in transcript.turns)
+def _with_call_lines(turn: Turn, calls_of_turn: Sequence[JsonObject]) -> Turn:
+    if not calls_of_turn:
+        return turn
+    lines = [turn.content]
+    for call in calls_of_turn:
+        name, text = named(call)
+        lines.append(f"[calls the tool {name} with {text or 'nothing'}]")
+    return replace(turn, content="\n".join(lines).strip())
 
 
 def steps(transcript: Transcript) -> Sequence[Step]:
@@ -140,7 +150,7 @@ def _opened(call: JsonObject) -> Iterator[JsonObject]:
         try:
             uses = arguments(name, text)["tool_uses"]
             inside = [
-                uniform(
+                uniform_call(
                     {
                         "name": use["recipient_name"].removeprefix(_NAMESPACE),
                         "arguments": use["parameters"],

@@ -17,23 +17,23 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gradegate.github.action import main as action
-    from gradegate.github.inputs import ENV, from_inputs, handed
-    from gradegate.github.step_files import Ending
-    from gradegate.reports.delivery.deliver import remove_earlier
+    from gradegate.github.action import run_action
+    from gradegate.github.inputs import ENV, environment_of_step, settings_from_inputs
+    from gradegate.github.step_files import LastOutputs
+    from gradegate.reports.delivery.deliver import remove_earlier_outputs
     from gradegate.security.environment import Environment
 
-    with Ending(os.environ):
+    with LastOutputs(os.environ):
         cwd = here()
         try:
-            environ = handed(os.environ)
+            environ = environment_of_step(os.environ)
         except ConfigError:  # an event can fill a variable: its text decides nothing about reports
-            environ = handed({**os.environ, ENV: ""})
-            remove_earlier(from_inputs(environ, cwd).run, Environment(environ))
+            environ = environment_of_step({**os.environ, ENV: ""})
+            remove_earlier_outputs(settings_from_inputs(environ, cwd).run, Environment(environ))
             raise
         os.environ.update(environ)  # what reads it by itself, as proxies and certificates are read
         if args.arguments and "INPUT_ARGS" not in environ:  # on GitHub, the inputs say it
             raise ConfigError.at(
                 "the command `action` takes no arguments", None, "it reads INPUT_* and the event"
             )
-    return action(environ, cwd)
+    return run_action(environ, cwd)

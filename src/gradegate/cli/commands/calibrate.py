@@ -25,10 +25,12 @@ def run(args: argparse.Namespace) -> int:
 
     context = flags.context_of(args, here())
     settings = context.settings
-    done = calibration.calibrate(
+    done = calibration.calibrate_graders(
         context, args.labels, settings.asks, partial(progress, in_ci=settings.in_ci)
     )
     sys.stdout.writelines(done.text)
     for failure in done.failures.values():
         complain(failure)
-    return calibration.exit_code(done.calibration) or (INCONCLUSIVE if done.failures else PASS)
+    return calibration.calibration_exit_code(done.calibration) or (
+        INCONCLUSIVE if done.failures else PASS
+    )

@@ -23,8 +23,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gradegate.runner.calibration.calibrate import cases
+    from gradegate.runner.calibration.calibrate import list_calls
 
-    lines = cases(flags.context_of(args, here()), "" if args.lines == "-" else args.lines)
+    lines = list_calls(flags.context_of(args, here()), "" if args.lines == "-" else args.lines)
     sys.stdout.writelines(lines)
     return PASS

@@ -30,21 +30,21 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Give the exit code: 2 where no case matches, or several do."""
     from gradegate.core.numbers import format_count
-    from gradegate.reports.format.case_story import lookup, nearest, story
+    from gradegate.reports.format.case_story import find_rows, similar_names, tell_case
     from gradegate.reports.format.escape import one_line
-    from gradegate.results.rows import not_passed
+    from gradegate.results.rows import positions_not_passed
 
     decision, _ = reread(earlier(args.results))
     rows = decision.run.rows
     if args.case is None:
-        places = not_passed(rows)
+        places = positions_not_passed(rows)
         _list(
             decision, places, f"{len(places):,} of {format_count(len(rows), 'case')} did not pass"
         )
         return PASS
-    places = lookup(rows, args.case)
+    places = find_rows(rows, args.case)
     if not places:
-        near = ", ".join(f"`{called}`" for called in nearest(rows, args.case))
+        near = ", ".join(f"`{called}`" for called in similar_names(rows, args.case))
         cure = (
             f"the nearest: {near}"
             if near
@@ -53,18 +53,18 @@ def run(args: argparse.Namespace) -> int:
         what = f"no case matches `{one_line(args.case, 100)}`"
         raise ConfigError.at(what, Origin(args.results), cure if rows else "it has no case")
     if len(places) == 1:
-        say(story(decision, places[0]))
+        say(tell_case(decision, places[0]))
         return PASS
     _list(decision, places, f"{len(places):,} cases match")
     return MISTAKE
 
 
 def _list(decision: Decision, places: Sequence[int], what: str) -> None:
-    from gradegate.reports.format.case_story import summary
+    from gradegate.reports.format.case_story import summarize_case
 
     cure = f"; name one by its number: gradegate explain {places[0] + 1}" if places else ""
     say(what + cure)
     for place in places[:_LISTED]:
-        say(summary(decision, place))
+        say(summarize_case(decision, place))
     if len(places) > _LISTED:
         say(f"and {len(places) - _LISTED:,} more")

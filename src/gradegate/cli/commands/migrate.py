@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.cli.init.choices import ACTION
 from gradegate.cli.init.wizard import (
     USES,
@@ -37,11 +37,11 @@ from gradegate.files.git import repository_of
 from gradegate.files.plain_files import Place, replacing
 from gradegate.files.workspace import Workspace
 from gradegate.gate.exit_codes import PASS
-from gradegate.github.action import TARGET
-from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_in_config, moved
+from gradegate.github.action import TARGET_WARNING
+from gradegate.github.inputs import PROMPTFOO_VARIABLES, concurrency_cure, migrate_inputs
 from gradegate.planning.binding.default_graders import choose_default_graders, pin_of
 from gradegate.security.environment import STAND_IN
-from gradegate.structs import JsonObject, names, replace
+from gradegate.structs import JsonObject, field_names, replace
 
 IS_EVAL = re.compile(r"\bpromptfoo(?:@[\w.^~-]+)?\s+eval(?:uate)?\b")
 # One command without a variable, a pipe or a second command; `${{ }}` is filled in before a shell sees it.
@@ -148,8 +148,8 @@ class Migration(Struct):
     def _change_uses(self, edits: Edits, place: Steps, step: JsonObject) -> Gate | None:
         """Change a step that uses promptfoo's action, and give what its config needs in its gate."""
         given = mapping_at(step, "with")
-        changes = moved(given)
-        for key, what, cure in changes.left:
+        changes = migrate_inputs(given)
+        for key, what, cure in changes.remarks:
             self._tell(what, edits.origin([*place, "with", key]), cure)
         drop: list[str] = []
         put: dict[str, Any] = {"uses": Remarked(ACTION)}
@@ -169,7 +169,7 @@ class Migration(Struct):
         given, why = inputs(step["run"])
         origin = edits.origin([*place, "run"])
         if concurrency := given.pop(CONCURRENCY, None):
-            cure = concurrency_in_config(str(concurrency))
+            cure = concurrency_cure(str(concurrency))
             self._tell(f"`-j {concurrency}` is left out", origin, cure)
         for shell in (
             mapping_at(edits.values, "defaults", "run"),
@@ -227,7 +227,7 @@ class Migration(Struct):
             cure = "write `pull-requests: write` into `permissions`, or `comment: off` into `with`"
             self._tell(what, edits.origin(where), cure)
         if "pull_request_target" in str(workflow.get("on")):
-            self._tell(TARGET, edits.origin(["on"]), "write `pull_request`")
+            self._tell(TARGET_WARNING, edits.origin(["on"]), "write `pull_request`")
         if run is None:
             cure = "give `grader: ID` if an assertion of theirs asks a model"
             self._tell("the configs are known only when the workflow runs", origin, cure)
@@ -285,7 +285,7 @@ class Migration(Struct):
         for path, edits in self.files.items():
             with suppress(ConfigError):  # which is told when the files are shown
                 texts[path] = edits.result().encode()
-        return _with(run, instead=texts)
+        return _with(run, file_overrides=texts)
 
     def _write_grader(self, path: Path, run: PlannedRun, origin: Origin) -> None:
         """Name the grader in a config that names none, so that every run of it has the same."""
@@ -347,10 +347,15 @@ class Migration(Struct):
     def _change_keys(self, edits: Edits) -> None:
         """Rename what promptfoo ignores."""
         for place, assertion in list(_assertions(edits.wanted)):
-            kind = GRADERS.find(str(assertion.get("type")).removeprefix("not-"))
+            kind = EVALUATORS.find(str(assertion.get("type")).removeprefix("not-"))
             value = assertion.get("value")
             is_number = type(value) in (int, float)
-            if kind and is_number and "value" not in names(kind) and "threshold" not in assertion:
+            if (
+                kind
+                and is_number
+                and "value" not in field_names(kind)
+                and "threshold" not in assertion
+            ):
                 edits.change(place, rename={"value": "threshold"})
                 what = f"`value: {value}` of `{assertion['type']}` becomes its `threshold`"
                 cure = "promptfoo ignores this `value`; check that you want it"
@@ -393,7 +398,7 @@ class Migration(Struct):
 
 def _share(config: Edits) -> Gate | None:
     """What the `env` of a config asks for."""
-    return moved({_SHARE_INPUT: mapping_at(config.wanted, "env").get(_SHARE)}).gate
+    return migrate_inputs({_SHARE_INPUT: mapping_at(config.wanted, "env").get(_SHARE)}).gate
 
 
 def _assertions(

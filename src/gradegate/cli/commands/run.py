@@ -17,7 +17,7 @@ from gradegate.structs import replace
 if TYPE_CHECKING:
     from gradegate.config.context import Context
     from gradegate.core.settings import Settings
-    from gradegate.runner.session import Delivered
+    from gradegate.runner.session import Delivery
 
 ABOUT = "run evals, write reports, decide"
 ALIASES = ("eval",)
@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> int:
     return delivered(outcome, settings)
 
 
-def _keep(outcome: Delivered) -> None:
+def _keep(outcome: Delivery) -> None:
     """Keep the results where commands look that name none. A folder that cannot be written to keeps none, without a word."""
     from gradegate.files.plain_files import Place
-    from gradegate.reports.delivery.deliver import render, write_documents
+    from gradegate.reports.delivery.deliver import render_report, write_documents
     from gradegate.reports.delivery.report import Links, data_file
     from gradegate.security.redaction import unchanged
 
@@ -63,7 +63,7 @@ def _keep(outcome: Delivered) -> None:
         return
     if not os.access(next(it for it in (root / folder, root) if it.exists()), os.W_OK):
         return
-    documents = {LAST_RUN: lambda: render("json", outcome.decision, Links(), outcome.seal)}
+    documents = {LAST_RUN: lambda: render_report("json", outcome.decision, Links(), outcome.seal)}
     if not (root / ignored).exists():
         documents[ignored] = lambda: data_file(["*\n"])
     places = {file: Place(root, tuple(file.split("/")), private=True) for file in documents}
@@ -76,17 +76,17 @@ def only_failed(context: Context) -> Settings | None:
 
     Options come from no file, since anybody may have written it. The configs may: only those of the workspace are read.
     """
-    from gradegate.core.settings import Again
+    from gradegate.core.settings import Rerun
     from gradegate.files.workspace import Workspace
     from gradegate.planning.command import rerun_arguments
     from gradegate.planning.filters import filter_options
-    from gradegate.results.results_file import reread_file
-    from gradegate.results.rows import not_passed
+    from gradegate.results.results_file import load_decision
+    from gradegate.results.rows import positions_not_passed
 
     settings = context.settings
     file, named = earlier(settings.failed), Origin(settings.failed)
-    before = reread_file(file)[0].run
-    failed = [before.rows[place] for place in not_passed(before.rows)]
+    before = load_decision(file)[0].run
+    failed = [before.rows[place] for place in positions_not_passed(before.rows)]
     if not before.rows:
         raise ConfigError.at("it has no case", named, "run all of it: gradegate run")
     if not failed:
@@ -106,5 +106,5 @@ def only_failed(context: Context) -> Settings | None:
     if strange := [path for path in configs if not path.resolve().is_relative_to(root)]:
         what = f"the config `{strange[0]}` is outside of the workspace"
         raise ConfigError.at(what, named, "run it: gradegate run CONFIG")
-    again = Again(file.resolve(), frozenset(row.key for row in failed), len(before.rows))
-    return replace(settings, configs=settings.configs or tuple(map(str, configs)), again=again)
+    rerun = Rerun(file.resolve(), frozenset(row.key for row in failed), len(before.rows))
+    return replace(settings, configs=settings.configs or tuple(map(str, configs)), rerun=rerun)

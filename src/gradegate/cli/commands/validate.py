@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Give the exit code. What to look at comes first, and the summary last."""
     from gradegate.reports.format.escape import harmless
-    from gradegate.reports.view.wording import inventory
+    from gradegate.reports.view.wording import key_inventory
     from gradegate.runner.prepare import prepare
     from gradegate.structs import replace
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     lines += (
         [f"a run needs {', '.join(sorted(plan.missing_keys))}"]
         if plan.missing_keys
-        else inventory(plan.keys, prepared.secrets.names)
+        else key_inventory(plan.keys, prepared.secrets.names)
     )
     for line in lines:
         print(harmless(line))

@@ -34,14 +34,14 @@ def run(args: argparse.Namespace) -> int:
 
     from gradegate.files.plain_files import regular
     from gradegate.reports.delivery.deliver import (
-        check_inputs,
-        check_outputs,
-        places,
+        check_against_inputs,
+        find_places,
+        find_reports,
         write_reports,
     )
     from gradegate.reports.delivery.report import Links
     from gradegate.security.environment import Environment
-    from gradegate.security.secrets import sealing
+    from gradegate.security.secrets import document_redactor
 
     results = earlier(args.results)
     decision, links = reread(results)
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError.at(
             f"the page `{output}` has another ending than .html", None, "end it with .html"
         )
-    where = places([output], cwd, Environment(os.environ))
-    check_inputs(where, [results.resolve()])
+    where = find_places([output], cwd, Environment(os.environ))
+    check_against_inputs(where, [results.resolve()])
     page = where[output].path
     with (
         suppress(OSError, ValueError),
@@ -61,11 +61,11 @@ def run(args: argparse.Namespace) -> int:
             what = f"`{page}` exists already and is not a page of gradegate"
             raise ConfigError.at(what, None, "move it away, or name another with -o")
     if failures := write_reports(
-        check_outputs([output]),
+        find_reports([output]),
         where,
         decision,
-        replace(Links.of(links), results=results.name),
-        sealing(os.environ),
+        replace(Links.from_results(links), results=results.name),
+        document_redactor(os.environ),
     ):
         raise ConfigError.at(failures[output], None, "name another file with -o")
     say(str(page))

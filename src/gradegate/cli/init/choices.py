@@ -13,8 +13,10 @@ from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.workspace import Workspace
 from gradegate.http.client import Client
 from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.checks.credentials import credential_mistakes
 from gradegate.providers.api import options
 from gradegate.providers.api.provider import PROVIDERS, split_id
+from gradegate.security.egress import EgressPolicy
 from gradegate.structs import FrozenStruct, replace
 
 TEMPLATES = {
@@ -221,7 +223,7 @@ def _model(question: str, default: str, ask: Ask, live: bool) -> str:
             continue
         if split_id(typed) and not wrong and not is_address(typed):
             return typed
-        cure = wrong[1] if wrong else options.nearest(typed)
+        cure = wrong[1] if wrong else options.suggest_id(typed)
         question = f"No provider has that id ({cure}). VENDOR:MODEL [{default}] "
 
 
@@ -235,5 +237,7 @@ def variables_of(id_: str, option: str, key: str = "") -> tuple[str, ...]:
     here, client = Path(), Client(environ={})
 
     binder = ModelBinder(Suite(option), Workspace(here), here, client, {})
-    binder.provider(spec)
+    provider = binder.bind_provider(spec)
+    if mistakes := list(credential_mistakes([(spec, provider)], EgressPolicy())):
+        raise ConfigError(*mistakes)
     return tuple(sorted({mistake.missing for mistake in binder.missing}))

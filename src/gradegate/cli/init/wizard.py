@@ -37,13 +37,13 @@ from gradegate.files import documents as document
 from gradegate.files.git import repository_of
 from gradegate.files.plain_files import Place, check_free, create
 from gradegate.files.workspace import Workspace
-from gradegate.github.action import TARGET
-from gradegate.github.inputs import from_inputs
-from gradegate.planning.checks.rules import without_baseline
+from gradegate.github.action import TARGET_WARNING
+from gradegate.github.inputs import settings_from_inputs
+from gradegate.planning.checks.rules import notes_without_baseline
 from gradegate.planning.plan import grading_models
 from gradegate.providers.api.provider import Provider
 from gradegate.reports.format.escape import one_line
-from gradegate.runner.prepare import Prepared, prepare
+from gradegate.runner.prepare import Preparation, prepare
 from gradegate.runner.run import run_plan
 from gradegate.security.environment import STAND_IN
 from gradegate.security.hosts import host_at, is_inside
@@ -120,7 +120,7 @@ def _describe_step(
         return [("runs", f"not on a pull request, but on {', '.join(events) or 'nothing'}")], []
     facts = [("runs", " and ".join(triggers))]
     if "pull_request_target" in events:
-        facts.append(("", TARGET))
+        facts.append(("", TARGET_WARNING))
     facts += [("only if", str(item["if"])) for item in (job, step) if item.get("if") is not None]
     action, run = step_settings(root, workflow, job, step)
     problems = [resolve_option_names(str(mistake), inputs=True) for mistake in action.mistakes]
@@ -141,13 +141,13 @@ def _describe_step(
     text = f"{format_count(plan.answers, 'answer')}, {format_count(plan.assertions, 'assertion')}"
     facts.append(("configs", f"{', '.join(plan.digests)}: {text}"))
     if action.run.baseline:
-        facts += [("warning", note.text) for note in without_baseline(prepared.plan.policies)]
+        facts += [("warning", note.text) for note in notes_without_baseline(prepared.plan.policies)]
     facts += [
         ("note", f"{note.origin}: {note.text}" if note.origin else note.text) for note in plan.notes
     ]
     blocking = sum(rule.blocking for rule in prepared.plan.rules)
     counts = any(
-        binding.asserted.counts for job in prepared.plan.jobs for binding in job.assertions
+        binding.assertion.counts for job in prepared.plan.jobs for binding in job.assertions
     )
     blocks = f"yes, by {format_count(blocking, 'rule')}: the check fails when one is missed"
     if not (counts and blocking):
@@ -240,7 +240,7 @@ class PlannedRun(FrozenStruct):
     settings: Settings
     environ: NamedTexts
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> Preparation:
         """The plan, whether its keys are here or not. Raises ConfigError."""
         return prepare(replace(build_context(self.settings, self.environ), keyless=True))
 
@@ -256,7 +256,7 @@ def step_settings(
     given = {name: "" if _OPEN in text else text for name, text in inputs.items() if text}
     environ |= {f"INPUT_{name.replace(' ', '_').upper()}": text for name, text in given.items()}
     environ |= runner(root)
-    action = from_inputs(environ, root)
+    action = settings_from_inputs(environ, root)
     if any(_OPEN in inputs.get(name, "") for name in ("config", "working-directory")):
         return action, None
     run = replace(action.run, base_checkout="", baseline="", shard=None, merge="", allow_exec=False)

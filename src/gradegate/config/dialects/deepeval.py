@@ -34,12 +34,14 @@ def read(source: Source) -> Suite:
     cure = "save the answers with it, or name the file under `tests` of a config with `providers`"
     lacks = {True: "the conversation has no answers", False: "the golden has no `actual_output`"}
     mistakes += [
-        Mistake(lacks[bool(case.turns)], case.origin, cure) for case in cases if not case.recorded
+        Mistake(lacks[bool(case.turns)], case.origin, cure)
+        for case in cases
+        if not case.is_recorded
     ]
     return Suite(
         file=source.file,
         prompts=(PromptSpec("{{input}}", origin=Origin(source.file)),),
-        cases=tuple(case for case in cases if case.recorded),
+        cases=tuple(case for case in cases if case.is_recorded),
         policy=Policy((Rule("every case passes", every_case=True, suite=source.file),)),
         env=source.env,
         mistakes=tuple(mistakes),

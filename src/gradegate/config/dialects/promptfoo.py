@@ -17,7 +17,7 @@ from gradegate.core.suite import Case, Suite
 from gradegate.errors import Mistake, Origin, gather_mistakes
 from gradegate.files import documents as document
 from gradegate.security.environment import Environment
-from gradegate.structs import JsonObject, inherited, replace
+from gradegate.structs import JsonObject, inherit_fields, replace
 
 KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 
@@ -75,7 +75,7 @@ class _SuiteReader:
             reader.say(what, reader.origin_at("tests"), "add `tests:`")
 
         targetless = None
-        is_recorded = bool(cases) and all(case.recorded for case in cases)
+        is_recorded = bool(cases) and all(case.is_recorded for case in cases)
         if not written_targets and not is_recorded:
             cure = "add `providers: [openai:chat:MODEL]`"
             origin = reader.origin_at(targets_key)
@@ -125,8 +125,8 @@ class _SuiteReader:
         mistakes = self.reader.mistakes
         with gather_mistakes(mistakes):
             block = read_env_block(written, env, self.reader.origin_at("env"), mistakes)
-            return env.over(*block)
-        return env.over(written)
+            return env.with_literals(*block)
+        return env.with_literals(written)
 
     def _read_targets(self, written: Any, key: str) -> tuple[ProviderSpec, ...]:
         """Read all targets; none of them if there is a mistake."""
@@ -205,9 +205,9 @@ class _SuiteReader:
         if always_joins or case.options.default_assertions:
             assertions = (*default.assertions, *assertions)
         return replace(
-            inherited(case, default, joined=("vars", "metadata")),
+            inherit_fields(case, default, joined=("vars", "metadata")),
             assertions=assertions,
-            options=inherited(case.options, default.options, joined=("settings",)),
+            options=inherit_fields(case.options, default.options, joined=("settings",)),
             threshold=case.threshold if "threshold" in test.written else default.threshold,
             origin=case.origin,
         )

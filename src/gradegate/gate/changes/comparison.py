@@ -1,6 +1,6 @@
-"""What a pull request does to its own gate: every planned grade of the base must stand in the head, the same or stricter.
+"""Finds out what a pull request does to its own gate: each planned grade of the base must be in the head, as strict or stricter.
 
-Additions and other texts of prompts are no findings, and order never matters.
+Additions and other texts of prompts are no findings. The order of things never matters.
 """
 
 import math
@@ -13,21 +13,22 @@ from gradegate.gate.changes.weakening import (
     CHANGED,
     REMOVED,
     WEAKER,
-    Found,
-    Ledger,
-    Match,
+    AnswerComparison,
+    Change,
+    Difference,
+    SideMatch,
     compare_models,
     differing_keys,
-    milder,
+    is_milder_mode,
 )
 from gradegate.planning.counterparts import Keys, match_by_keys
 from gradegate.planning.snapshot import GateSnapshot, ModelTerms
 from gradegate.results.gate_changes import ChangeKind, GateChange
 from gradegate.security.redaction import excerpt
-from gradegate.structs import NamedTexts, names, replace
+from gradegate.structs import NamedTexts, field_names, replace
 
-_NAMED = 3  # tests that a finding names
-_SAME_TARGET: Keys[ModelTerms] = (
+_NAMED_TESTS = 3  # in a finding
+_TARGET_KEYS: Keys[ModelTerms] = (
     lambda model: model,
     lambda model: (model.id, model.options),
     lambda model: (model.name, model.id),
@@ -35,7 +36,7 @@ _SAME_TARGET: Keys[ModelTerms] = (
     lambda model: model.id,
     lambda _: None,
 )
-_SAME_RULE: Keys[Rule] = (
+_RULE_KEYS: Keys[Rule] = (
     lambda rule: replace(rule, suite="", origin=Origin("")),
     lambda rule: (rule.name, rule.select, rule.every_case),
     lambda rule: (rule.select, rule.every_case, rule.by_metric),
@@ -43,149 +44,148 @@ _SAME_RULE: Keys[Rule] = (
 )
 
 
-def compare(
+def compare_gates(
     base: Sequence[GateSnapshot],
     head: Sequence[GateSnapshot],
     problems: Sequence[Mistake],
     renames: NamedTexts,
 ) -> tuple[GateChange, ...]:
-    """Every finding, once: what is gone, then what asks for less, then what is only another."""
-    found = []
-    if problems:  # why the base could not be compared as a whole: one finding
-        first, others = problems[0], len(problems) - 1
-        where = f" ({first.origin})" if first.origin else ""
-        more = f", and {format_count(others, 'more mistake')}" if others else ""
-        found.append(
-            GateChange(WEAKER, f"not all of the base can be compared: {first.what}{where}{more}")
-        )
-    by_file = {suite.file: suite for suite in head}
-    files = {suite.file for suite in base}
-    others_of_head = [suite for suite in head if suite.file not in files]
-    for old in base:
-        new = by_file.get(old.file)
-        if new is None:
-            new = by_file.get(renames.get(old.file, ""))
-            new = new or next((it for it in others_of_head if it.digest == old.digest), None)
-            others_of_head = [suite for suite in others_of_head if suite is not new]
-            if new:
-                what = f"the config `{old.file}` is now named `{new.file}`"
-                found.append(GateChange(CHANGED, what, Origin(new.file)))
-            else:
-                what = f"the config `{old.file}` no longer runs"
-                found.append(GateChange(REMOVED, what, Origin(old.file)))
-        if new is not None:
-            found += _suites(old, new)
+    """Every finding, once: what is gone, then what is weaker, then what only changed.
+
+    ``problems`` are the mistakes for which not all of the base could be planned.
+    """
+    findings = []
+    if problems:
+        findings.append(_base_is_incomplete(problems))
+    findings += _compare_configs(base, head, renames)
     if base and not problems:
-        found += _budgets(base, head)
+        findings += _compare_budgets(base, head)
     kinds = list(ChangeKind)
-    return tuple(sorted(dict.fromkeys(found), key=lambda change: kinds.index(change.kind)))
+    findings.sort(key=lambda change: kinds.index(change.kind))
+    return tuple(dict.fromkeys(findings))
 
 
-def _suites(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
-    """What one config does to itself."""
+def blocks_weakening(policies: Iterable[Policy]) -> bool:
+    """Whether any policy says that a weaker gate blocks."""
+    return any(policy.weakening == "block" for policy in policies)
+
+
+def _base_is_incomplete(problems: Sequence[Mistake]) -> GateChange:
+    first = problems[0]
+    where = f" ({first.origin})" if first.origin else ""
+    more = ""
+    if len(problems) > 1:
+        more = f", and {format_count(len(problems) - 1, 'more mistake')}"
+    text = f"not all of the base can be compared: {first.what}{where}{more}"
+    return GateChange(WEAKER, text)
+
+
+# --- configs --------------------------------------------------------------------------------------------------
+
+
+def _compare_configs(
+    base: Sequence[GateSnapshot], head: Sequence[GateSnapshot], renames: NamedTexts
+) -> Iterator[GateChange]:
+    head_by_file = {suite.file: suite for suite in head}
+    base_files = {suite.file for suite in base}
+    unpaired = [suite for suite in head if suite.file not in base_files]
+    for old in base:
+        new = head_by_file.get(old.file)
+        if new is None:
+            # Renamed, by what git says or by its content?
+            new = head_by_file.get(renames.get(old.file, ""))
+            new = new or next((suite for suite in unpaired if suite.digest == old.digest), None)
+            if new is None:
+                text = f"the config `{old.file}` no longer runs"
+                yield GateChange(REMOVED, text, Origin(old.file))
+                continue
+            unpaired = [suite for suite in unpaired if suite is not new]
+            text = f"the config `{old.file}` is now named `{new.file}`"
+            yield GateChange(CHANGED, text, Origin(new.file))
+        yield from _compare_config(old, new)
+
+
+def _compare_config(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
+    """What the pull request does to one config."""
     file = Origin(new.file)
-    yield from _policies(old, new)
-    if names := differing_keys(old.env, new.env):
-        yield GateChange(CHANGED, f"`env` sets {names} differently", file)
-    yield from (
-        GateChange(CHANGED, f"`{name}` changed", file)
-        for name in old.apart
-        if old.apart[name] != new.apart[name]
-    )
-    targets = match_by_keys(old.targets, new.targets, _SAME_TARGET)
-    prompts = match_by_keys(old.prompts, new.prompts, (str, lambda _: None))
+    yield from _compare_rules(old, new)
+    for kind, text in _compare_policies(old.policies, new.policies):
+        yield GateChange(kind, text, file)
+    if keys := differing_keys(old.env, new.env):
+        yield GateChange(CHANGED, f"`env` sets {keys} differently", file)
+    for key, digest in old.apart.items():
+        if digest != new.apart[key]:
+            yield GateChange(CHANGED, f"`{key}` changed", file)
+
+    targets = match_by_keys(old.targets, new.targets, _TARGET_KEYS)
     for number, target in enumerate(old.targets):
         if number not in targets:
             yield GateChange(REMOVED, f"the target `{target.name}` is no longer used", file)
             continue
-        now = new.targets[targets[number]]
-        for kind, what in compare_models(target, now):
-            yield GateChange(kind, f"the target changed: {what}", _at(now.origin, file))
+        new_target = new.targets[targets[number]]
+        for kind, text in compare_models(target, new_target):
+            origin = _origin_or(file, new_target.origin)
+            yield GateChange(kind, f"the target changed: {text}", origin)
+
+    prompts = match_by_keys(old.prompts, new.prompts, (str, lambda _: None))
     for number, label in enumerate(old.prompts):
         if number not in prompts:
-            yield GateChange(REMOVED, f"the prompt `{_short(label)}` is no longer used", file)
-    rules = tuple(
-        rule
-        for policy in old.policies
-        for rule in policy.rules
-        if rule.blocking and not rule.every_case
-    )
-    match = Match(targets, prompts, (old.targets, new.targets), rules)
-    groups: dict[
-        Found, dict[str, Origin | None]
-    ] = {}  # what reads the same at the same line is one finding with the names of its tests
-    for item in Ledger(old.answers, new.answers, match).lost():
-        groups.setdefault(item.found, {}).setdefault(item.test, item.origin)
-    for found, tests in groups.items():
-        shown = ", ".join(f"`{_short(test)}`" for test in list(tests)[:_NAMED])
-        more = f" and {len(tests) - _NAMED:,} more tests" if len(tests) > _NAMED else ""
-        of = f"{found.subject} of " if found.subject else ""
-        origin = _at(found.origin or next(iter(tests.values())), file)
-        yield GateChange(found.kind, f"{of}{shown}{more}: {found.what}", origin)
+            yield GateChange(REMOVED, f"the prompt `{_one_line(label)}` is no longer used", file)
+
+    rules = [rule for rule in _rules_of(old) if rule.blocking and not rule.every_case]
+    match = SideMatch(targets, prompts, old.targets, new.targets, tuple(rules))
+    yield from _compare_tests(old, new, match)
 
 
-def _short(text: str) -> str:
+def _compare_tests(old: GateSnapshot, new: GateSnapshot, match: SideMatch) -> Iterator[GateChange]:
+    """Equal differences at one line are one finding, with the names of their tests."""
+    tests_of: dict[Difference, dict[str, Origin | None]] = {}
+    for test in AnswerComparison(old.answers, new.answers, match).differences():
+        tests_of.setdefault(test.difference, {}).setdefault(test.name, test.origin)
+
+    for difference, origins in tests_of.items():
+        tests = ", ".join(f"`{_one_line(name)}`" for name in list(origins)[:_NAMED_TESTS])
+        if len(origins) > _NAMED_TESTS:
+            tests += f" and {len(origins) - _NAMED_TESTS:,} more tests"
+        subject = f"{difference.subject} of {tests}" if difference.subject else tests
+        first_origin = next(iter(origins.values()))
+        origin = _origin_or(Origin(new.file), difference.origin or first_origin)
+        yield GateChange(difference.kind, f"{subject}: {difference.text}", origin)
+
+
+def _one_line(text: str) -> str:
     return excerpt(" ".join(text.split()), 60)
 
 
-def _at(origin: Origin | None, file: Origin) -> Origin:
+def _origin_or(file: Origin, origin: Origin | None) -> Origin:
+    """The origin, or the file if the origin names none."""
     return origin if origin and origin.file else file
 
 
-def _policies(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
-    file, before, now = Origin(new.file), old.policies[0], new.policies[0]
-    yield from _rules(old, new, file)
-    lenient = min(map(_strictness, new.policies)) < min(map(_strictness, old.policies))
-    reask = f"failures are re-asked in a milder way: `gate.reask` {before.reask} became {now.reask}"
-    noise = f"more flips of the grader are allowed: `gate.reask.noise` {before.noise:g} became {now.noise:g}"
-    labels = now.labels and before.labels and before.labels != now.labels
-    ways = (
-        (lenient, WEAKER, "errors count for less than before (`gate.errors`)"),
-        (milder(before.reask, now.reask), WEAKER, reask),
-        (now.noise > before.noise, WEAKER, noise),
-        (
-            before.labels and not now.labels,
-            WEAKER,
-            "a grader that moves is no longer noticed: `gate.labels` is gone",
-        ),
-        (labels, CHANGED, "`gate.labels` or its file changed"),
-        (
-            blocks(old.policies) and not blocks(new.policies),
-            WEAKER,
-            "a weaker gate no longer blocks (`gate.weakening`)",
-        ),
-    )
-    yield from (GateChange(kind, what, file) for holds, kind, what in ways if holds)
+# --- policies and budgets -------------------------------------------------------------------------------------
 
 
-def _budgets(base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]) -> Iterator[GateChange]:
-    """Whether less may be asked: of all configs of a run the lowest limit counts."""
-    policies = [policy for suite in (*base, *head) for policy in suite.policies]
-    lenient = any(policy.errors == "ignore" and policy.errors_up_to for policy in policies)
-    kind = WEAKER if lenient else CHANGED
-    before, now = (
-        strictest_budget(policy.budget for suite in it for policy in suite.policies)
-        for it in (base, head)
-    )
-    for name in names(Limits):
-        most, less = getattr(before, name), getattr(now, name)
-        if less is not None and (most is None or less < most):
-            file = next(
-                suite.file
-                for suite in head
-                for it in suite.policies
-                if getattr(it.budget, name) == less
-            )
-            what = f"the budget is smaller: `gate.budget.{name}` {'none' if most is None else format_number(most)} became {format_number(less)}"
-            yield GateChange(kind, what, Origin(file))
+def _compare_policies(old: Sequence[Policy], new: Sequence[Policy]) -> Iterator[Change]:
+    before = old[0]
+    now = new[0]
+    if min(map(_error_strictness, new)) < min(map(_error_strictness, old)):
+        yield WEAKER, "errors count for less than before (`gate.errors`)"
+    if is_milder_mode(before.reask, now.reask):
+        change = f"`gate.reask` {before.reask} became {now.reask}"
+        yield WEAKER, f"failures are re-asked in a milder way: {change}"
+    if now.noise > before.noise:
+        change = f"`gate.reask.noise` {before.noise:g} became {now.noise:g}"
+        yield WEAKER, f"more flips of the grader are allowed: {change}"
+    if before.labels and not now.labels:
+        yield WEAKER, "a grader that moves is no longer noticed: `gate.labels` is gone"
+    if before.labels and now.labels and before.labels != now.labels:
+        yield CHANGED, "`gate.labels` or its file changed"
+    if blocks_weakening(old) and not blocks_weakening(new):
+        yield WEAKER, "a weaker gate no longer blocks (`gate.weakening`)"
 
 
-def blocks(policies: Iterable[Policy]) -> bool:
-    """Whether any policy says that findings block."""
-    return any(policy.weakening == "block" for policy in policies)
-
-
-def _strictness(policy: Policy) -> float:
+def _error_strictness(policy: Policy) -> float:
+    """More is stricter. Errors that are ignored up to a larger share count for less."""
     if policy.errors == "block":
         return 2.0
     if policy.errors == "inconclusive" or not policy.errors_up_to:
@@ -193,40 +193,85 @@ def _strictness(policy: Policy) -> float:
     return -policy.errors_up_to
 
 
-def _rules(base: GateSnapshot, head: GateSnapshot, file: Origin) -> Iterator[GateChange]:
-    # The strictest first: of several rules of one name, it is held against the strictest.
-    old, new = (
-        sorted((it for policy in one.policies for it in policy.rules), key=_asks, reverse=True)
-        for one in (base, head)
+def _compare_budgets(
+    base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]
+) -> Iterator[GateChange]:
+    """Whether the run may use less. The lowest limit of all configs counts."""
+    old_policies = [policy for suite in base for policy in suite.policies]
+    new_policies = [policy for suite in head for policy in suite.policies]
+    # If errors are ignored, cases beyond the budget pass unseen.
+    ignores_errors = any(
+        policy.errors == "ignore" and policy.errors_up_to for policy in old_policies + new_policies
     )
-    match = match_by_keys(old, new, _SAME_RULE)
-    for number, rule in enumerate(old):
-        if number not in match:
-            yield GateChange(REMOVED, f"the rule `{rule.name}` is gone", file)
+    before = strictest_budget(policy.budget for policy in old_policies)
+    now = strictest_budget(policy.budget for policy in new_policies)
+    for name in field_names(Limits):
+        old_limit = getattr(before, name)
+        new_limit = getattr(now, name)
+        if new_limit is None or (old_limit is not None and new_limit >= old_limit):
             continue
-        now = new[match[number]]
-        where, less = _at(now.origin, file), []
-        if rule.name != now.name:
-            yield GateChange(CHANGED, f"the rule `{rule.name}` is now named `{now.name}`", where)
-        for name, limit in LIMITS.items():
-            before, after = getattr(rule, name), getattr(now, name)
-            if before is None:
-                continue
-            if after is None:
-                less.append(f"is weaker: {limit_key(name)} {before:g} became nothing")
-            elif after < before if limit.is_minimum else after > before:
-                less.append(f"is weaker: {limit_key(name)} {before:g} became {after:g}")
-        if rule.blocking and not now.blocking:
-            less.append("no longer blocks")
-        if rule.runs and now.runs and now.runs.milder(rule.runs):
-            was, are = (f"{runs.passes}/{runs.of}" for runs in (rule.runs, now.runs))
-            less.append(f"is weaker: runs {was} became {are}")
-        if rule.select != now.select or rule.by_metric != now.by_metric:
-            less.append("selects other assertions")
-        yield from (GateChange(WEAKER, f"the rule `{rule.name}` {what}", where) for what in less)
+        was = "none" if old_limit is None else format_number(old_limit)
+        change = f"`gate.budget.{name}` {was} became {format_number(new_limit)}"
+        kind = WEAKER if ignores_errors else CHANGED
+        file = _file_with_limit(head, name, new_limit)
+        yield GateChange(kind, f"the budget is smaller: {change}", Origin(file))
 
 
-def _asks(rule: Rule) -> tuple[float, ...]:
+def _file_with_limit(head: Iterable[GateSnapshot], name: str, limit: float) -> str:
+    for suite in head:
+        for policy in suite.policies:
+            if getattr(policy.budget, name) == limit:
+                return suite.file
+    return ""
+
+
+# --- rules ----------------------------------------------------------------------------------------------------
+
+
+def _rules_of(suite: GateSnapshot) -> list[Rule]:
+    return [rule for policy in suite.policies for rule in policy.rules]
+
+
+def _compare_rules(base: GateSnapshot, head: GateSnapshot) -> Iterator[GateChange]:
+    file = Origin(head.file)
+    # The strictest rules come first, so that of several rules with one name the strictest are compared.
+    old_rules = sorted(_rules_of(base), key=_rule_strictness, reverse=True)
+    new_rules = sorted(_rules_of(head), key=_rule_strictness, reverse=True)
+    match = match_by_keys(old_rules, new_rules, _RULE_KEYS)
+    for number, old in enumerate(old_rules):
+        if number not in match:
+            yield GateChange(REMOVED, f"the rule `{old.name}` is gone", file)
+            continue
+        new = new_rules[match[number]]
+        origin = _origin_or(file, new.origin)
+        if old.name != new.name:
+            text = f"the rule `{old.name}` is now named `{new.name}`"
+            yield GateChange(CHANGED, text, origin)
+        for weakness in _weaknesses(old, new):
+            yield GateChange(WEAKER, f"the rule `{old.name}` {weakness}", origin)
+
+
+def _weaknesses(old: Rule, new: Rule) -> Iterator[str]:
+    """In which ways a rule asks for less than before."""
+    for name, limit in LIMITS.items():
+        before = getattr(old, name)
+        now = getattr(new, name)
+        if before is None:
+            continue
+        if now is None:
+            yield f"is weaker: {limit_key(name)} {before:g} became nothing"
+        elif now < before if limit.is_minimum else now > before:
+            yield f"is weaker: {limit_key(name)} {before:g} became {now:g}"
+    if old.blocking and not new.blocking:
+        yield "no longer blocks"
+    if old.runs and new.runs and new.runs.is_milder_than(old.runs):
+        before_runs = f"{old.runs.passes}/{old.runs.of}"
+        yield f"is weaker: runs {before_runs} became {new.runs.passes}/{new.runs.of}"
+    if old.select != new.select or old.by_metric != new.by_metric:
+        yield "selects other assertions"
+
+
+def _rule_strictness(rule: Rule) -> tuple[float, ...]:
     """How much a rule asks for: more is stricter."""
     strictness = [float(rule.blocking)]
     for name, limit in LIMITS.items():

@@ -1,4 +1,4 @@
-"""Planned answers and grades of two checkouts compared: each of the base must stand in the head, wherever, and ask for as much."""
+"""Compares planned answers and grades of two checkouts: each of the base must be in the head and ask for as much."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,16 +14,17 @@ from gradegate.results.gate_changes import ChangeKind
 from gradegate.structs import FrozenStruct
 
 REMOVED, WEAKER, CHANGED = ChangeKind.REMOVED, ChangeKind.WEAKER, ChangeKind.CHANGED
-Way = tuple[ChangeKind, str]
-_MOST = 500  # answers to one question among which the nearest is looked for
+Change = tuple[ChangeKind, str]  # the kind, and what changed in words
 REASK_MODES = ("off", "grader", "answers")  # from the strictest to the mildest
-_OTHERS = {
+_MAX_CANDIDATES = 500  # answers to one question among which the nearest is looked for
+_CHANGED_TERMS = {
     "value": "has a different value",
     "options": "has different options",
     "rubric": "has a different grading prompt",
     "metric": "counts for the metric `{new}`, not `{old}`",
 }
-_ALIKE: Keys[GradeTerms] = (
+# What makes two grades the same one, from the most to the least alike. Sets with other members are paired later.
+_GRADE_KEYS: Keys[GradeTerms] = (
     lambda grade: grade,
     lambda grade: (
         grade.type,
@@ -41,129 +42,193 @@ _ALIKE: Keys[GradeTerms] = (
 )
 
 
-class Found(FrozenStruct):
-    """A difference of an assertion, at its line in the head where it has one."""
+class Difference(FrozenStruct):
+    """A difference of an assertion or a test, with its line in the head if it has one."""
 
     kind: ChangeKind
-    what: str
-    subject: str = ""  # the assertion; empty where it is the test
+    text: str
+    subject: str = ""  # the assertion; empty if it is the test
     origin: Origin | None = None
+
+
+# --- assertions -----------------------------------------------------------------------------------------------
 
 
 def compare_grades(
     base: Sequence[GradeTerms], head: Sequence[GradeTerms], threshold: float | None
-) -> Iterator[Found]:
-    """Every way in which the assertions of an answer, or members of a set, are less. ``threshold`` is that of their mean."""
-    strictest = (
-        sorted(base, key=_strict, reverse=True),
-        sorted(head, key=_strict)[::-1],
-    )  # go with one another
-    pairs = [
-        (strictest[0][one], strictest[1][other])
-        for one, other in match_by_keys(*strictest, _ALIKE).items()
-    ]
-    taken = {id(grade) for pair in pairs for grade in pair}
-    left, spare = ([grade for grade in grades if id(grade) not in taken] for grades in (base, head))
-    for old in [
-        grade for grade in left if grade.members
-    ]:  # sets whose members differ go with the set that has most of them
-        if sets := [grade for grade in spare if grade.members and grade.type == old.type]:
-            new = max(
-                sets, key=lambda grade: len(set(grade.members) & set(old.members))
-            )  # used at once
-            left = [grade for grade in left if grade is not old]
-            spare = [grade for grade in spare if grade is not new]
-            pairs.append((old, new))
-    for old in left:
-        yield Found(REMOVED, "gone", f"`{old.type}`")
-    whole = [
-        sum((exact_fraction(grade.weight) for grade in grades if grade.counts), Fraction(0))
-        for grades in (base, head)
-    ]
+) -> Iterator[Difference]:
+    """Every way in which the assertions of an answer, or the members of a set, are less.
+
+    ``threshold`` is the one on their weighted mean.
+    """
+    pairs, gone = _pair_grades(base, head)
+    for old in gone:
+        yield Difference(REMOVED, "gone", f"`{old.type}`")
     for old, new in pairs:
-        ways = [*_compared(old, new), *_lighter(old, new, whole, threshold)]
-        yield from (Found(kind, what, f"`{new.type}`", new.origin) for kind, what in ways)
-        models = dict(new.models)
-        for need, before in old.models:  # other models that grade, at the line that names them
-            now = models.get(need)
-            ways = (
-                [(CHANGED, f"no {need} model is asked")]
-                if now is None
-                else list(compare_models(before, now))
-            )
-            where = now.origin if now is not None and now.origin.line else new.origin
-            yield from (
-                Found(kind, f"is graded differently: {what}", f"`{new.type}`", where)
-                for kind, what in ways
-            )
-        if old.members and not new.negated:
+        subject = f"`{new.type}`"
+        shares = None
+        if threshold is not None and old.counts and new.counts:
+            shares = Shares(_share(old, base), _share(new, head), exact_fraction(threshold))
+        for kind, text in (*_compare_terms(old, new), *_compare_weights(old, new, shares)):
+            yield Difference(kind, text, subject, new.origin)
+        for kind, text, origin in _compare_graders(old, new):
+            yield Difference(kind, f"is graded differently: {text}", subject, origin)
+        if old.members and not new.is_negated:
             yield from compare_grades(old.members, new.members, new.limit)
 
 
-def _strict(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:
-    return grade.blocking, strictness(grade), grade.weight
+def _pair_grades(
+    base: Sequence[GradeTerms], head: Sequence[GradeTerms]
+) -> tuple[list[tuple[GradeTerms, GradeTerms]], list[GradeTerms]]:
+    """Each grade of the base with the one that stands for it in the head, and those that are gone."""
+    # Sorted, so that of several alike the strictest ones are compared.
+    old_grades = sorted(base, key=_grade_strictness, reverse=True)
+    new_grades = sorted(head, key=_grade_strictness)[::-1]
+    match = match_by_keys(old_grades, new_grades, _GRADE_KEYS)
+    pairs = [(old_grades[old], new_grades[new]) for old, new in match.items()]
+    paired = {id(grade) for pair in pairs for grade in pair}
+    unpaired = [grade for grade in head if id(grade) not in paired]
+
+    # A set with other members is compared with the set that has most of them.
+    gone = []
+    for old in base:
+        if id(old) in paired:
+            continue
+        sets = [grade for grade in unpaired if grade.members and grade.type == old.type]
+        if not (old.members and sets):
+            gone.append(old)
+            continue
+        members = set(old.members)
+        shared = [len(members.intersection(new_set.members)) for new_set in sets]
+        nearest = sets[shared.index(max(shared))]
+        unpaired = [grade for grade in unpaired if grade is not nearest]
+        pairs.append((old, nearest))
+    return pairs, gone
 
 
-def strictness(grade: GradeTerms) -> tuple[float, bool]:
-    """How much the threshold asks for: more is stricter, whichever way the assertion is read."""
-    # No threshold leaves the grader's own yes or no, which is more than a threshold of 0 and less than any above.
-    limit = (0.0, True) if grade.limit is None else (grade.limit, False)
-    turned = grade.most != grade.negated
-    return (-limit[0], not limit[1]) if turned else limit
+def _grade_strictness(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:
+    return grade.blocking, threshold_strictness(grade), grade.weight
 
 
-def _compared(old: GradeTerms, new: GradeTerms) -> Iterator[Way]:
-    if old.members and not old.negated:
-        yield from compare_means(old.limit, new.limit)
-    elif old.members:
-        lower = old.limit is not None and new.limit is not None and new.limit < old.limit
-        if Counter(old.members) != Counter(new.members) or (old.limit != new.limit and not lower):
-            yield WEAKER, "its negated assertions changed"
-    elif strictness(new) < strictness(old):
-        yield WEAKER, f"is weaker: threshold {_shown(old.limit)} became {_shown(new.limit)}"
-    elif (
-        old.limit is None and new.limit is not None
-    ):  # a score without a yes or no counts from now on
-        yield CHANGED, f"its score now decides, too, with threshold {_shown(new.limit)}"
+def threshold_strictness(grade: GradeTerms) -> tuple[float, bool]:
+    """How much the threshold asks for: more is stricter, also for limits from above and under ``not-``."""
+    # Without a threshold, the grader's yes or no decides: stricter than a threshold of 0, milder than any above.
+    limit = 0.0 if grade.limit is None else grade.limit
+    has_no_limit = grade.limit is None
+    if grade.most != grade.is_negated:
+        return -limit, not has_no_limit
+    return limit, has_no_limit
+
+
+def _compare_terms(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
+    """What changed in an assertion, apart from its weight and its graders."""
+    yield from _compare_thresholds(old, new)
     if old.blocking and not new.blocking:
         yield WEAKER, "no longer blocks"
-    if old.reask != new.reask and milder(old.mode, new.mode):
+    if old.reask != new.reask and is_milder_mode(old.mode, new.mode):
         yield WEAKER, f"its failures are re-asked in a milder way: {old.mode} became {new.mode}"
-    for name, what in _OTHERS.items():
+    for name, text in _CHANGED_TERMS.items():
         if getattr(old, name) != getattr(new, name):
-            yield CHANGED, what.format(new=new.metric, old=old.metric)
+            yield CHANGED, text.format(new=new.metric, old=old.metric)
     if keys := differing_keys(dict(old.others), dict(new.others)):
         yield CHANGED, f"has a different {keys}"
 
 
-def milder(old: str, new: str) -> bool:
-    """Whether failures are asked again in a way that forgives more."""
-    return REASK_MODES.index(new) > REASK_MODES.index(old)
+def _compare_thresholds(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
+    if old.members and not old.is_negated:
+        yield from compare_means(old.limit, new.limit)
+    elif old.members:
+        is_stricter = old.limit is not None and new.limit is not None and new.limit < old.limit
+        has_other_limit = old.limit != new.limit and not is_stricter
+        if has_other_limit or Counter(old.members) != Counter(new.members):
+            yield WEAKER, "its negated assertions changed"
+    elif threshold_strictness(new) < threshold_strictness(old):
+        change = f"{_show_limit(old.limit)} became {_show_limit(new.limit)}"
+        yield WEAKER, f"is weaker: threshold {change}"
+    elif old.limit is None and new.limit is not None:
+        # Until now, only the grader's yes or no counted.
+        yield CHANGED, f"its score now decides, too, with threshold {_show_limit(new.limit)}"
 
 
-def compare_means(old: float | None, new: float | None) -> Iterator[Way]:
-    """What another threshold on the mean of a test or a set comes to; without one, each assertion must pass."""
+def compare_means(old: float | None, new: float | None) -> Iterator[Change]:
+    """What another threshold on the mean of a test or a set means. Without one, each assertion must pass."""
     if old is None and new is not None:
-        what = f"now the mean decides, with threshold {new:g}"
-        yield WEAKER, f"{what}; before, every assertion had to pass"
+        text = f"now the mean decides, with threshold {new:g}"
+        yield WEAKER, f"{text}; before, every assertion had to pass"
     elif old is not None and new is None:
         yield WEAKER, f"its threshold {old:g} is gone"
     elif old is not None and new is not None and new < old:
         yield WEAKER, f"is weaker: threshold {old:g} became {new:g}"
 
 
-def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Way]:
-    """The ways in which a target or grader is another one. Values of options are not said: some are secret."""
+def _show_limit(limit: float | None) -> str:
+    return "none" if limit is None else f"{limit:g}"
+
+
+def is_milder_mode(old: str, new: str) -> bool:
+    """Whether failures are re-asked in a way that forgives more."""
+    return REASK_MODES.index(new) > REASK_MODES.index(old)
+
+
+class Shares(NamedTuple):
+    """The shares of an assertion in the weighted mean of base and head, and the threshold on that mean."""
+
+    old: Fraction
+    new: Fraction
+    threshold: Fraction
+
+
+def _share(grade: GradeTerms, grades: Iterable[GradeTerms]) -> Fraction:
+    weights = (exact_fraction(other.weight) for other in grades if other.counts)
+    return exact_fraction(grade.weight) / sum(weights, Fraction(0))
+
+
+def _compare_weights(old: GradeTerms, new: GradeTerms, shares: Shares | None) -> Iterator[Change]:
+    """What a lower weight means, or a lower share of the weights if their mean decides."""
+    if not old.weight:
+        return
+    is_lower = new.weight < old.weight
+    if not new.weight:
+        yield WEAKER, "no longer counts: its weight became 0"
+    elif shares and shares.new < shares.old:
+        # Did its failure alone fail the mean until now?
+        no_longer_decides = 1 - shares.old < shares.threshold <= 1 - shares.new
+        kind = WEAKER if is_lower or no_longer_decides else CHANGED
+        change = f"{float(shares.old * 100):.3g} % became {float(shares.new * 100):.3g} %"
+        yield kind, f"counts for less of the mean: {change}"
+    elif is_lower:
+        yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
+
+
+# --- models ---------------------------------------------------------------------------------------------------
+
+
+def _compare_graders(old: GradeTerms, new: GradeTerms) -> Iterator[tuple[ChangeKind, str, Origin]]:
+    """What changed in the models that grade, at the line that names them."""
+    new_models = dict(new.models)
+    for need, old_model in old.models:
+        model = new_models.get(need)
+        if model is None:
+            yield CHANGED, f"no {need} model is asked", new.origin
+            continue
+        origin = model.origin if model.origin.line else new.origin
+        for kind, text in compare_models(old_model, model):
+            yield kind, text, origin
+
+
+def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Change]:
+    """What changed in a target or grader. No value of an option is shown: some are secret."""
     if old.source != new.source:
         kind = WEAKER if old.source == "model" else CHANGED
         now = f"`{new.name}` gives replies from a {new.source}"
         yield kind, f"{now}; `{old.name}` gave replies from a {old.source}"
     if old.id != new.id:
-        at = f" at {new.host}" if new.host != old.host else ""
-        yield CHANGED, f"`{new.id}`{at} replaces `{old.id}`"
+        at_host = f" at {new.host}" if new.host != old.host else ""
+        yield CHANGED, f"`{new.id}`{at_host} replaces `{old.id}`"
     elif old.host != new.host:
-        here, there = (model.host or "this machine" for model in (new, old))
-        yield WEAKER, f"`{new.id}` is asked at {here}, not at {there}"
+        old_host = old.host or "this machine"
+        new_host = new.host or "this machine"
+        yield WEAKER, f"`{new.id}` is asked at {new_host}, not at {old_host}"
     if names := differing_keys(dict(old.options), dict(new.options)):
         yield CHANGED, f"`{new.name}` has different settings: {names}"
 
@@ -174,232 +239,243 @@ def differing_keys(old: Mapping[str, object], new: Mapping[str, object]) -> str:
     return ", ".join(f"`{key}`" for key in keys)
 
 
-def _lighter(
-    old: GradeTerms, new: GradeTerms, whole: Sequence[Fraction], threshold: float | None
-) -> Iterator[Way]:
-    """What a lower weight, or a lower share of the weights where their mean decides, comes to."""
-    if not old.weight:
-        return
-    if not new.weight:
-        yield WEAKER, "no longer counts: its weight became 0"
-        return
-    lower = new.weight < old.weight
-    if threshold is not None and old.counts and new.counts:
-        before, now = exact_fraction(old.weight) / whole[0], exact_fraction(new.weight) / whole[1]
-        if now < before:
-            # Its failure failed the mean, and no longer does.
-            needed = 1 - before < exact_fraction(threshold) <= 1 - now
-            kind = WEAKER if lower or needed else CHANGED
-            shares = f"{float(before * 100):.3g} % became {float(now * 100):.3g} %"
-            yield kind, f"counts for less of the mean: {shares}"
-            return
-    if lower:
-        yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
-
-
-def _shown(limit: float | None) -> str:
-    return "none" if limit is None else f"{limit:g}"
+# --- tests ----------------------------------------------------------------------------------------------------
 
 
 class _Place(NamedTuple):
-    """What is asked of whom, by the numbers that targets and prompts have in the base."""
+    """A question with the target and the prompt that it is asked with, by their numbers in the head."""
 
     question: CaseInput
     target: int
     prompt: int
 
 
-class Match(FrozenStruct):
-    """Which target and prompt of the head stand for which of the base, by number; those that are gone are absent."""
+class SideMatch(FrozenStruct):
+    """Which target and prompt of the head stand for which of the base, by number. Those that are gone are missing."""
 
     targets: Mapping[int, int]
     prompts: Mapping[int, int]
-    names: tuple[Sequence[ModelTerms], Sequence[ModelTerms]]  # the targets of base and head
+    base_targets: Sequence[ModelTerms]
+    head_targets: Sequence[ModelTerms]
     rules: tuple[Rule, ...]  # those of the base that block and select
 
 
-class Lost(FrozenStruct):
+class AnswerDifference(FrozenStruct):
     """A difference of a test."""
 
-    found: Found
-    test: str
-    origin: Origin | None = None  # where the head has it
+    difference: Difference
+    name: str
+    origin: Origin | None = None  # of the test in the head
 
 
-class Ledger:
-    """The answers of the base that the head does not show, and those of the head that are none of them, which are read once."""
+class AnswerComparison:
+    """The answers of the base that the head does not have as they are, compared with what the head has instead.
+
+    Both sides are read once.
+    """
 
     def __init__(
-        self, base: Iterable[AnswerTerms], head: Iterable[AnswerTerms], match: Match
+        self, base: Iterable[AnswerTerms], head: Iterable[AnswerTerms], match: SideMatch
     ) -> None:
         self._match = match
-        self._waiting: dict[
-            tuple[_Place, int], list[AnswerTerms]
-        ] = {}  # by a hash of the grades too
+        # Answers of the base, by place and a hash of their grades, until an equal one of the head is found.
+        self._waiting: dict[tuple[_Place, int], list[AnswerTerms]] = {}
+        # Answers of the head that equal none of the base.
         self._spare: dict[_Place, list[AnswerTerms]] = {}
-        self._asked: set[CaseInput] = set()
-        # How often an answer counts in rates, by how it grew: the first answers of base and head of each growth.
+        self._head_questions: set[CaseInput] = set()
+        # How much more often an answer counts in rates, with the first answers of base and head that grew so.
         self._growths: dict[Fraction, tuple[AnswerTerms, AnswerTerms]] = {}
         for old in base:
-            target = match.targets.get(old.target)
-            prompt = match.prompts.get(old.prompt, old.prompt)
-            # That a target or prompt is gone is said once, and not of each of its answers.
-            if target is not None and (old.prompt in match.prompts or old.prompt < 0):
-                place = _Place(old.question, target, prompt)
-                self._waiting.setdefault((place, hash(frozenset(old.grades))), []).append(old)
+            self._add_base_answer(old)
         for new in head:
-            place = _Place(new.question, new.target, new.prompt)
-            self._asked.add(new.question)
-            waiting = self._waiting.get((place, hash(frozenset(new.grades))), [])
-            same = next(
-                (number for number, old in enumerate(waiting) if self._is_same(old, new)), None
-            )
-            if same is None:
-                self._spare.setdefault(place, []).append(new)
-            else:
-                self._note_growth(waiting[same], new)
-                del waiting[same]
+            self._add_head_answer(new)
+
+        # Where to look for a spare answer if there is none at the same place.
         self._recorded: dict[CaseInput, AnswerTerms] = {}
-        self._named: dict[tuple[str, int, int], deque[_Place]] = {}
-        self._holding: dict[tuple[bytes, int, int], list[_Place]] = {}  # by a variable
+        self._by_name: dict[tuple[str, int, int], deque[_Place]] = {}
+        self._by_variable: dict[tuple[bytes, int, int], list[_Place]] = {}
         for place, answers in self._spare.items():
+            asked = (place.target, place.prompt)
             for answer in answers:
                 if answer.recorded:
                     self._recorded[place.question] = answer
-                self._named.setdefault((answer.description, *place[1:]), deque()).append(place)
+                self._by_name.setdefault((answer.description, *asked), deque()).append(place)
             for variable in place.question.variables:
-                self._holding.setdefault((variable, *place[1:]), []).append(place)
+                self._by_variable.setdefault((variable, *asked), []).append(place)
 
-    def _is_same(self, old: AnswerTerms, new: AnswerTerms) -> bool:
-        return (
-            not new.runs.milder(old.runs)
-            and not _longer(old, new)
-            and (old.recorded, old.apart, old.threshold) == (new.recorded, new.apart, new.threshold)
-            and (old.grades == new.grades or Counter(old.grades) == Counter(new.grades))
-            and not any(self._unselected(old, new))
-        )
-
-    def lost(self) -> Iterator[Lost]:
+    def differences(self) -> Iterator[AnswerDifference]:
         """Every way in which the head asks or grades less."""
-        for (place, _), waiting in self._waiting.items():
-            for old in waiting:
-                new, differences = self._differences(old, place)
-                for found in differences:
-                    yield Lost(found, old.name, new.origin if new else None)
-        yield from self._repeated_unevenly()
+        for (place, _), answers in self._waiting.items():
+            for old in answers:
+                new, differences = self._compare_with_head(old, place)
+                for difference in differences:
+                    yield AnswerDifference(difference, old.name, new.origin if new else None)
+        yield from self._uneven_growths()
 
-    def _differences(
+    def _add_base_answer(self, old: AnswerTerms) -> None:
+        target = self._match.targets.get(old.target)
+        prompt = self._match.prompts.get(old.prompt)
+        if prompt is None and old.prompt < 0:
+            prompt = old.prompt  # a recorded answer to no prompt
+        # That a target or prompt is gone is one finding, and not one of each of its answers.
+        if target is not None and prompt is not None:
+            place = _Place(old.question, target, prompt)
+            self._waiting.setdefault((place, _hash_grades(old)), []).append(old)
+
+    def _add_head_answer(self, new: AnswerTerms) -> None:
+        place = _Place(new.question, new.target, new.prompt)
+        self._head_questions.add(new.question)
+        waiting = self._waiting.get((place, _hash_grades(new)), [])
+        for number, old in enumerate(waiting):
+            if self._is_as_strict(old, new):
+                self._note_growth(old, new)
+                del waiting[number]
+                return
+        self._spare.setdefault(place, []).append(new)
+
+    def _is_as_strict(self, old: AnswerTerms, new: AnswerTerms) -> bool:
+        if new.runs.is_milder_than(old.runs) or _is_quarantined_longer(old, new):
+            return False
+        if (old.recorded, old.apart, old.threshold) != (new.recorded, new.apart, new.threshold):
+            return False
+        if old.grades != new.grades and Counter(old.grades) != Counter(new.grades):
+            return False
+        return not any(self._lost_selections(old, new))
+
+    def _compare_with_head(
         self, old: AnswerTerms, place: _Place
-    ) -> tuple[AnswerTerms | None, Iterable[Found]]:
+    ) -> tuple[AnswerTerms | None, Iterable[Difference]]:
         """The answer of the head that stands for an old one, if there is one, and what about it is less."""
-        if new := _nearest(old, self._spare.get(place, [])):
-            return new, self._compared(old, new)
+        if new := _take_nearest(old, self._spare.get(place, [])):
+            return new, self._compare_answers(old, new)
         if not old.recorded and (new := self._recorded.get(old.question)):
-            return new, [Found(WEAKER, "its answer is recorded now, and no model is asked")]
-        if place.question in self._asked:
-            target = self._match.names[1][place.target].name
-            what = f"runs less often, or with fewer prompts, on `{target}`"
-            return None, [Found(REMOVED, what)]
-        if new := self._wider(old, place):
-            return new, [Found(CHANGED, "has more variables"), *self._compared(old, new)]
-        if new := self._of_the_name(old, place):
-            return new, [Found(REMOVED, "its question is gone, because its variables changed")]
-        return None, [Found(REMOVED, "gone")]
+            return new, [Difference(WEAKER, "its answer is recorded now, and no model is asked")]
+        if place.question in self._head_questions:
+            target = self._match.head_targets[place.target].name
+            text = f"runs less often, or with fewer prompts, on `{target}`"
+            return None, [Difference(REMOVED, text)]
+        if new := self._take_with_more_variables(old, place):
+            more = Difference(CHANGED, "has more variables")
+            return new, [more, *self._compare_answers(old, new)]
+        if new := self._take_with_same_name(old, place):
+            text = "its question is gone, because its variables changed"
+            return new, [Difference(REMOVED, text)]
+        return None, [Difference(REMOVED, "gone")]
+
+    def _compare_answers(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
+        self._note_growth(old, new)
+        yield from _compare_tests(old, new)
+        yield from compare_grades(old.grades, new.grades, new.threshold)
+        yield from self._lost_selections(old, new)
+
+    def _lost_selections(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
+        """The rules that no longer look at a type of assertion of this answer, because a name changed."""
+        counting = Counter(grade.type for grade in new.grades if grade.counts)
+        for rule in self._match.rules:
+            before = _selected_types(rule, old, self._match.base_targets)
+            now = _selected_types(rule, new, self._match.head_targets)
+            for kind in before - now:
+                # An assertion that is gone or only advises now is a finding of its own.
+                if counting[kind] > now[kind]:
+                    text = f"the rule `{rule.name}` no longer selects it"
+                    yield Difference(WEAKER, text, f"`{kind}`")
 
     def _note_growth(self, old: AnswerTerms, new: AnswerTerms) -> None:
         self._growths.setdefault(Fraction(new.cases, old.cases), (old, new))
 
-    def _repeated_unevenly(self) -> Iterator[Lost]:
+    def _uneven_growths(self) -> Iterator[AnswerDifference]:
         """The tests that count more often in rates than before, while others do not."""
         for growth, (old, new) in self._growths.items():
             if growth > 1 and growth > min(self._growths):
-                what = f"counts as {format_count(new.cases, 'case')} in rates, not {old.cases}; other tests are not repeated as often"
-                yield Lost(Found(WEAKER, what), old.name, new.origin)
+                cases = format_count(new.cases, "case")
+                text = f"counts as {cases} in rates, not {old.cases}; other tests are not repeated as often"
+                yield AnswerDifference(Difference(WEAKER, text), old.name, new.origin)
 
-    def _compared(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
-        self._note_growth(old, new)
-        yield from _otherwise(old, new)
-        yield from compare_grades(old.grades, new.grades, new.threshold)
-        yield from self._unselected(old, new)
-
-    def _unselected(self, old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
-        """The rules that no longer look at a kind of assertion of this answer, because a name became another."""
-        counted = Counter(grade.type for grade in new.grades if grade.counts)
-        for rule in self._match.rules:
-            sides = (
-                (side, names[side.target].name)
-                for side, names in zip((old, new), self._match.names, strict=True)
-            )
-            before, now = (
-                Counter(
-                    grade.type
-                    for grade in side.grades
-                    if rule.selects(grade, target, side.description, side.metadata)
-                )
-                for side, target in sides
-            )
-            for kind in before - now:
-                if counted[kind] > now[kind]:  # what is gone, or advice now, is said as that
-                    yield Found(WEAKER, f"the rule `{rule.name}` no longer selects it", f"`{kind}`")
-
-    def _of_the_name(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
-        places = self._named.get((old.description, *place[1:]))
-        while old.description and places:  # one for each answer, so that none is looked at twice
-            if new := _nearest(old, self._spare[places.popleft()]):
+    def _take_with_same_name(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
+        places = self._by_name.get((old.description, place.target, place.prompt))
+        # There is one place for each answer, so no place is looked at twice.
+        while old.description and places:
+            if new := _take_nearest(old, self._spare[places.popleft()]):
                 return new
         return None
 
-    def _wider(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
-        """An answer whose variables are those of the old one, and more."""
+    def _take_with_more_variables(self, old: AnswerTerms, place: _Place) -> AnswerTerms | None:
+        """An answer that has the variables of the old one, and more."""
         variables = old.question.variables
-        held = self._holding.get((variables[0], *place[1:]), []) if variables else []
-        for other in held[:_MOST]:
-            question = other.question
-            same = question.turns == old.question.turns
-            has_more = same and set(variables) <= set(question.variables)
-            if has_more and (new := _nearest(old, self._spare[other])):
-                return new
+        if not variables:
+            return None
+        places = self._by_variable.get((variables[0], place.target, place.prompt), [])
+        for candidate in places[:_MAX_CANDIDATES]:
+            question = candidate.question
+            if question.turns != old.question.turns:
+                continue
+            if set(variables) <= set(question.variables):
+                new = _take_nearest(old, self._spare[candidate])
+                if new:
+                    return new
         return None
 
 
-def _nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | None:
-    """Take the answer that has most of the same assertions, and among these the same name."""
-    grades, written = set(old.grades), {(grade.type, grade.value) for grade in old.grades}
+def _hash_grades(answer: AnswerTerms) -> int:
+    return hash(frozenset(answer.grades))
 
-    def near(number: int) -> tuple[int, int, bool]:
+
+def _selected_types(rule: Rule, answer: AnswerTerms, targets: Sequence[ModelTerms]) -> Counter[str]:
+    """How many assertions of each type the rule selects."""
+    target = targets[answer.target].name
+    return Counter(
+        grade.type
+        for grade in answer.grades
+        if rule.selects(grade, target, answer.description, answer.metadata)
+    )
+
+
+def _take_nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | None:
+    """Take the answer with most of the same assertions, and among those one with the same name."""
+    if not spare:
+        return None
+    old_grades = set(old.grades)
+    old_values = {(grade.type, grade.value) for grade in old.grades}
+
+    def likeness(number: int) -> tuple[int, int, bool]:
         new = spare[number]
-        alike = sum((grade.type, grade.value) in written for grade in new.grades)
-        return len(grades.intersection(new.grades)), alike, new.description == old.description
+        same_grades = len(old_grades.intersection(new.grades))
+        same_values = sum((grade.type, grade.value) in old_values for grade in new.grades)
+        return same_grades, same_values, new.description == old.description
 
-    return spare.pop(max(range(min(len(spare), _MOST)), key=near)) if spare else None
+    candidates = range(min(len(spare), _MAX_CANDIDATES))
+    return spare.pop(max(candidates, key=likeness))
 
 
-def _otherwise(old: AnswerTerms, new: AnswerTerms) -> Iterator[Found]:
-    """The ways in which a test, apart from its assertions, is another one."""
+def _compare_tests(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:
+    """What changed in a test, apart from its assertions."""
     if not old.recorded and new.recorded:
-        yield Found(WEAKER, "its answer is recorded now, and no model is asked")
+        yield Difference(WEAKER, "its answer is recorded now, and no model is asked")
     elif old.recorded != new.recorded:
-        yield Found(CHANGED, "its recorded answer changed")
-    if new.runs.milder(old.runs):
-        passed, passes = old.runs, new.runs
-        said = f"needs {passes.passes} of {format_count(passes.of, 'run')} to pass, and needed {passed.passes} of {passed.of}"
-        each = (passed.of, passes.of) == (passed.passes, passes.passes)
-        yield Found(
-            WEAKER, f"runs {format_count(passes.of, 'time')}, not {passed.of}" if each else said
-        )
-    if _longer(old, new):
-        was = f" until {old.quarantine}" if old.quarantine else " in none"
-        yield Found(WEAKER, f"in quarantine until {new.quarantine}, and before{was}")
-    yield from (
-        Found(CHANGED, what)
-        for what, was, now in zip(APART, old.apart, new.apart, strict=True)
-        if was != now
-    )
-    yield from (Found(kind, what) for kind, what in compare_means(old.threshold, new.threshold))
+        yield Difference(CHANGED, "its recorded answer changed")
+    if new.runs.is_milder_than(old.runs):
+        yield Difference(WEAKER, _milder_runs(old, new))
+    if _is_quarantined_longer(old, new):
+        earlier = f" until {old.quarantine}" if old.quarantine else " in none"
+        yield Difference(WEAKER, f"in quarantine until {new.quarantine}, and before{earlier}")
+    for text, before, now in zip(APART, old.apart, new.apart, strict=True):
+        if before != now:
+            yield Difference(CHANGED, text)
+    for kind, text in compare_means(old.threshold, new.threshold):
+        yield Difference(kind, text)
 
 
-def _longer(old: AnswerTerms, new: AnswerTerms) -> bool:
-    """Whether failures only advise for longer."""
-    return new.quarantine is not None and (
-        old.quarantine is None or new.quarantine > old.quarantine
-    )
+def _milder_runs(old: AnswerTerms, new: AnswerTerms) -> str:
+    must_all_pass = old.runs.of == old.runs.passes and new.runs.of == new.runs.passes
+    if must_all_pass:
+        return f"runs {format_count(new.runs.of, 'time')}, not {old.runs.of}"
+    runs = format_count(new.runs.of, "run")
+    before = f"needed {old.runs.passes} of {old.runs.of}"
+    return f"needs {new.runs.passes} of {runs} to pass, and {before}"
+
+
+def _is_quarantined_longer(old: AnswerTerms, new: AnswerTerms) -> bool:
+    """Whether failures only advise for a longer time."""
+    if new.quarantine is None:
+        return False
+    return old.quarantine is None or new.quarantine > old.quarantine

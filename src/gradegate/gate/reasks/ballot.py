@@ -12,13 +12,13 @@ from gradegate.gate.reasks.stopping import (
     HistoryRule,
     LeadRule,
 )
-from gradegate.gate.statistics import tail
+from gradegate.gate.statistics import binomial_tail
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import ERROR, Grade, Vote
 from gradegate.structs import FrozenStruct, replace
 
-_LIKELY = 0.01  # with a noise that is true, more are overturned in one run of a hundred
-_FEW = 3  # re-asked grades that may be alike by chance
+_UNLIKELY = 0.01  # if the noise is right, a run of a hundred overturns more
+_MIN_REASKED = 3  # grades; fewer may be alike by chance
 
 
 class Ballot(FrozenStruct):
@@ -51,7 +51,7 @@ def final_grade(ballot: Ballot) -> Grade:
     elif state is BallotState.OPEN:
         grade = first
     else:
-        grade = _undecided_grade(first, ballot, state)
+        grade = _grade_without_winner(first, ballot, state)
     if ballot.answers:
         grade = replace(grade, evidence={**grade.evidence, "answers": list(ballot.answers)})
     return grade
@@ -73,7 +73,7 @@ def _grade_of_winners(first: Grade, winners: Sequence[Grade]) -> Grade:
     )
 
 
-def _undecided_grade(first: Grade, ballot: Ballot, state: BallotState) -> Grade:
+def _grade_without_winner(first: Grade, ballot: Ballot, state: BallotState) -> Grade:
     """An ERROR, with what the user can do about it."""
     if state is BallotState.UNANSWERABLE:
         last_error = [ask.reason for ask in ballot.asks if ask.has_error][-1]
@@ -83,10 +83,10 @@ def _undecided_grade(first: Grade, ballot: Ballot, state: BallotState) -> Grade:
         reason = ballot.rule.reason_for_doubt(state, counts)
     refused = next((ask for ask in ballot.asks if ask.setup), first)
     grade = replace(first, confirmed=False, setup=refused.setup, refused_by=refused.refused_by)
-    return undecided(grade, reason)
+    return undecided_grade(grade, reason)
 
 
-def undecided(grade: Grade, why: str, undone: bool = False) -> Grade:
+def undecided_grade(grade: Grade, why: str, undone: bool = False) -> Grade:
     """The grade as an ERROR without a verdict; ``undone``: a budget or a signal left it before its end."""
     return replace(
         grade,
@@ -100,31 +100,31 @@ def undecided(grade: Grade, why: str, undone: bool = False) -> Grade:
 
 
 def is_contradicted(grade: Grade) -> bool:
-    """Whether the asks of a grade lead to neither side."""
+    """Whether the asks of a grade favor neither side."""
     errors = sum(vote.has_error for vote in grade.votes)
     return grade.has_error and bool(grade.votes) and errors <= MOST_ERRORS and not grade.undone
 
 
-def doubts(report: ReaskReport, reasked: Sequence[Grade], held: bool) -> list[str]:
-    """What a user should know of the re-asks: sentences. ``held``: wrong blocks stay below 1 %."""
+def reask_remarks(report: ReaskReport, reasked: Sequence[Grade], is_bounded: bool) -> list[str]:
+    """What a user should know about the re-asks: sentences. ``is_bounded``: wrong blocks stay below 1 %."""
     sentences = []
-    if report.grades and not held:
+    if report.grades and not is_bounded:
         sentences.append(
             f"re-asking {format_count(report.grades, 'grade')} up to a lead of {report.lead} does not keep wrong blocks below 1 %. "
             f"Lower `noise` (now {report.noise:g}), or grade fewer cases."
         )
-    if noisier(report.overturned, report.grades, report.noise):
+    if is_noisier(report.overturned, report.grades, report.noise):
         sentences.append(
             f"the grader changed its mind on {report.overturned:,} of {format_count(report.grades, 'grade')}, more than `noise` allows "
             f"({format_percent(report.noise)}). Measure the noise with `gradegate calibrate`."
         )
-    if len(reasked) >= _FEW and all(len(set(grade.votes)) == 1 for grade in reasked):
+    if len(reasked) >= _MIN_REASKED and all(len(set(grade.votes)) == 1 for grade in reasked):
         sentences.append(
             "every re-ask returned the same reply, so re-asking confirms nothing. Use a temperature above 0."
         )
     return sentences
 
 
-def noisier(overturned: int, grades: int, noise: float) -> bool:
+def is_noisier(overturned: int, grades: int, noise: float) -> bool:
     """Whether so many overturned grades are too many for a grader with that noise."""
-    return overturned > 0 and tail(overturned, grades, noise) < _LIKELY
+    return overturned > 0 and binomial_tail(overturned, grades, noise) < _UNLIKELY

@@ -1,4 +1,4 @@
-"""What the votes of earlier runs say of a grade. Pure."""
+"""Counts the votes of earlier runs on a grade, and says what they mean for its case. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from gradegate.structs import FrozenStruct
 MOST_VOTES = 60  # of the newest runs that count
 MOST_RUNS = 200  # of one grade that a file keeps
 _FLAKY = 20  # a grade is flaky unless fewer than one in so many of its votes fail
-_BROKEN_RUNS = 3  # failing runs, from which a broken tail is no chance
-_TURNS = 2  # failures that went away, from which a case comes and goes
+_BROKEN_RUNS = 3  # failing runs, from which a broken tail is no accident
+_MIN_RETURNS = 2  # failures that went away, from which a case comes and goes
 
 
 class Votes(NamedTuple):
@@ -39,62 +39,67 @@ class VoteCount(FrozenStruct):
 
 
 def count_votes(runs: Iterable[PastRun], model: str) -> VoteCount:
-    """The votes that count beside a first vote of that model: of the newest runs by it, from before the case broke."""
-    own = [run for run in runs if run.model == model]
-    span = _span(own)
-    counted = [run for run in own[span] if _has_votes(run)]
+    """The votes that count when this model gave the first vote: of its newest runs from before the case broke."""
+    of_model = [run for run in runs if run.model == model]
+    span = _counted_span(of_model)
+    counted = [run for run in of_model[span] if _has_votes(run)]
     votes = _votes(counted)
     failing = sum(map(_fails, counted))
 
     broken = None
-    since = own[span.stop :]
-    if sum(_votes(since)) >= LEAST and sum(map(_fails, since)) >= _BROKEN_RUNS:
-        broken = _votes(since)
+    tail = of_model[span.stop :]
+    tail_votes = _votes(tail)
+    if sum(tail_votes) >= LEAST and sum(map(_fails, tail)) >= _BROKEN_RUNS:
+        broken = tail_votes
     # By runs as well as by votes, because all asks of one bad answer fail together.
     elif sum(votes) >= LEAST and 5 * votes.fails >= 3 * sum(votes) and 2 * failing >= len(counted):
         broken = votes
 
-    returned = _returned(counted)
-    if len(returned) < _TURNS or 10 * failing < len(counted):
+    returned = _days_of_returns(counted)
+    if len(returned) < _MIN_RETURNS or 10 * failing < len(counted):
         returned = ()
     return VoteCount(votes, broken, returned)
 
 
-def _returned(runs: Iterable[PastRun]) -> tuple[str, ...]:
+def trim_runs(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
+    """The newest runs that a later count may read, whichever of the models is asked then."""
+    kept: list[int] = []
+    for model in {run.model for run in runs}:
+        positions = [position for position, run in enumerate(runs) if run.model == model]
+        span = _counted_span([runs[position] for position in positions])
+        kept += positions[span.start :]
+    return tuple(runs[position] for position in sorted(kept)[-MOST_RUNS:])
+
+
+def _days_of_returns(runs: Iterable[PastRun]) -> tuple[str, ...]:
     """The days of failing runs after which a run with the same request did not fail."""
-    failed = {}  # the day since which a request fails
-    returned = []
+    failing_since = {}  # days, by the request
+    days = []
     for run in runs:
         if _fails(run):
-            failed[run.request] = run.at
-        elif run.request in failed:
-            returned.append(failed.pop(run.request))
-    return tuple(returned)
+            failing_since[run.request] = run.at
+        elif run.request in failing_since:
+            days.append(failing_since.pop(run.request))
+    return tuple(days)
 
 
-def cut(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
-    """The newest runs that a later count may read, whichever of the models is asked then."""
-    kept = []
-    for model in {run.model for run in runs}:
-        own = [place for place, run in enumerate(runs) if run.model == model]
-        kept += own[_span([runs[place] for place in own]).start :]
-    return tuple(runs[place] for place in sorted(kept)[-MOST_RUNS:])
+def _counted_span(runs: Sequence[PastRun]) -> slice:
+    """The newest whole runs that count: at most 60 votes, from before the longest tail that is broken.
 
-
-def _span(runs: Sequence[PastRun]) -> slice:
-    """The newest whole runs that have no more votes than count, before the longest tail that is broken.
-
-    That tail begins with a failing run, and at least 3 of 4 of its runs that voted fail.
+    That tail begins with a failing run, and at least 3 of 4 of its runs with votes fail.
     """
-    failing = voting = 0
+    failing = 0
+    voting = 0
     end = len(runs)
-    for place, run in reversed([*enumerate(runs)]):
+    for position, run in reversed([*enumerate(runs)]):
         voting += _has_votes(run)
         if _fails(run):
             failing += 1
             if 4 * failing >= 3 * voting:
-                end = place
-    votes, first = 0, end
+                end = position
+
+    votes = 0
+    first = end
     while first:
         votes += sum(_votes([runs[first - 1]]))
         if votes > MOST_VOTES:

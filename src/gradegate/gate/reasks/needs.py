@@ -8,23 +8,23 @@ from gradegate.core.numbers import exact_fraction
 from gradegate.core.policy import Rule
 from gradegate.gate.case_runs import (
     OpenRow,
+    fold_runs,
     is_unfinished,
     open_grades,
-    open_selected,
-    outcome_of,
-    whole,
+    open_positions,
+    outcome_in_rule,
 )
 from gradegate.gate.reasks.ballot import is_contradicted
-from gradegate.gate.regressions import Case, is_old
-from gradegate.gate.rules import by_counts
+from gradegate.gate.regressions import RuleCase, is_known_failure
+from gradegate.gate.rules import outcome_by_counts
 from gradegate.results.baseline import NEW_FAILURE
-from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
-from gradegate.results.rows import AnswerId, GradeId, open_in_grade, takes
+from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
+from gradegate.results.rows import AnswerId, GradeId, Row, open_in_grade, selects_grade
 from gradegate.results.run_result import Counts
 from gradegate.structs import FrozenStruct, Struct, replace
 
-_LEAST = 8  # cases of a wave, as far as so many are open
-_MOST_TO_END = 50  # cases of missed rules that are re-asked although no rule needs it
+_MIN_WAVE = 8  # cases, as far as so many are open
+_MAX_LAST_WAVE = 50  # cases of missed rules that are re-asked although no rule needs it
 
 OpenCase = Sequence[OpenRow]  # what is decided together: the runs of a case, or a row alone
 
@@ -79,7 +79,7 @@ class RuleNeeds:
 
     def __init__(self, rules: Iterable[Rule], cases: Iterable[OpenCase], compared: bool) -> None:
         self._rules = [
-            [_RulePart(part) for part in parts_of(rule)] for rule in rules if rule.blocking
+            [_RulePart(part) for part in split_rule(rule)] for rule in rules if rule.blocking
         ]
         self._compared = compared
         for case in cases:
@@ -110,7 +110,7 @@ class RuleNeeds:
                         cases.setdefault(count.open[0].answer, set()).update(count.open)
 
         grades: list[GradeId] = []
-        for first_answer in sorted(cases)[:_MOST_TO_END]:
+        for first_answer in sorted(cases)[:_MAX_LAST_WAVE]:
             grades += cases[first_answer]
         return sorted(grades)
 
@@ -119,26 +119,26 @@ class RuleNeeds:
         for parts in self._rules:
             tallies = [(part.rule, part.tally()) for part in parts]
             missed = [is_missed(rule, tally) for rule, tally in tallies]
-            # A rule is missed when one of its keys is. A drop is never known early, nor what a later run compares with.
-            is_early = self._compared and all(rule.max_drop is None for rule, _ in tallies)
-            if is_early and any(missed):
+            # A rule is missed when one part is. A drop is never known early. Without a base, this run may become one.
+            may_stop_early = self._compared and all(rule.max_drop is None for rule, _ in tallies)
+            if may_stop_early and any(missed):
                 continue
-            for (rule, tally), is_lost in zip(tallies, missed, strict=True):
-                if is_lost:
+            for (rule, tally), is_part_missed in zip(tallies, missed, strict=True):
+                if is_part_missed:
                     continue
                 if is_settled(rule, tally, self._compared):
-                    # These are errors until they are decided, whatever the rule says.
-                    wanted = [count for count in tally.open if count.outcome is ERROR]
+                    # These cases are errors until they are decided, whatever the rule says.
+                    next_cases = [count for count in tally.open if count.outcome is ERROR]
                 else:
-                    wanted = tally.open[: size(rule, tally)]
-                for count in wanted:
+                    next_cases = tally.open[: size(rule, tally)]
+                for count in next_cases:
                     grades.update(count.open)
         return sorted(grades)
 
 
-def parts_of(rule: Rule) -> Iterator[Rule]:
+def split_rule(rule: Rule) -> Iterator[Rule]:
     """The rule; of one that looks at the base and at the run itself, a rule for each."""
-    if rule.beside_base and rule.own:
+    if rule.has_base_limit and rule.has_run_limit:
         yield replace(rule, max_new_failures=None, max_drop=None)
         yield replace(rule, min_pass_rate=None, min_score=None, min_cases=None)
     else:
@@ -150,12 +150,12 @@ def parts_of(rule: Rule) -> Iterator[Rule]:
 
 def is_missed(rule: Rule, tally: RuleTally) -> bool:
     """Whether the rule is missed if all open cases pass, and if all undone cases pass, too."""
-    if rule.beside_base:
+    if rule.has_base_limit:
         most = rule.max_new_failures
         return most is not None and rule.max_drop is None and tally.failed > most
     passed = tally.passed + len(tally.open)
     return all(
-        by_counts(rule, Counts(passed + undone, tally.failed)) is FAIL
+        outcome_by_counts(rule, Counts(passed + undone, tally.failed)) is FAIL
         for undone in (0, tally.undone)
     )
 
@@ -166,25 +166,28 @@ def is_settled(rule: Rule, tally: RuleTally, compared: bool = False) -> bool:
     Without a base that is ``compared`` with, this run may become one, and what is new has to be known whatever the rule says.
     """
     failed = tally.failed + len(tally.open)
-    if rule.beside_base:
+    if rule.has_base_limit:
         most = rule.max_new_failures
         if most is None or rule.max_drop is not None or not compared:
             return False
         return is_missed(rule, tally) or failed + tally.unsure <= most
     if is_missed(rule, tally):
         return True
-    return rule.min_score is None and by_counts(rule, Counts(tally.passed, failed)) is PASS
+    return rule.min_score is None and outcome_by_counts(rule, Counts(tally.passed, failed)) is PASS
 
 
 def wave_size(rule: Rule, tally: RuleTally) -> int:
     """How many open cases are re-asked at once: as many as miss the rule if all are confirmed, and at least 8."""
     if rule.max_new_failures is not None and rule.max_drop is None:
-        return max(_LEAST, rule.max_new_failures + 1 - tally.failed)
-    least = 1.0 if rule.every_case else rule.min_pass_rate
-    if least is None or rule.min_score is not None:
+        failures_allowed = rule.max_new_failures
+    elif rule.every_case:
+        failures_allowed = 0
+    elif rule.min_pass_rate is None or rule.min_score is not None:
         return len(tally.open)
-    may_fail = int((1 - exact_fraction(least)) * (tally.passed + tally.failed + len(tally.open)))
-    return max(_LEAST, may_fail + 1 - tally.failed)
+    else:
+        cases = tally.passed + tally.failed + len(tally.open)
+        failures_allowed = int((1 - exact_fraction(rule.min_pass_rate)) * cases)
+    return max(_MIN_WAVE, failures_allowed + 1 - tally.failed)
 
 
 # --- what a rule counts of a case -----------------------------------------------------------------------------
@@ -195,48 +198,56 @@ def count_case(rule: Rule, case: OpenCase) -> CaseCount | None:
     first = case[0]
     if first.row.needs:
         return _count_runs(rule, case)
-    if rule.beside_base:
-        return _count_beside_base(rule, first)
-    outcome = outcome_of(rule, first.row)
+    if rule.has_base_limit:
+        return _count_against_base(rule, first)
+    outcome = outcome_in_rule(rule, first.row)
     if outcome is None:
         return None
-    positions = open_selected(rule, first.row, first.open)
+    positions = open_positions(rule, first.row, first.open)
     return CaseCount(outcome, first.grade_ids(positions), is_unfinished(rule, first.row))
 
 
 def _count_runs(rule: Rule, case: OpenCase) -> CaseCount | None:
-    row = whole(rule, [run.row for run in case])
+    """What the rule counts of a case with runs."""
+    row = fold_runs(rule, [run.row for run in case])
     if row is None or not row.grades:
         return None
     grade = row.grades[0]
     open_ = () if row.has_passed else tuple(open_grades(rule, case))
-    if not rule.beside_base:
+    if not rule.has_base_limit:
         return CaseCount(row.outcome, open_, grade.undone)
-    if open_ and (rule.max_drop is not None or not is_old(row, grade)):
+    if open_ and (rule.max_drop is not None or not is_known_failure(row, grade)):
         return CaseCount(row.outcome, open_)
     return CaseCount(FAIL if grade.status == NEW_FAILURE else PASS)
 
 
-def _count_beside_base(rule: Rule, case: OpenRow) -> CaseCount | None:
-    """A new failure as FAIL, with its open grades if it may also be none; for drops, with those of a known failure."""
-    row = case.row
-    taken = [place for place, grade in enumerate(row.grades) if takes(rule, row, grade)]
-    if not taken:
-        return None
+def _count_against_base(rule: Rule, case: OpenRow) -> CaseCount | None:
+    """Count a new failure as FAIL, with its open grades: re-asks may show that it is none.
 
-    final = []  # grades that no re-ask can change
+    For drops, the open grades of a known failure are counted, too.
+    """
+    row = case.row
+    selected = []
+    final = []  # selected grades that no re-ask can change
     reasked: set[int] = set()
-    for position in taken:
-        grade = row.grades[position]
+    for position, grade in enumerate(row.grades):
+        if not selects_grade(rule, row, grade):
+            continue
+        selected.append(grade)
         open_ = open_in_grade(row.grades, position, case.open)
         if not open_:
             final.append(grade)
-        elif row.has_failed and (rule.max_drop is not None or not is_old(row, grade)):
+        elif row.has_failed and (rule.max_drop is not None or not is_known_failure(row, grade)):
             reasked.update(open_)
-    if rule.max_drop is None and final and Case(row, tuple(final)).standing == NEW_FAILURE:
-        return CaseCount(FAIL)
 
-    grades = tuple(row.grades[position] for position in taken)
-    if reasked or Case(row, grades).standing == NEW_FAILURE:
+    if not selected:
+        return None
+    if rule.max_drop is None and final and _is_new_failure(row, final):
+        return CaseCount(FAIL)
+    if reasked or _is_new_failure(row, selected):
         return CaseCount(FAIL, case.grade_ids(sorted(reasked)))
-    return CaseCount(ERROR if any(map(is_contradicted, grades)) else PASS)
+    return CaseCount(ERROR if any(map(is_contradicted, selected)) else PASS)
+
+
+def _is_new_failure(row: Row, grades: Iterable[Grade]) -> bool:
+    return RuleCase(row, tuple(grades)).status == NEW_FAILURE

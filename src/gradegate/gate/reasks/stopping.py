@@ -1,4 +1,4 @@
-"""When the votes on a grade are enough. Pure.
+"""The rules that say when the votes on a grade are enough. Pure.
 
 Without a history, Wald's sequential test over outcomes decides. With one, a case that is as before and a broken case are
 two Beta-distributed shares of failing asks. Their Bayes factor is a martingale if the case is as before, so that Ville's inequality
@@ -7,7 +7,7 @@ two Beta-distributed shares of failing asks. Their Bayes factor is a martingale 
 
 import enum
 from collections import Counter, defaultdict
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from gradegate.results.grades import ERROR, FAIL, PASS, Outcome
 from gradegate.structs import FrozenStruct
@@ -19,9 +19,11 @@ RETURN = "the failure comes and goes"
 MOST_ERRORS = 1  # asks without a verdict; with another one, the grade cannot be re-asked
 MOST_ASKS = 20  # of a grade with a history
 
-_OVERTURNS = 0.5  # a factor from which on passes overturn the failure
-_ODDS = 200  # by so many, times the grades that may be re-asked, a break must be likelier
-_WEIGHT, _BROKEN = 5.0, 20.0  # votes that the two shares are worth before any vote is seen
+_OVERTURNS = 0.5  # up to this factor, passes overturn the failure
+_ODDS = 200  # times the grades that may be re-asked: from this factor on, the case is broken
+# How many votes the two shares are worth before any vote is seen.
+_WEIGHT_AS_BEFORE = 5.0
+_WEIGHT_BROKEN = 20.0
 
 
 class BallotState(enum.Enum):
@@ -103,27 +105,38 @@ class HistoryRule(FrozenStruct):
 
     def factor(self, fails: int, passes: int) -> float:
         """How much likelier these votes are if the case is broken than if it is as before. Their order does not matter."""
-        before = self._before
-        broken = _BROKEN * (1 - self.noise / 2), _BROKEN * self.noise / 2
+        broken = Beta(_WEIGHT_BROKEN * (1 - self.noise / 2), _WEIGHT_BROKEN * self.noise / 2)
+        as_before = self._as_before
         factor = 1.0
-        for number in range(fails):
-            factor *= _chance(broken, number, 0, 0) / _chance(before, number, 0, 0)
-        for number in range(passes):
-            factor *= _chance(broken, fails, number, 1) / _chance(before, fails, number, 1)
+        for earlier in range(fails):
+            factor *= broken.chance_of(FAIL, earlier, 0) / as_before.chance_of(FAIL, earlier, 0)
+        for earlier in range(passes):
+            chance = as_before.chance_of(PASS, fails, earlier)
+            factor *= broken.chance_of(PASS, fails, earlier) / chance
         return factor
 
     def chance_to_fail(self, fails: int, passes: int) -> float:
         """The chance that the ask after these votes fails if the case is as before."""
-        return _chance(self._before, fails, passes, 0)
+        return self._as_before.chance_of(FAIL, fails, passes)
 
     @property
-    def _before(self) -> tuple[float, float]:
-        return _WEIGHT * self.mean + self.fails, _WEIGHT * (1 - self.mean) + self.passes
+    def _as_before(self) -> "Beta":
+        return Beta(
+            _WEIGHT_AS_BEFORE * self.mean + self.fails,
+            _WEIGHT_AS_BEFORE * (1 - self.mean) + self.passes,
+        )
 
 
-def _chance(beta: tuple[float, float], fails: int, passes: int, side: int) -> float:
-    """The chance of a FAIL (side 0) or a PASS (side 1) after these votes, by the parameters of a Beta distribution."""
-    return (beta[side] + (fails, passes)[side]) / (sum(beta) + fails + passes)
+class Beta(NamedTuple):
+    """The parameters of a Beta distribution over the share of failing asks."""
+
+    fails: float
+    passes: float
+
+    def chance_of(self, outcome: Outcome, fails: int, passes: int) -> float:
+        """The chance of a FAIL or a PASS after these votes."""
+        votes = self.fails + fails if outcome is FAIL else self.passes + passes
+        return votes / (sum(self) + fails + passes)
 
 
 def mean_share(fails: int, passes: int, noise: float) -> float:
@@ -133,12 +146,12 @@ def mean_share(fails: int, passes: int, noise: float) -> float:
 
 
 def chance_of_failure(rule: HistoryRule) -> float:
-    """The chance that a case which is as before fails in the end: the walk over votes, summed exactly."""
+    """The chance that a case which is as before fails in the end: a walk over all sequences of votes."""
     failed = 0.0
-    reached = {(1, 0): rule.chance_to_fail(0, 0)}  # chances of so many fails and passes
+    chances = {(1, 0): rule.chance_to_fail(0, 0)}  # by the number of fails and passes
     for _ in range(MOST_ASKS):
         following = defaultdict[tuple[int, int], float](float)
-        for (fails, passes), chance in reached.items():
+        for (fails, passes), chance in chances.items():
             state = rule.state(Counter({FAIL: fails, PASS: passes}))
             if state is BallotState.OPEN:
                 fail = chance * rule.chance_to_fail(fails, passes)
@@ -146,5 +159,5 @@ def chance_of_failure(rule: HistoryRule) -> float:
                 following[fails, passes + 1] += chance - fail
             elif state in (BallotState.FAILED, BallotState.RETURNING):
                 failed += chance
-        reached = following
+        chances = following
     return failed

@@ -1,4 +1,4 @@
-"""Binds assertions: types to graders with their options, checked and filled in, and sets to their members."""
+"""Binds assertions to evaluators, with their options filled in and checked, and sets to their members."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gradegate.assertions.grading.bound import Binding, Bound, BoundSet
-from gradegate.assertions.grading.evaluator import BY_ANSWER, GRADERS, MAY_BE_EMPTY, Evaluator
-from gradegate.assertions.judge import rubric
-from gradegate.assertions.judge.form import number
-from gradegate.assertions.judge.prose import stripped
-from gradegate.config import unknown_keys as wrongkeys
+from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
+from gradegate.assertions.grading.evaluator import BY_ANSWER, EVALUATORS, MAY_BE_EMPTY, Evaluator
+from gradegate.assertions.judge.form import parse_number
+from gradegate.assertions.judge.prose import strip_invisible
+from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse_rubric
+from gradegate.config import unknown_keys
 from gradegate.config.keys import STEERING, OptionKeys, key_names
 from gradegate.config.unknown_keys import is_own
 from gradegate.core.assertion import ASSERT_SET, Assertion
@@ -21,8 +21,8 @@ from gradegate.core.provider_spec import ProviderSpec, Verbatim
 from gradegate.core.suite import CaseOptions, Idle
 from gradegate.core.validation import explain_invalid
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
-from gradegate.planning.binding import tool_files as toolfiles
 from gradegate.planning.binding.models import ModelBinder
+from gradegate.planning.binding.tool_files import with_assertion_tools
 from gradegate.planning.binding.unknown_types import unknown_type_error
 from gradegate.planning.checks import scripts
 from gradegate.providers.api.options import TEST_PARAMETERS
@@ -30,50 +30,14 @@ from gradegate.providers.api.provider import split_id
 from gradegate.registry import suggest
 from gradegate.results.grades import GradedAssertion
 from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, check_allowed
-from gradegate.structs import FrozenStruct, JsonObject, names, replace
+from gradegate.structs import FrozenStruct, JsonObject, field_names, replace
 from gradegate.templating.script import ScriptError, may_mention, show_code, transform_script
 from gradegate.templating.template import TemplateError, is_template, render, render_values
 
-BROUGHT = frozenset({"context", "retrieval_context"})
-# Fields of graders that an assertion sets alone.
-_NO_OPTIONS = frozenset({"value", "threshold", "config", "test", "context_transform"})
-_options_of = cache(names)
-
-
-def option_names(kind: type[Evaluator]) -> tuple[str, ...]:
-    """The options of a grader."""
-    return _options_of(kind)  # type: ignore[arg-type]  # a class can be hashed
-
-
-def check_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
-    """Keys of a test's ``options`` that nobody knows; what documents them is added to ``idle``."""
-    free = [
-        name
-        for name in options.settings
-        if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)
-    ]
-    if not free:
-        return []  # without every grader's module, which takes as long to import as all of a small run
-    strange = [name for name in free if name not in _grader_options()]
-    idle += [Idle(name, origin) for name in strange if wrongkeys.is_documentation(name)]
-    known = STEERING | TEST_PARAMETERS | _grader_options() | key_names(OptionKeys)
-    mistakes = []
-    for name in strange:
-        if not wrongkeys.is_documentation(name):
-            what, cure = wrongkeys.explain_unknown_key(name, "options", known)
-            what = what.replace("unknown key", "unknown option")
-            mistakes.append(Mistake(what, origin, cure))
-    return mistakes
-
-
-@cache
-def _grader_options() -> frozenset[str]:
-    return frozenset(name for _, kind in GRADERS for name in option_names(kind) if is_shared(name))
-
-
-def is_shared(name: str) -> bool:
-    """Whether a test's ``options`` may set it for its graders; parameters of models are those of the model under test."""
-    return name not in TEST_PARAMETERS and name not in _NO_OPTIONS
+BROUGHT = frozenset({"context", "retrieval_context"})  # variables that recorded answers may bring
+# Fields of evaluators that only an assertion sets
+_NOT_SHARED = frozenset({"value", "threshold", "config", "test", "context_transform"})
+_cached_names = cache(field_names)
 
 
 class Subject(FrozenStruct):
@@ -82,43 +46,93 @@ class Subject(FrozenStruct):
     options: CaseOptions
     variables: Variables
     turns: tuple[Turn, ...] = ()
-    # Variables that an answer may bring where the test has none.
-    brought: frozenset[str] = frozenset()
-    about: JsonObject = {}  # what the test says of itself
+    brought: frozenset[str] = frozenset()  # variables that an answer may bring if the test has none
+    about: JsonObject = {}  # the description, metadata and threshold of the test, for code
 
 
-def bind(binder: ModelBinder, spec: Assertion, subject: Subject) -> Binding:
-    """Raises ConfigError with every mistake of the assertion."""
+# --- options --------------------------------------------------------------------------------------------------
+
+
+def option_names(kind: type[Evaluator]) -> tuple[str, ...]:
+    """The options of an evaluator."""
+    return _cached_names(kind)  # type: ignore[arg-type]  # a class can be hashed
+
+
+def check_case_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -> list[Mistake]:
+    """The unknown keys in a test's ``options``; keys that only document the test are added to ``idle``."""
+    candidates = [
+        name
+        for name in options.settings
+        if name not in STEERING and name not in TEST_PARAMETERS and not is_own(name)
+    ]
+    if not candidates:
+        return []  # importing every evaluator takes as long as a small run
+
+    evaluator_options = _shared_options()
+    known = STEERING | TEST_PARAMETERS | evaluator_options | key_names(OptionKeys)
+    mistakes = []
+    for name in candidates:
+        if name in evaluator_options:
+            continue
+        if unknown_keys.is_documentation(name):
+            idle.append(Idle(name, origin))
+            continue
+        what, cure = unknown_keys.explain_unknown_key(name, "options", known)
+        mistakes.append(Mistake(what.replace("unknown key", "unknown option"), origin, cure))
+    return mistakes
+
+
+@cache
+def _shared_options() -> frozenset[str]:
+    """The options of all evaluators that a test's ``options`` may set."""
+    shared = set[str]()
+    for _, kind in EVALUATORS:
+        shared.update(filter(is_shared, option_names(kind)))
+    return frozenset(shared)
+
+
+def is_shared(name: str) -> bool:
+    """Whether a test's ``options`` may set this option for its evaluators. Parameters of models are for the target."""
+    return name not in TEST_PARAMETERS and name not in _NOT_SHARED
+
+
+# --- assertions and sets --------------------------------------------------------------------------------------
+
+
+def bind_assertion(binder: ModelBinder, spec: Assertion, subject: Subject) -> Binding:
+    """Bind an assertion or an assert-set. Raises ConfigError with every mistake of it."""
     if spec.type.removeprefix("not-") == ASSERT_SET:
-        return _set(binder, spec, subject)
-    return _one(binder, spec, subject)
+        return _bind_set(binder, spec, subject)
+    return _bind_single(binder, spec, subject)
 
 
-def _one(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
-    kind = GRADERS.find(spec.type.removeprefix("not-"))
+def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundAssertion:
+    kind = EVALUATORS.find(spec.type.removeprefix("not-"))
     if kind is None:
         raise unknown_type_error(spec)
     if spec.members:
-        raise ConfigError.at(
-            f"`{spec.type}` takes no members", spec.origin, "only assert-set has `assert`"
-        )
+        what = f"`{spec.type}` takes no members"
+        raise ConfigError.at(what, spec.origin, "only assert-set has `assert`")
     names = option_names(kind)
     if kind.runs_code:
         check_allowed(f"`{spec.type}`", spec.origin, USE_OTHER_ASSERTION)
     if "strict_mode" in names:
-        spec = _lifted(spec)
-    spec = _valued(spec, kind, binder.idle)
+        spec = _with_deepeval_config(spec)
+    if spec.value is not None and "value" not in names:
+        spec = _without_idle_value(spec, binder.idle)
     if "tools" in names:
-        config = toolfiles.of_assertion(spec.config, binder.workspace, binder.folder, spec.origin)
+        config = with_assertion_tools(spec.config, binder.workspace, binder.folder, spec.origin)
         spec = replace(spec, config=config)
+
     mistakes: list[Mistake] = []
-    grader = models = None
+    evaluator = None
+    models = None
     with gather_mistakes(mistakes):
-        options = dict(_options(kind, spec, subject))
-        grader = _grader(kind, options, spec, subject)
+        options = dict(_evaluator_options(kind, spec, subject))
+        evaluator = _make_evaluator(kind, options, spec, subject)
     with gather_mistakes(mistakes):
-        models = binder.models(kind, spec, subject.options)
-        prompts = _rubric(kind, spec, subject.options)
+        models = binder.bind_graders(kind, spec, subject.options)
+        rubric = _parse_rubric(kind, spec, subject.options)
     with gather_mistakes(mistakes):
         if kind.scoring.share:
             check_share(f"`{spec.type}`", spec.threshold, spec.origin)
@@ -126,32 +140,32 @@ def _one(binder: ModelBinder, spec: Assertion, subject: Subject) -> Bound:
             if kind.compares:
                 what = f"`{spec.type}` compares unchanged answers: it takes no `transform`"
                 raise ConfigError.at(what, spec.origin, "write it into `options` of the test")
-            scripts.check(
+            scripts.check_script(
                 transform_script, spec.transform, f"`transform` of `{spec.type}`", spec.origin
             )
-    if (
-        mistakes or grader is None or models is None
-    ):  # what is wrong with a model may be said already
+    # An error without mistakes: they are reported already.
+    if mistakes or evaluator is None or models is None:
         raise ConfigError(*dict.fromkeys(mistakes))
-    asserted = GradedAssertion.of(
+
+    asserted = GradedAssertion.from_assertion(
         spec,
         value=None if spec.value is None else show_code(options["value"]),
-        metric=_metric(spec, subject.variables),
+        metric=_fill_in_metric(spec, subject.variables),
     )
-    return Bound(
+    return BoundAssertion(
         asserted,
-        grader,
+        evaluator,
         spec.threshold,
         models,
-        prompts,
-        binder.again(kind, spec),
+        rubric,
+        binder.reask_mode(kind, spec),
         spec.transform,
         binder.grader_retries,
         spec.other_fields,
     )
 
 
-def _set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSet:
+def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSet:
     if not spec.members:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
     for name, is_empty in (("value", spec.value is None), ("transform", not spec.transform)):
@@ -161,191 +175,205 @@ def _set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSet:
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
     for member in spec.members:
         base = member.type.removeprefix("not-")
-        kind = GRADERS.find(base)
+        kind = EVALUATORS.find(base)
         if base == ASSERT_SET or (kind is not None and kind.compares):
-            raise ConfigError.at(
-                f"`{member.type}` cannot be in an assert-set", member.origin, "move it out"
-            )
+            what = f"`{member.type}` cannot be in an assert-set"
+            raise ConfigError.at(what, member.origin, "move it out")
+
     members = []
-    for member in spec.members:  # asked again as the set says, where it says nothing itself
-        own = replace(member, reask=member.reask or spec.reask)
-        members.append(_one(binder, own, subject))
-    asserted = GradedAssertion.of(
+    for member in spec.members:
+        # The set says how a member is re-asked that does not say so itself.
+        with_reask = replace(member, reask=member.reask or spec.reask)
+        members.append(_bind_single(binder, with_reask, subject))
+    asserted = GradedAssertion.from_assertion(
         spec,
-        metric=_metric(spec, subject.variables),
-        # A set blocks as far as its members do: where none of them counts, nothing in it could block.
-        blocking=spec.blocking and any(member.asserted.counts for member in members),
+        metric=_fill_in_metric(spec, subject.variables),
+        # If no member counts, nothing in the set could block.
+        blocking=spec.blocking and any(member.assertion.counts for member in members),
         is_set=True,
     )
     return BoundSet(asserted, tuple(members), spec.threshold, spec.other_fields)
 
 
-def check_share(name: str, limit: object, origin: Origin) -> None:
-    """A share is from 0 to 1, and so is a threshold on it. Raises ConfigError, for a 50 with the 0.5 to write."""
-    if isinstance(limit, int | float) and not 0 <= limit <= 1:
-        cure = f"write {limit / 100:g}" if 10 <= limit <= 100 else "write a share such as 0.5"
-        raise ConfigError.at(
-            f"the threshold of {name} must be from 0 to 1, not {limit:g}", origin, cure
-        )
+def check_share(name: str, threshold: object, origin: Origin) -> None:
+    """Raises ConfigError for a threshold that is not from 0 to 1, such as a percentage."""
+    if isinstance(threshold, int | float) and not 0 <= threshold <= 1:
+        what = f"the threshold of {name} must be from 0 to 1, not {threshold:g}"
+        cure = "write a share such as 0.5"
+        if 10 <= threshold <= 100:
+            cure = f"write {threshold / 100:g}"
+        raise ConfigError.at(what, origin, cure)
 
 
-# --- a grader and its options ---------------------------------------------------------------------------------
+# --- an evaluator and its options -----------------------------------------------------------------------------
 
 
-def _grader(
+def _make_evaluator(
     kind: type[Evaluator], options: JsonObject, spec: Assertion, subject: Subject
 ) -> Evaluator:
     try:
-        grader = kind(**options)
+        evaluator = kind(**options)
     except ValidationError as e:
-        # One for each option: of the branches of a union that were tried, the last is said.
-        by_option = {}
+        # One mistake for each option: of the branches of a union, the last one.
+        details = {}
         for detail in e.errors(include_url=False):
             steps = [str(step) for step in detail["loc"] if re.fullmatch(r"\w+", str(step))]
-            by_option[".".join(steps) or "value"] = detail
-        raise ConfigError(
-            *(_option_mistake(name, detail, spec) for name, detail in by_option.items())
-        ) from e
+            details[".".join(steps) or "value"] = detail
+        mistakes = [_option_mistake(name, detail, spec) for name, detail in details.items()]
+        raise ConfigError(*mistakes) from e
+
     brought = dict.fromkeys(subject.brought, BY_ANSWER)
-    if lacking := grader.needs({**brought, **subject.variables}):
-        raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, "add it to `vars`")
-    if lacking := grader.needs_turns(subject.turns, subject.variables):
+    if problem := evaluator.missing_variables({**brought, **subject.variables}):
+        raise ConfigError.at(f"`{spec.type}`: {problem}", spec.origin, "add it to `vars`")
+    if problem := evaluator.missing_in_turns(subject.turns, subject.variables):
         cure = "without it there is nothing to judge by"
-        raise ConfigError.at(f"`{spec.type}`: {lacking}", spec.origin, cure)
-    return grader
+        raise ConfigError.at(f"`{spec.type}`: {problem}", spec.origin, cure)
+    return evaluator
 
 
-def _options(kind: type[Evaluator], spec: Assertion, subject: Subject) -> Iterator[tuple[str, Any]]:
+def _evaluator_options(
+    kind: type[Evaluator], spec: Assertion, subject: Subject
+) -> Iterator[tuple[str, Any]]:
+    """The options of an assertion by name; a later one wins. Raises ConfigError."""
     names = option_names(kind)
-    settings = subject.options.settings.items()
-    yield from ((name, value) for name, value in settings if name in names and is_shared(name))
-    is_given_all = "config" in names
-    if is_given_all:
+    for name, value in subject.options.settings.items():
+        if name in names and is_shared(name):
+            yield name, value
+
+    # Code gets the whole `config`; any other evaluator an option for each of its keys.
+    if "config" in names:
         yield "config", spec.config
         if may_mention(spec.value or "", "test"):
             yield "test", subject.about
-    for name, value in spec.config.items() if not is_given_all else ():
-        if name not in names or name in ("value", "threshold"):
-            near = suggest(name, names) or "its options are " + (", ".join(names) or "none")
-            raise ConfigError.at(f"`{spec.type}` has no option `{name}`", spec.origin, near)
-        yield name, value
+    else:
+        for name, value in spec.config.items():
+            if name not in names or name in ("value", "threshold"):
+                what = f"`{spec.type}` has no option `{name}`"
+                cure = suggest(name, names) or "its options are " + (", ".join(names) or "none")
+                raise ConfigError.at(what, spec.origin, cure)
+            yield name, value
+
     if spec.context_transform:
         if "context_transform" not in names:
-            raise ConfigError.at(
-                f"`{spec.type}` has no `contextTransform`", spec.origin, "remove it"
-            )
+            what = f"`{spec.type}` has no `contextTransform`"
+            raise ConfigError.at(what, spec.origin, "remove it")
         yield "context_transform", spec.context_transform
     if spec.threshold is not None and "threshold" in names:
         yield "threshold", spec.threshold
+
     if spec.value is not None:
-        yield "value", _value(kind, names, spec, subject)
-    elif (
-        "text" in kind.requires.models
-        and not kind.requires.questions
-        and "value" in names
-        and not kind.needs_value()
-        and not (spec.rubric_prompt or subject.options.rubric_prompt)
-    ):  # one question about nothing
+        yield "value", _fill_in_value(kind, names, spec, subject)
+        return
+    # A grader with one question needs something to ask about.
+    asks_one_question = "text" in kind.requires.models and not kind.requires.questions
+    has_prompt = spec.rubric_prompt or subject.options.rubric_prompt
+    if asks_one_question and "value" in names and not kind.needs_value() and not has_prompt:
         raise ConfigError.at(f"`{spec.type}` has no `value`", spec.origin, "say what to judge by")
 
 
-def _valued(spec: Assertion, kind: type[Evaluator], idle: list[Idle]) -> Assertion:
-    """The assertion without a ``value`` that means nothing; a number or a share may be meant for the threshold."""
+def _without_idle_value(spec: Assertion, idle: list[Idle]) -> Assertion:
+    """The assertion without a ``value`` that means nothing; a number may be meant for the threshold, so it stays."""
     value = spec.value
-    if value is None or "value" in option_names(kind):
+    if isinstance(value, int | float):
         return spec
-    if isinstance(value, int | float) or (
-        isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value)
-    ):
+    if isinstance(value, str) and re.fullmatch(r"[\d.,%\s]+", value):
         return spec
     idle.append(Idle(f"value of {spec.type}", spec.origin))
     return replace(spec, value=None)
 
 
-def _value(kind: type[Evaluator], names: Sequence[str], spec: Assertion, subject: Subject) -> Any:
+def _fill_in_value(
+    kind: type[Evaluator], names: Sequence[str], spec: Assertion, subject: Subject
+) -> Any:
     if "value" not in names:
-        limit = number(str(spec.value)) if spec.threshold is None else None
-        cure = (
-            "remove it; a limit is `threshold`"
-            if limit is None
-            else f"write `threshold: {limit:g}` in its place"
-        )
+        cure = "remove it; a limit is `threshold`"
+        if spec.threshold is None:
+            threshold = parse_number(str(spec.value))
+            if threshold is not None:
+                cure = f"write `threshold: {threshold:g}` in its place"
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, cure)
+
+    # The text of a file and a schema are no templates.
     value = spec.value
-    if type(value) is str or not isinstance(
-        value, Verbatim | Mapping
-    ):  # text of a file, or a schema: no template
+    if type(value) is str or not isinstance(value, Verbatim | Mapping):
         try:
             value = render_values(value, subject.variables)
         except TemplateError as e:
             what = f"the value of `{spec.type}` cannot be filled in: {e}"
             raise ConfigError.at(what, spec.origin, "correct the template") from e
+
     parts = value if isinstance(value, list) and value else [value]
-    empty = any(not stripped(part) if isinstance(part, str) else part in ([], {}) for part in parts)
-    may_be_empty = MAY_BE_EMPTY in kind.__pydantic_fields__["value"].metadata  # type: ignore[attr-defined]  # of pydantic
-    if empty and (spec.value != "" or not may_be_empty):
-        what = f"the `value` of `{spec.type}` is empty" + (
-            " once it is filled in" if value != spec.value else ""
-        )
-        raise ConfigError.at(what, spec.origin, "say what to compare or judge with")
-    return value
+    if not any(map(_is_empty, parts)):
+        return value
+    field = kind.__pydantic_fields__["value"]  # type: ignore[attr-defined]  # of pydantic
+    if spec.value == "" and MAY_BE_EMPTY in field.metadata:
+        return value
+    what = f"the `value` of `{spec.type}` is empty"
+    if value != spec.value:
+        what += " once it is filled in"
+    raise ConfigError.at(what, spec.origin, "say what to compare or judge with")
 
 
-def _rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) -> rubric.Rubric:
-    written = spec.rubric_prompt if spec.rubric_prompt is not None else options.rubric_prompt
-    is_shared_prompt = spec.rubric_prompt is None
-    if "text" not in kind.requires.models or (is_shared_prompt and kind.skips_prompt(written)):
-        return rubric.NO_RUBRIC
+def _is_empty(part: Any) -> bool:
+    return not strip_invisible(part) if isinstance(part, str) else part in ([], {})
+
+
+def _parse_rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) -> Rubric:
+    prompt = spec.rubric_prompt
+    is_shared_prompt = prompt is None
+    if is_shared_prompt:
+        prompt = options.rubric_prompt
+    if "text" not in kind.requires.models or (is_shared_prompt and kind.skips_prompt(prompt)):
+        return NO_RUBRIC
     try:
-        return rubric.parse(written, kind.requires.questions)
+        return parse_rubric(prompt, kind.requires.questions)
     except ValueError as e:
         raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
 
 
-def _metric(spec: Assertion, variables: Variables) -> str:
+def _fill_in_metric(spec: Assertion, variables: Variables) -> str:
     if not is_template(spec.metric):
         return spec.metric
     try:
         return render(spec.metric, variables)
     except TemplateError as e:
-        raise ConfigError.at(
-            f"the metric's name cannot be filled in: {e}", spec.origin, "correct it"
-        ) from e
+        what = f"the metric's name cannot be filled in: {e}"
+        raise ConfigError.at(what, spec.origin, "correct it") from e
 
 
-def _lifted(spec: Assertion) -> Assertion:
-    """DeepEval's ``threshold``, ``model`` and ``strict_mode`` in ``config`` as what they mean for the assertion."""
+def _with_deepeval_config(spec: Assertion) -> Assertion:
+    """The assertion with the meaning of DeepEval's ``threshold``, ``model`` and ``strict_mode`` in its ``config``."""
     config = dict(spec.config)
-    model, threshold = config.pop("model", None), spec.threshold
+    model = config.pop("model", None)
+    threshold = spec.threshold
     if "threshold" in config:
-        limit = _limit(spec, config.pop("threshold"))
-        threshold = limit if threshold is None else threshold
+        written = _parse_threshold(spec, config.pop("threshold"))
+        threshold = written if threshold is None else threshold
     if not isinstance(model, str | None):
-        raise ConfigError.at(
-            f"`{spec.type}`: `model` is not text", spec.origin, "name a model, or give `provider`"
-        )
+        what = f"`{spec.type}`: `model` is not text"
+        raise ConfigError.at(what, spec.origin, "name a model, or give `provider`")
     graders = spec.graders
     if model and not graders:
-        named = model if split_id(model) else f"openai:chat:{model}"
-        graders = {"*": ProviderSpec(named, origin=spec.origin)}
+        model_id = model if split_id(model) else f"openai:chat:{model}"
+        graders = {"*": ProviderSpec(model_id, origin=spec.origin)}
     if config.get("strict_mode") is True:
         threshold = 1.0
     return replace(spec, config=config, threshold=threshold, graders=graders)
 
 
-def _limit(spec: Assertion, written: Any) -> float:
+def _parse_threshold(spec: Assertion, written: Any) -> float:
     """A threshold in ``config``. Raises ConfigError if it is not a number."""
     if written is None:
-        what, cure = "is empty", "write a number, or remove it"
-    elif isinstance(written, bool) or (limit := number(written)) is None:
-        what = "is not a number"
-        cure = (
-            wrongkeys.cure_for_removed_value("assertion", "threshold", written)
-            or "write one, such as 0.5"
-        )
+        problem = "is empty"
+        cure = "write a number, or remove it"
     else:
-        return limit
-    raise ConfigError.at(f"`{spec.type}`: `threshold` {what}", spec.origin, cure)
+        threshold = None if isinstance(written, bool) else parse_number(written)
+        if threshold is not None:
+            return threshold
+        problem = "is not a number"
+        cure = unknown_keys.cure_for_removed_value("assertion", "threshold", written)
+        cure = cure or "write one, such as 0.5"
+    raise ConfigError.at(f"`{spec.type}`: `threshold` {problem}", spec.origin, cure)
 
 
 def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
@@ -354,10 +382,10 @@ def _option_mistake(name: str, detail: Any, spec: Assertion) -> Mistake:
     if isinstance(error, ScriptError):
         code = spec.context_transform if name == "contextTransform" else spec.value
         what = f"`{spec.type}`" if name == "value" else f"`{name}` of `{spec.type}`"
-        return scripts.mistake(error, code, what, spec.origin)
+        return scripts.script_mistake(error, code, what, spec.origin)
     if detail["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{spec.type}` has no `{name}`", spec.origin, "add it")
     if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         return Mistake(f"`{spec.type}`: `{name}` is not an option", spec.origin, "remove it")
-    what, cure = explain_invalid(detail)
-    return Mistake(f"`{spec.type}`: `{name}` {what}", spec.origin, cure)
+    problem, cure = explain_invalid(detail)
+    return Mistake(f"`{spec.type}`: `{name}` {problem}", spec.origin, cure)

@@ -1,6 +1,6 @@
-"""Chooses the model that grades if a config names none: by the keys in the environment of the process.
+"""Chooses the model that grades if a config names none, by the keys in the environment of the process.
 
-The order is promptfoo's. Only variables that hold a key decide, so that a config, a login file or a cloud identity cannot.
+The order is promptfoo's. Only variables with a key decide; a config, a login file or a cloud identity cannot.
 """
 
 import re
@@ -11,6 +11,7 @@ from gradegate.files.documents import table
 from gradegate.structs import FrozenStruct, replace
 
 DEFAULT_KINDS = ("text", "embedding", "moderation")
+_VARIABLE = re.compile(r"\{(\w+)\}")
 _PIN = "pin it with defaultTest.options.provider: "
 
 
@@ -22,42 +23,42 @@ class DefaultGraders(FrozenStruct):
 
 
 def choose_default_graders(variables: Mapping[str, str], chosen_key: str = "") -> DefaultGraders:
-    """The models of the first vendor whose key is set, else of the first vendor.
+    """The models of the first vendor with a key that is set, else of the first vendor.
 
     ``chosen_key`` is the variable that chose in the other jobs of a run. It chooses here too, whichever keys are set.
     """
     entries = table("planning.binding", "default_graders.yaml")
-    keys = {name for name, value in variables.items() if value.strip()}
+    keys = [name for name, value in variables.items() if value.strip()]
     if any(chosen_key in entry["keys"] for entry in entries):
-        keys = {chosen_key}
+        keys = [chosen_key]
     for entry in entries:
-        key = next((name for name in entry["keys"] if name in keys), "")
-        if key and all(variables.get(name) for name in entry.get("variables", ())):
-            return DefaultGraders(key, _models(entry, variables))
+        present = [key for key in entry["keys"] if key in keys]
+        if present and all(variables.get(name) for name in entry.get("variables", ())):
+            return DefaultGraders(present[0], _models(entry, variables))
     return DefaultGraders(None, _models(entries[0], variables))
 
 
 def describe_default(default: DefaultGraders, kind: str, target_names: Container[str]) -> str:
-    """What reports say of a default grader. A config that names a target means the target, with its options."""
+    """What reports say about a default grader. In a config, the id of a target means that target, with its options."""
     name = "grader" if kind == "text" else f"{kind} model"
     reason = f"because {default.key} is set" if default.key else "because none is named"
-    value = default.models[kind]
+    model = default.models[kind]
+    pin = model
     if kind != "text":
-        value = f"{{text: {default.models['text']}, {kind}: {value}}}"
-    caution = (
-        " (there, it means the target of this name)" if default.models[kind] in target_names else ""
-    )
-    return f"{name}: the default, {reason}; {_PIN}{value}{caution}"
+        pin = f"{{text: {default.models['text']}, {kind}: {model}}}"
+    if model in target_names:
+        pin += " (there, it means the target of this name)"
+    return f"{name}: the default, {reason}; {_PIN}{pin}"
 
 
 def pin_of(description: str) -> str:
-    """How to pin a model that reports describe so; an empty text if it is not a default."""
+    """How to pin the default grader with this description; empty if it is not a default."""
     pin = description.partition(_PIN)[2]
     return f"{_PIN}{pin}" if pin else ""
 
 
 def without_any_key(mistake: Mistake, model: str) -> Mistake:
-    """What to say if no grader is named and no key is set, in place of a mistake about the default's own key."""
+    """The mistake that no grader is named and no key is set, in place of one about the default's own key."""
     keys = [entry["keys"][0] for entry in table("planning.binding", "default_graders.yaml")]
     others = f"{', '.join(keys[1:-1])} or {keys[-1]}"
     return replace(
@@ -68,11 +69,10 @@ def without_any_key(mistake: Mistake, model: str) -> Mistake:
 
 
 def _models(entry: Mapping[str, object], variables: Mapping[str, str]) -> dict[str, str]:
-    """The models of an entry; one that names a variable without a value is left out."""
+    """The models of an entry by kind, without those that name a variable that has no value."""
     models = {}
     for kind in DEFAULT_KINDS:
         model = str(entry.get(kind, ""))
-        names = re.findall(r"\{(\w+)\}", model)
-        if model and all(variables.get(name) for name in names):
-            models[kind] = re.sub(r"\{(\w+)\}", lambda name: variables[name[1]], model)
+        if model and all(variables.get(name) for name in _VARIABLE.findall(model)):
+            models[kind] = _VARIABLE.sub(lambda name: variables[name[1]], model)
     return models

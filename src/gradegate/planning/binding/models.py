@@ -1,11 +1,12 @@
 """Binds names to models: provider ids to providers, and assertions to the models that grade them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
-from gradegate.assertions.grading.bound import NEVER_AGAIN, Again
+from gradegate.assertions.grading.bound import NEVER_REASK, ReaskPolicy
 from gradegate.assertions.grading.evaluator import Evaluator
 from gradegate.config.providers import with_environment
 from gradegate.core.assertion import Assertion
@@ -23,102 +24,112 @@ from gradegate.planning.binding.default_graders import (
     without_any_key,
 )
 from gradegate.planning.binding.model_choice import (
-    another,
-    behind,
+    find_plugin,
+    how_to_add_kind,
     how_to_serve,
-    maker,
     model_of_slug,
+    resolve_gateway,
     self_contained,
 )
-from gradegate.planning.checks import credentials, scripts
+from gradegate.planning.checks import scripts
 from gradegate.planning.identity import digest
 from gradegate.providers.api import options as provider_options
-from gradegate.providers.api.content import DECLARING, declared
+from gradegate.providers.api.content import DECLARING, function_schemas
 from gradegate.providers.api.options import PLACEHOLDER
-from gradegate.providers.api.provider import Label, Provider, Setting, beside, serving
-from gradegate.security.egress import Egress
-from gradegate.security.environment import STAND_IN, Use
+from gradegate.providers.api.provider import (
+    NamedTarget,
+    Provider,
+    ProviderSetup,
+    with_id,
+    with_model,
+)
+from gradegate.security.environment import VariableUse
 from gradegate.structs import FrozenStruct, JsonObject, replace
 from gradegate.templating.script import transform_script
 
 
 class ModelBinder(FrozenStruct):
-    """Binds what one suite names. Providers are shared between all suites of a run through ``pool``."""
+    """Binds the names of one suite. The suites of a run share providers through ``pool``."""
 
     suite: Suite
     workspace: Workspace
-    folder: Any
+    folder: Path  # what paths are relative to
     client: Client
     pool: dict[bytes, Provider]
-    egress: Egress = Egress()
     asks_targets: bool = True
-    default_grader_key: str = ""  # as the settings have it
+    default_grader_key: str = (
+        ""  # the variable that chooses the default grader, if the settings name one
+    )
     grader_retries: int = 1
-    idle: list[Idle] = []  # what assertions and options have that means nothing
+    idle: list[Idle] = []  # keys of assertions and options that mean nothing
     documents: dict[str, Any] = {}  # files that configs of providers name, read once
-    missing: list[Mistake] = []  # of each key that a provider lacks
-    bound: dict[int, tuple[ProviderSpec, Provider]] = {}  # by identity: the same for many cases
-    chosen: dict[
-        tuple[str, int], tuple[ProviderSpec, Provider | None]
-    ] = {}  # by kind, and as ``bound``
-    defaults: dict[str, Provider] = {}  # graders by kind, where a config names none
+    missing: list[Mistake] = []  # one for each key that a provider lacks
+    # By the identity of the spec. The value contains the spec, so no other spec can get its identity.
+    bound: dict[int, tuple[ProviderSpec, Provider]] = {}
+    # Models of the vendor of a text grader for another kind, by the kind and the identity of the text grader
+    siblings: dict[tuple[str, int], tuple[ProviderSpec, Provider | None]] = {}
+    default_graders: dict[str, Provider] = {}  # by kind
 
-    def provider(self, spec: ProviderSpec) -> Provider:
-        """The provider, with the stand-in for a key that is ``missing``.
+    # --- providers --------------------------------------------------------------------------------------------
 
-        Raises ConfigError for an unknown id or a wrong option; an empty one where that was said already.
+    def bind_provider(self, spec: ProviderSpec) -> Provider:
+        """The provider of a spec; a stand-in replaces each key that is ``missing``.
+
+        Raises ConfigError for an unknown id or a wrong option. The error is empty if the mistake is reported already.
         """
-        if spec is UNREAD or spec.wrong:
-            raise ConfigError(*[spec.wrong] if spec.wrong else [])
-        if (
-            id(spec) not in self.bound
-        ):  # beside it is the spec itself, so that no other can have its number
-            provider = self._provider(spec)
-            self.missing.extend(replace(it, origin=spec.origin) for it in provider.missing)
+        if spec.wrong:
+            raise ConfigError(spec.wrong)
+        if spec is UNREAD:
+            raise ConfigError
+        if id(spec) not in self.bound:
+            provider = self._pooled_provider(spec)
+            self.missing.extend(replace(key, origin=spec.origin) for key in provider.missing)
             self.bound[id(spec)] = spec, provider
         return self.bound[id(spec)][1]
 
-    def _provider(self, spec: ProviderSpec) -> Provider:
-        spec = behind(
-            with_environment(spec, self.suite.env)
-        )  # of the command line, and of an assertion's `config`
-        spec = toolfiles.read_in(spec, self.workspace, self.folder, self.documents)
-        # The same path is another file elsewhere.
-        where = str(self.folder) if runs_code(spec.id) else ""
-        # The same id with another environment may be asked elsewhere, with another key.
-        around = {**self.suite.env.literals, **spec.env}
-        key = digest(
-            [spec.id, spec.label, spec.config, spec.transform, around, sorted(spec.reads), where]
-        )
+    def _pooled_provider(self, spec: ProviderSpec) -> Provider:
+        # Specs of the command line and of an assertion's `config` are not filled in yet.
+        spec = resolve_gateway(with_environment(spec, self.suite.env))
+        spec = self._with_tool_files(spec)
+        # The same path is another file in another folder, and another environment may mean another host and key.
+        folder = str(self.folder) if runs_code(spec.id) else ""
+        literals = {**self.suite.env.literals, **spec.env}
+        reads = sorted(spec.reads)
+        key = digest([spec.id, spec.label, spec.config, spec.transform, literals, reads, folder])
         if key not in self.pool:
             missing = list(spec.missing)
             try:
-                self.pool[key] = self._build(spec, missing)
+                self.pool[key] = self._build_provider(spec, missing)
             except ConfigError:
-                if missing:  # what else is said may be said of the stand-in, which is no address and no number
+                # Other mistakes may be about the stand-in, which is no address and no number.
+                if missing:
                     raise ConfigError(*missing) from None
                 raise
         return self.pool[key]
 
-    def _build(self, spec: ProviderSpec, missing: list[Mistake]) -> Provider:
+    def _build_provider(self, spec: ProviderSpec, missing: list[Mistake]) -> Provider:
         """A provider from its plug-in; the keys that it lacks are added to ``missing``. Raises ConfigError."""
-        build, name = maker(spec)
-        scripts.check(
+        build, model = find_plugin(spec)
+        scripts.check_script(
             transform_script, spec.transform, f"`transform` of `{spec.name}`", spec.origin
         )
-        provider_options.check(spec, build)
+        provider_options.check_options(spec, build)
         opened: list[bytes] = []
-        uses: set[Use] = set()
+        uses: set[VariableUse] = set()
 
-        def read(reference: str, origin: Origin) -> bytes:
-            opened.append(self.workspace.read(reference, self.folder, origin))
-            return opened[-1]
+        def open_file(reference: str, origin: Origin) -> bytes:
+            content = self.workspace.read(reference, self.folder, origin)
+            opened.append(content)
+            return content
 
-        env = replace(self.suite.env.over(spec.env, spec.drawn), uses=uses)
+        # Build again for each key that turns out to be missing, with a stand-in for it.
+        env = replace(self.suite.env.with_literals(spec.env, spec.drawn), uses=uses)
         provider = None
         while provider is None:
             opened.clear()
-            setting = Setting(spec, name, self.client, env, read, uses, self.workspace, self.folder)
+            setting = ProviderSetup(
+                spec, model, self.client, env, open_file, uses, self.workspace, self.folder
+            )
             try:
                 provider = build(setting)
             except ConfigError as e:
@@ -126,45 +137,45 @@ class ModelBinder(FrozenStruct):
                     raise
                 missing += e.mistakes
                 env = replace(env, missing=env.missing | e.missing)
-        provider.id, provider.spec, provider.origin = spec.id, spec, spec.origin
-        provider.opened = sha256(b"\0".join(opened)).hexdigest() if opened else ""
-        provider.notes = provider_options.notes(spec, build)
+
+        provider.id = spec.id
+        provider.spec = spec
+        provider.origin = spec.origin
+        provider.files_digest = sha256(b"\0".join(opened)).hexdigest() if opened else ""
+        provider.notes = provider_options.unused_option_notes(spec, build)
         provider.budget = self.client.budget
-        provider.tools = declared(spec.config)
+        provider.tools = function_schemas(spec.config)
         provider.uses = spec.reads | uses if provider.url else frozenset()
         provider.missing = tuple(missing)
-        stand_ins = {mistake.missing: STAND_IN for mistake in missing}
-        variables = {**self.egress.variables, **stand_ins}
-        credentials.check(provider, replace(self.egress, variables=variables))
         return provider
 
-    def target(self, spec: ProviderSpec) -> Provider:
-        """What answers prompts, or a label where nothing is asked. Raises ConfigError."""
+    def bind_target(self, spec: ProviderSpec) -> Provider:
+        """The target that answers prompts, or a label if no target is asked. Raises ConfigError."""
         if self.asks_targets:
-            return self.provider(spec)
-        # Of a config that is only named the tools are read: calls in answers made elsewhere are held to them.
+            return self.bind_provider(spec)
+
+        # Only the tools of a label are read: calls in answers made elsewhere are checked against them.
         lacking: tuple[Mistake, ...] = ()
         tools = {key: spec.config[key] for key in DECLARING if key in spec.config}
         try:
-            read = toolfiles.read_in(
-                replace(spec, config=tools), self.workspace, self.folder, self.documents
-            )
-            spec = replace(spec, config={**spec.config, **read.config})
-        except ConfigError as e:  # nobody may need them
+            with_files = self._with_tool_files(replace(spec, config=tools))
+            spec = replace(spec, config={**spec.config, **with_files.config})
+        except ConfigError as e:  # a mistake only if an assertion needs the tools
             lacking = e.mistakes
         key = digest(["label", spec.id, spec.label, spec.config])
         if key not in self.pool:
-            label = Label(spec)
-            label.tools, label.lacking = (None, lacking) if lacking else (declared(spec.config), ())
+            label = NamedTarget(spec)
+            label.tool_mistakes = lacking
+            label.tools = None if lacking else function_schemas(spec.config)
             self.pool[key] = label
         return self.pool[key]
 
-    def over(self, provider: Provider, config: JsonObject, origin: Origin) -> Provider:
-        """A target with options over its own: those that a prompt sets for it, and those of a test. Raises ConfigError."""
+    def with_options(self, provider: Provider, config: JsonObject, origin: Origin) -> Provider:
+        """A target with the options that a prompt or a test sets for it. Raises ConfigError."""
         spec = provider.spec
         if not config or spec is None:
             return provider
-        return self.target(
+        return self.bind_target(
             replace(
                 spec,
                 config={**spec.config, **config},
@@ -173,131 +184,148 @@ class ModelBinder(FrozenStruct):
             )
         )
 
-    def models(
+    def _with_tool_files(self, spec: ProviderSpec) -> ProviderSpec:
+        return toolfiles.with_tool_files(spec, self.workspace, self.folder, self.documents)
+
+    # --- graders ----------------------------------------------------------------------------------------------
+
+    def bind_graders(
         self, kind: type[Evaluator], spec: Assertion, options: CaseOptions
     ) -> Mapping[str, Provider]:
-        """The models that an assertion of that kind asks, by what they are for. Raises ConfigError."""
-        given = self.suite.given
-        text = given.get("text") or given.get("*")
-        if (
-            text and spec.model_slug
-        ):  # an assertion that names a model gets that model of the command line's provider
-            given = {**given, "text": serving(text, spec.model_slug)}
-        near, far = (spec.graders, options.graders), (given, self.suite.graders)
+        """The models that an assertion asks, by the kind of model. Raises ConfigError."""
+        option_graders = self.suite.option_graders
+        text = option_graders.get("text") or option_graders.get("*")
+        if text and spec.model_slug:
+            # An assertion that names a model gets that model of the command line's provider.
+            option_graders = {**option_graders, "text": with_model(text, spec.model_slug)}
+        near = (spec.graders, options.graders)
+        far = (option_graders, self.suite.graders)
+
         models = {}
         for need in kind.requires.models:
             served = "embedding" if need == "similarity" else need
-            model = self._model(served, spec, near, far)
-            model.judges = True
+            model = self._find_grader(served, spec, near, far)
+            model.is_grader = True
             if need == "embedding" and not model.vectors:
                 what = f"`{spec.type}` needs vectors, and `{model.id}` only compares two texts"
                 raise ConfigError.at(what, spec.origin, "name an embedding model")
             models[served] = model
         return models
 
-    def again(self, kind: type[Evaluator], spec: Assertion) -> Again:
-        """How a failure of an assertion of that kind is asked again."""
-        mode = spec.reask or self.suite.policy.reask
-        if kind.compares or (mode == "grader" and "text" not in kind.requires.models):
-            return NEVER_AGAIN
-        return Again(mode, bool(spec.reask))
-
-    def _model(
-        self, need: str, spec: Assertion, near: Iterable[Graders], far: Iterable[Graders]
+    def _find_grader(
+        self, need: str, assertion: Assertion, near: Sequence[Graders], far: Sequence[Graders]
     ) -> Provider:
-        model, named = self._named(need, near, far)
-        provider = self.provider(self._configured(model)) if model else None
-        if provider and need in (provider.kinds if named else provider.unasked_kinds):
-            return self_contained(provider)
+        """The model of the kind ``need``; the levels in ``near`` and ``far`` come from the nearest. Raises ConfigError."""
+        model, is_named_for_kind = self._named_grader(need, near, far)
+        if model:
+            provider = self.bind_provider(self._configured_target(model))
+            if need in (provider.kinds if is_named_for_kind else provider.unasked_kinds):
+                return self_contained(provider)
+
+        # A text grader stands for its vendor: that may have a model of the kind, at the same host with the same key.
         text = None
         if not any(need in level for level in (*near, *far)):
-            text, _ = self._named("text", near, far)
-        if text:  # of which the vendor has a model of the other kind, at the same place and with the same key
-            grader = self._configured(text)
-            if grader is UNREAD:
-                raise ConfigError
-            if (need, id(grader)) not in self.chosen:
-                self.chosen[need, id(grader)] = grader, self._chosen(need, grader)
-            if chosen := self.chosen[need, id(grader)][1]:
-                return chosen
-        if model is None:
-            if need == "text" and (known := model_of_slug(spec.model_slug)):
-                return self.provider(ProviderSpec(known, origin=spec.origin))
-            if text is None and not spec.model_slug and need in DEFAULT_KINDS:
-                return self._default(need, spec)
-            what = "no grading model" if need == "text" else f"no {need} model for `{spec.type}`"
-            raise ConfigError.at(f"{what} is configured", spec.origin, how_to_serve(need, spec))
-        what = f"`{spec.type}` needs a model of the kind {need}, and `{model.id}` is not one"
-        origin = model.origin if model.origin.line else spec.origin
-        raise ConfigError.at(
-            what, origin, another(need, model) if need != "text" else "name a chat model"
-        )
+            text, _ = self._named_grader("text", near, far)
+        if text and (sibling := self._sibling(need, self._configured_target(text))):
+            return sibling
 
-    def _default(self, need: str, assertion: Assertion) -> Provider:
-        """The grader that is used because none is named. Raises ConfigError."""
-        if need not in self.defaults:
-            self.defaults[need] = self._default_grader(need, assertion)
-        return self.defaults[need]
+        if model is None:
+            if need == "text" and (model_id := model_of_slug(assertion.model_slug)):
+                return self.bind_provider(ProviderSpec(model_id, origin=assertion.origin))
+            if text is None and not assertion.model_slug and need in DEFAULT_KINDS:
+                if need not in self.default_graders:
+                    self.default_graders[need] = self._default_grader(need, assertion)
+                return self.default_graders[need]
+            what = f"no {need} model for `{assertion.type}`"
+            if need == "text":
+                what = "no grading model"
+            cure = how_to_serve(need, assertion)
+            raise ConfigError.at(f"{what} is configured", assertion.origin, cure)
+
+        what = f"`{assertion.type}` needs a model of the kind {need}, and `{model.id}` is not one"
+        origin = model.origin if model.origin.line else assertion.origin
+        cure = "name a chat model" if need == "text" else how_to_add_kind(need, model)
+        raise ConfigError.at(what, origin, cure)
+
+    def _named_grader(
+        self, need: str, near: Iterable[Graders], far: Iterable[Graders]
+    ) -> tuple[ProviderSpec | None, bool]:
+        """The nearest model for a kind, and whether it was named for this kind.
+
+        A model that an assertion or its test names is used. On the command line and in ``defaultTest``, a model for any
+        kind that cannot serve this kind leaves it to the next level.
+        """
+        for level in near:
+            if need in level or "*" in level:
+                return level.get(need) or level.get("*"), True
+
+        first = None
+        for level in far:
+            spec = level.get(need) or level.get("*")
+            if spec is None:
+                continue
+            if need in level:
+                return spec, True
+            if need in self.bind_provider(self._configured_target(spec)).unasked_kinds:
+                return spec, False
+            first = first or spec
+        return first, False
+
+    def _configured_target(self, spec: ProviderSpec) -> ProviderSpec:
+        """The target that a bare name means, with its settings; otherwise the spec itself."""
+        # An id that still has a placeholder is a mistake at its own line.
+        if spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}"):
+            return spec
+        for target in self.suite.all_targets:
+            if spec.id in target.names:
+                return target
+        return spec
+
+    def _sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
+        """The model of another kind that the vendor of a text grader has. Raises ConfigError."""
+        if grader is UNREAD:
+            raise ConfigError
+        key = need, id(grader)
+        if key not in self.siblings:
+            self.siblings[key] = grader, self._bind_sibling(need, grader)
+        return self.siblings[key][1]
+
+    def _bind_sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
+        uses: set[VariableUse] = set()
+        env = replace(self.suite.env.with_literals(grader.env, grader.drawn), uses=uses)
+        build, _ = find_plugin(resolve_gateway(grader))
+        template = getattr(build, "default_graders", {}).get(need, "")
+        model = re.sub(r"\{(\w+)\}", lambda name: env.get(name[1]), template)
+        if not model or model.endswith(":"):
+            return None
+        spec = replace(with_id(grader, model), reads=grader.reads | uses)
+        provider = self.bind_provider(spec)
+        label = "embeddings" if need == "embedding" else need
+        provider.chosen = f"{label}: {model}, chosen since no other is named"
+        return self_contained(provider)
 
     def _default_grader(self, need: str, assertion: Assertion) -> Provider:
+        """The grader that is used because none is named. Raises ConfigError."""
         default = choose_default_graders(self.suite.env.variables, self.default_grader_key)
         if need not in default.models:
             what = f"no {need} model for `{assertion.type}` is configured, and the vendor of {default.key} has none"
             raise ConfigError.at(what, assertion.origin, how_to_serve(need, assertion))
         model = default.models[need]
-        # What a config lays over the environment must not choose where the default is asked, nor with which key.
+
+        # The `env` of a config must choose neither the host of the default grader nor its key.
         env = replace(self.suite.env, literals={}, drawn={})
         missing = list[Mistake]()
         binder = replace(self, suite=replace(self.suite, env=env), missing=missing)
-        provider = binder.provider(ProviderSpec(model, origin=assertion.origin))
+        provider = binder.bind_provider(ProviderSpec(model, origin=assertion.origin))
         for mistake in missing:
             self.missing.append(mistake if default.key else without_any_key(mistake, model))
-        names = {name for target in self.suite.configured for name in target.names}
-        provider.chosen = describe_default(default, need, names)
+        target_names = {name for target in self.suite.all_targets for name in target.names}
+        provider.chosen = describe_default(default, need, target_names)
         return provider
 
-    def _chosen(self, need: str, grader: ProviderSpec) -> Provider | None:
-        uses: set[Use] = set()
-        env = replace(self.suite.env.over(grader.env, grader.drawn), uses=uses)
-        model = re.sub(
-            r"\{(\w+)\}",
-            lambda it: env.get(it[1]),
-            getattr(maker(behind(grader))[0], "siblings", {}).get(need, ""),
-        )
-        if not model or model.endswith(":"):
-            return None
-        provider = self.provider(replace(beside(grader, model), reads=grader.reads | uses))
-        provider.chosen = f"{'embeddings' if need == 'embedding' else need}: {model}, chosen since no other is named"
-        return self_contained(provider)
-
-    def _named(
-        self, need: str, near: Iterable[Graders], far: Iterable[Graders]
-    ) -> tuple[ProviderSpec | None, bool]:
-        """The nearest model for the kind, and whether it was named for just that.
-
-        What the assertion or its test names is meant, and what is named for the kind; of the command line and of
-        ``defaultTest``, a model for any kind that is of another leaves this one to the next.
-        """
-        meant = next(
-            (level.get(need) or level.get("*") for level in near if need in level or "*" in level),
-            None,
-        )
-        if meant is not None:
-            return meant, True
-        specs = [
-            (spec, need in level) for level in far if (spec := level.get(need) or level.get("*"))
-        ]
-        fits = (
-            (spec, named)
-            for spec, named in specs
-            if named or need in self.provider(self._configured(spec)).unasked_kinds
-        )
-        return next(fits, specs[0] if specs else (None, False))
-
-    def _configured(self, spec: ProviderSpec) -> ProviderSpec:
-        """A bare name of a configured target means that target with its settings."""
-        if (
-            spec.config or spec.env or not spec.id or spec.id.endswith(f":{PLACEHOLDER}")
-        ):  # which is told at its own line
-            return spec
-        return next((it for it in self.suite.configured if spec.id in it.names), spec)
+    def reask_mode(self, kind: type[Evaluator], spec: Assertion) -> ReaskPolicy:
+        """How a failure of an assertion is re-asked."""
+        mode = spec.reask or self.suite.policy.reask
+        if kind.compares or (mode == "grader" and "text" not in kind.requires.models):
+            return NEVER_REASK
+        return ReaskPolicy(mode, bool(spec.reask))

@@ -1,13 +1,12 @@
-"""Runs every check over the finished plan, and gathers what is wrong with it."""
+"""Runs every check over the finished plan, and collects mistakes and notes."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from gradegate.assertions.grading.bound import Binding
 from gradegate.config import unknown_keys
 from gradegate.config.test_files import cure_for_variable
 from gradegate.core.numbers import list_some
 from gradegate.core.policy import Limits, Note
-from gradegate.core.provider_spec import PromptSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -21,25 +20,26 @@ from gradegate.planning.checks import (
     quarantines,
     rules,
 )
-from gradegate.planning.checks.variables import Names
+from gradegate.planning.checks.variables import VariableCheck
+from gradegate.planning.pairs import CasePairs
 from gradegate.planning.plan import Job
 from gradegate.providers.api.provider import Provider
+from gradegate.security.egress import EgressPolicy
 from gradegate.structs import JsonObject, Struct, replace
 
 
 class PlannedCase(Struct):
-    """A case with one combination of its variables, its assertions, and who is asked with which prompt."""
+    """A case with one combination of its variables, its bound assertions, and who answers it."""
 
     case: Case
     values: JsonObject
     bindings: tuple[Binding, ...]
-    definition: bytes  # what the case gives and asks for
-    prompts: Collection[PromptSpec] = ()  # that are filled in for it
-    targets: Collection[Provider] = ()
+    definition: bytes  # a digest of the case without its assertions
+    pairs: CasePairs = CasePairs()
 
 
 class Draft(Struct):
-    """What was planned of one suite, and what was found to be wrong or worth a word on the way."""
+    """The plan of one suite so far, with the mistakes and notes about it."""
 
     binder: ModelBinder
     answers_given: bool  # its cases bring their answers
@@ -47,74 +47,96 @@ class Draft(Struct):
     planned: list[PlannedCase] = []
     jobs: list[Job] = []
     has_all_targets: bool = False
-    is_too_large: bool = False  # planned only in part
+    is_too_large: bool = False  # only a part is planned
     mistakes: list[Mistake] = []
     notes: list[Note] = []
 
 
 class Findings(Struct):
-    """What is wrong with a plan, which keys it lacks, and what people should know."""
+    """Mistakes of a plan, the keys that it lacks, and notes."""
 
     mistakes: list[Mistake] = []
-    missing: list[Mistake] = []
+    missing: list[Mistake] = []  # one for each key that is not set
     notes: list[Note] = []
 
     def error(self, *, keyless: bool) -> ConfigError | None:
-        """What there is to raise; ``keyless``: only what no key would cure, or the keys where nothing is certain without them."""
-        found = [*self.mistakes, *self.missing]
-        if keyless and self.mistakes:
-            # What is said where a key is missing may be said of the stand-in, which is no address and no number.
-            missing = [mistake for mistake in found if mistake.missing]
+        """The error to raise, if any. In a ``keyless`` context a missing key is no mistake."""
+        if not keyless:
+            mistakes = self.mistakes + self.missing
+        elif not self.mistakes:
+            mistakes = []
+        else:
+            # A mistake at the place of a missing key may be about the stand-in, which is no address and no number.
+            # If there are only such mistakes, the keys are what is wrong.
+            missing = [mistake for mistake in self.mistakes + self.missing if mistake.missing]
             places = {mistake.origin for mistake in missing if mistake.origin}
-            wrong = [it for it in self.mistakes if not it.missing and it.origin not in places]
-            found = wrong or missing
-        elif keyless:
-            found = []
-        return ConfigError(*_grouped(found)) if found else None
+            certain = [
+                mistake
+                for mistake in self.mistakes
+                if not mistake.missing and mistake.origin not in places
+            ]
+            mistakes = certain or missing
+        return ConfigError(*_merge_equal_mistakes(mistakes)) if mistakes else None
 
 
-def _grouped(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
-    """Mistakes by their place; the same one at many lines is said once, with the lines."""
-    places: dict[tuple[str, str, str], list[Origin | None]] = {}
+def _merge_equal_mistakes(mistakes: Iterable[Mistake]) -> list[Mistake]:
+    """Mistakes in the order of their places; one that occurs at several places is listed once, with the places."""
+    origins_of: dict[Mistake, list[Origin | None]] = {}
     for mistake in mistakes:
-        origins = places.setdefault((mistake.what, mistake.cure, mistake.missing), [])
+        without_origin = Mistake(mistake.what, None, mistake.cure, mistake.missing)
+        origins = origins_of.setdefault(without_origin, [])
         if mistake.origin not in origins:
             origins.append(mistake.origin)
 
-    def place(item: tuple[object, list[Origin | None]]) -> tuple[str, int]:
-        first = item[1][0]
-        return (first.file, first.line) if first else ("", 0)
+    merged = []
+    for mistake, origins in origins_of.items():
+        what = mistake.what
+        other_places = [str(origin) for origin in origins[1:] if origin]
+        if other_places:
+            what += f" (also at {list_some(other_places[:5], len(other_places))})"
+        merged.append(replace(mistake, what=what, origin=origins[0]))
+    return sorted(merged, key=_file_and_line)
 
-    for (what, cure, missing), origins in sorted(places.items(), key=place):
-        others = [str(origin) for origin in origins[1:] if origin]
-        also = f" (also at {list_some(others[:5], len(others))})" if others else ""
-        yield Mistake(what + also, origins[0], cure, missing)
+
+def _file_and_line(mistake: Mistake) -> tuple[str, int]:
+    origin = mistake.origin
+    return (origin.file, origin.line) if origin else ("", 0)
 
 
 def check_plan(
     jobs: Sequence[Job],
     drafts: Sequence[Draft],
-    providers: Collection[Provider],
+    providers: Iterable[Provider],
+    egress: EgressPolicy,
     limits: Limits,
     settings: Settings,
 ) -> Findings:
-    """Look at every suite, and then at what they have in common."""
+    """Check each suite, and then what they have in common."""
     findings = Findings()
     for draft in drafts:
-        suite, binder = draft.binder.suite, draft.binder
-        missing = [*suite.missing, *binder.missing]
+        binder = draft.binder
+        suite = binder.suite
+        missing = suite.missing_variables + binder.missing
+        draft.mistakes += credentials.credential_mistakes(binder.bound.values(), egress)
         if not draft.is_too_large:
-            _check_suite(draft, frozenset(it.missing for it in missing), settings)
-        findings.mistakes += (*suite.unread, *draft.mistakes)
+            _check_suite(draft, frozenset(mistake.missing for mistake in missing), settings)
+
+        findings.mistakes += suite.reading_mistakes
+        findings.mistakes += draft.mistakes
         findings.missing += missing
-        passed = unknown_keys.notes_on_idle_keys([*suite.idle, *dict.fromkeys(binder.idle)])
-        written = credentials.written_keys(suite)
-        findings.notes += (*suite.notes, *passed, *draft.notes, *written)
-    findings.notes += quarantines.ends(jobs)
+        findings.notes += suite.notes
+        findings.notes += unknown_keys.notes_on_idle_keys(
+            [*suite.idle, *dict.fromkeys(binder.idle)]
+        )
+        findings.notes += draft.notes
+        findings.notes += credentials.notes_on_written_keys(suite)
+
+    findings.notes += quarantines.notes_on_quarantines(jobs)
     for provider in providers:
         findings.notes += provider.notes
-    findings.mistakes += models.prices(limits, jobs)
-    is_empty = not settings.listing and not any(job.assertions for job in jobs)
+    findings.mistakes += models.price_mistakes(limits, jobs)
+
+    is_empty = not settings.is_listing and not any(job.assertions for job in jobs)
     if is_empty and not findings.mistakes:
         where = Origin(drafts[0].binder.suite.file) if len(drafts) == 1 else None
         cures = (cure_for_variable(job.case.vars) for job in jobs)
@@ -125,34 +147,41 @@ def check_plan(
 
 
 def _check_suite(draft: Draft, missing: frozenset[str], settings: Settings) -> None:
-    """Add what is found to a draft; ``missing`` are variables that its providers take and that are not set."""
-    suite, jobs, mistakes = draft.binder.suite, draft.jobs, draft.mistakes
-    is_read = not suite.unread
+    """Add mistakes and notes to a draft; ``missing`` are the variables that its providers need and that are not set."""
+    suite = draft.binder.suite
+    jobs = draft.jobs
+    mistakes = draft.mistakes
+    is_read = not suite.reading_mistakes
     for case in draft.cases:
-        mistakes += assertions.of_case(case)
-    names = Names(
+        mistakes += assertions.case_mistakes(case)
+
+    variables = VariableCheck(
         {name for case in suite.cases for name in case.vars},
         replace(suite.env, missing=missing),
         frozenset(settings.variables),
-        partial=draft.answers_given or bool(filters.filter_options(settings)),
+        is_partial=draft.answers_given or bool(filters.filter_options(settings)),
     )
     for planned in draft.planned:
-        mistakes += models.blind_graders(planned.case, planned.bindings)
-        mistakes += models.untooled(planned.bindings, planned.targets)
-        mistakes += models.blind_targets(planned.case, planned.targets)
-        names.see(planned.case, planned.values, planned.prompts, planned.targets)
-    if draft.answers_given or settings.listing:
-        mistakes += names.mistakes()
+        targets = planned.pairs.targets
+        mistakes += models.grader_image_mistakes(planned.case, planned.bindings)
+        mistakes += models.tool_mistakes(planned.bindings, targets)
+        mistakes += models.target_image_mistakes(planned.case, targets)
+        variables.look_at(planned.case, planned.values, planned.pairs.prompts, targets)
+
+    if draft.answers_given or settings.is_listing:
+        mistakes += variables.mistakes()
         return
-    mistakes += derived_metrics.derived(suite, jobs, is_read)
+
+    mistakes += derived_metrics.derived_mistakes(suite, jobs, is_read)
     if draft.has_all_targets:
-        mistakes += assertions.comparisons(jobs)
-        mistakes += names.mistakes()
+        mistakes += assertions.comparison_mistakes(jobs)
+        mistakes += variables.mistakes()
+    # Rules are checked last: other mistakes are often the reason why a rule selects nothing.
     if not mistakes and is_read:
-        mistakes += models.graders(suite)
-        mistakes += rules.rules(suite, jobs, filters.options_leaving_out(settings))
-        draft.notes += rules.unselected(suite, jobs)
-    draft.notes += rules.reasks(suite, jobs)
-    draft.notes += assertions.toothless(suite, jobs)
-    draft.notes += assertions.warnings(jobs, draft.cases)
-    draft.notes += names.notes()
+        mistakes += models.grader_kind_mistakes(suite)
+        mistakes += rules.rule_mistakes(suite, jobs, filters.options_leaving_out(settings))
+        draft.notes += rules.notes_on_unselected(suite, jobs)
+    draft.notes += rules.notes_on_reasks(suite, jobs)
+    draft.notes += assertions.notes_without_effect(suite, jobs)
+    draft.notes += assertions.notes_on_assertions(jobs, draft.cases)
+    draft.notes += variables.notes()

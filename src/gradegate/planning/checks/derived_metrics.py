@@ -13,54 +13,63 @@ from gradegate.results.case_outcome import CODE
 from gradegate.templating.script import COUNT, ScriptError, metric_formula
 from gradegate.templating.template import is_template
 
-_CONSTANTS = {"e": "Math.E", "pi": "Math.PI"}  # of mathjs, and what JavaScript calls them
+_CONSTANTS = {"e": "Math.E", "pi": "Math.PI"}  # constants of mathjs, and their names in JavaScript
 
 
-def derived(suite: Suite, jobs: Sequence[Job], is_read: bool) -> Iterator[Mistake]:
-    """Values that JavaScript cannot compute, names that no metric has, and more values than reports show."""
+def derived_mistakes(suite: Suite, jobs: Sequence[Job], is_read: bool) -> Iterator[Mistake]:
+    """Values that JavaScript cannot compute, names that no metric has, and more values than reports show.
+
+    ``is_read`` is false if a part of the suite could not be read. Its assertions may have the missing names.
+    """
     if not suite.derived:
         return
-    metrics = _metrics(suite)
+    metrics = _metric_names(suite)
     for number, spec in enumerate(suite.derived):
         try:
             names = metric_formula(spec.value).names
         except ScriptError as e:
-            yield scripts.mistake(e, spec.value, f"the derived metric `{spec.name}`", spec.origin)
+            name = f"the derived metric `{spec.name}`"
+            yield scripts.script_mistake(e, spec.value, name, spec.origin)
             continue
-        if is_read and names is not None and metrics is not None:  # else assertions may be left out
-            yield from _unknown(spec, names, metrics, suite.derived[number:])
         if metrics is not None:
-            metrics[spec.name] = None
+            if is_read and names is not None:
+                yield from _unknown_names(spec, names, metrics, suite.derived[number:])
+            if spec.name not in metrics:
+                metrics.append(spec.name)
+
     groups = {(job.target.name, job.prompt.label) for job in jobs}
     if len(groups) * len(suite.derived) > MAX_DERIVED_VALUES:
         what = f"the derived metrics of {len(groups):,} prompts and targets are more than {MAX_DERIVED_VALUES:,} values"
         yield Mistake(what, suite.derived[0].origin, "leave some out")
 
 
-def _metrics(suite: Suite) -> dict[str, None] | None:
-    """The names that its assertions give, in order; None where only the answers tell."""
-    found: dict[str, None] = {}
+def _metric_names(suite: Suite) -> list[str] | None:
+    """The metrics of all assertions, in order, each once; None if only the answers tell them."""
+    metrics: dict[str, None] = {}
     for case in suite.cases:
         for assertion in case.assertions:
-            for one in (assertion, *assertion.members):
-                if is_template(one.metric) or one.type.removeprefix("not-") in CODE:
+            for member in (assertion, *assertion.members):
+                if is_template(member.metric) or member.type.removeprefix("not-") in CODE:
                     return None
-                found[one.metric] = None
-    return {name: None for name in found if name}
+                if member.metric:
+                    metrics[member.metric] = None
+    return list(metrics)
 
 
-def _unknown(
-    spec: DerivedSpec, names: frozenset[str], metrics: dict[str, None], later: Sequence[DerivedSpec]
+def _unknown_names(
+    spec: DerivedSpec, names: frozenset[str], metrics: list[str], later: Sequence[DerivedSpec]
 ) -> Iterator[Mistake]:
-    for name in sorted(names - metrics.keys() - {COUNT}):
+    """A mistake for each name that is no metric; ``later`` are this derived metric and those after it."""
+    for name in sorted(names.difference(metrics, {COUNT})):
+        if any(name == derived.name for derived in later):
+            what = f"the derived metric `{spec.name}` reads `{name}` before it is calculated"
+            yield Mistake(what, spec.origin, "move it further up")
+            continue
         what = f"the derived metric `{spec.name}` reads `{name}`, which is not a metric of any assertion"
-        known = ", ".join(f"`{metric}`" for metric in list(metrics)[: MOST_SHOWN * 2])
-        cure = suggest(name, metrics) or (
-            f"the metrics are {known}" if known else "give assertions a `metric`"
-        )
+        cure = suggest(name, metrics)
+        if not cure:
+            listed = ", ".join(f"`{metric}`" for metric in metrics[: MOST_SHOWN * 2])
+            cure = f"the metrics are {listed}" if listed else "give assertions a `metric`"
         if name in _CONSTANTS:
             cure = f"write `{_CONSTANTS[name]}` for the constant; {cure}"
-        if any(name == other.name for other in later):
-            what = f"the derived metric `{spec.name}` reads `{name}` before it is calculated"
-            cure = "move it further up"
         yield Mistake(what, spec.origin, cure)

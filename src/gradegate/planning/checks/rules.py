@@ -4,165 +4,203 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
+from gradegate.assertions.grading.bound import Binding
 from gradegate.core.assertion import Assertion
 from gradegate.core.numbers import format_count, list_some
 from gradegate.core.policy import Note, Policy, Rule, Select
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import parse_percent
 from gradegate.errors import Mistake
-from gradegate.planning.plan import Job, selected_assertions
+from gradegate.planning.plan import Job, selected_assertions, selects
 from gradegate.results.grades import GradedAssertion
 from gradegate.security.redaction import excerpt
 from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import is_template
 
-MOST_SHOWN, _LONGEST = 5, 60  # values that a cure names, and characters of each
+MOST_SHOWN = 5  # values that a cure names
+_LONGEST = 60  # characters of each
 _KEYS = ("assertion", "metric", "provider", "description", "metadata")
 
 
-def rules(suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()) -> Iterator[Mistake]:
-    """A rule that selects nothing checks nothing, also where only the ``options`` leave out what it looks at.
+def rule_mistakes(
+    suite: Suite, jobs: Sequence[Job], options: Sequence[str] = ()
+) -> Iterator[Mistake]:
+    """Rules that select nothing, and rules that can never be met.
 
-    One that asks for more cases than there are could never decide.
+    ``options`` may leave out tests and providers. A rule that selects nothing because of them is a mistake, too.
     """
     for rule in suite.policy.rules:
-        if rule.is_default or (rule.every_case and not (rule.min_score or rule.min_cases)):
-            continue  # it looks at whatever there is
-        looked_at = [binding for job in jobs for binding in selected_assertions(rule, job)]
-        cases = [job for job in jobs if any(selected_assertions(rule, job))]
-        planned = sum(1 if job.needs else job.repeats for job in cases)
-        if not rule.every_case and not looked_at:
-            what = f"the rule `{rule.name}` selects nothing"
-            cure = f"correct `select`: {_selectable(rule, jobs)}"
-            # A derived metric may be what its pattern means.
-            means = Select(metric=rule.select.metric)
-            metrics = [it.name for it in suite.derived if means.takes("", it.name, "", "")]
-            if means.metric and metrics:
-                what = (
-                    f"{what}: `{metrics[0]}` is a derived metric: it is shown and decides nothing"
-                )
-                cure = "select the metrics that it uses"
-            elif options and _would_select(rule, suite):
-                what = f"the rule `{rule.name}` selects nothing of what {' and '.join(options)} leaves to ask"
-                cure = "keep a test and a provider that the rule selects, or run without the option"
-            yield Mistake(what, rule.origin, cure)
-        elif (
-            rule.min_score is not None
-            and rule.min_score > 1
-            and all(it.grader.scoring.share for binding in looked_at for it in binding.bounds)
-        ):
-            what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
-            yield Mistake(what, rule.origin, f"write {parse_percent(rule.min_score) or 1:g}")
-        if looked_at and not options and (rule.min_cases or 0) > planned:
-            what = f"the rule `{rule.name}` can never decide: it requires {format_count(rule.min_cases or 0, 'case')}, but selects {planned:,}"
+        selects_all = rule.every_case and not (rule.min_score or rule.min_cases)
+        if rule.is_default or selects_all:
+            continue
+        bindings: list[Binding] = []
+        planned = 0  # cases, or repetitions of them
+        for job in jobs:
+            selected = list(selected_assertions(rule, job))
+            bindings += selected
+            if selected:
+                planned += 1 if job.needs else job.repeats
+
+        if not rule.every_case and not bindings:
+            yield _nothing_selected(rule, suite, jobs, options)
+        elif rule.min_score is not None and rule.min_score > 1:
+            bounds = [bound for binding in bindings for bound in binding.members]
+            if all(bound.evaluator.scoring.share for bound in bounds):
+                what = f"`min-score` of the rule `{rule.name}` must be at most 1, not {rule.min_score:g}: the scores are from 0 to 1"
+                cure = f"write {parse_percent(rule.min_score) or 1:g}"
+                yield Mistake(what, rule.origin, cure)
+
+        min_cases = rule.min_cases or 0
+        if bindings and not options and min_cases > planned:
+            what = f"the rule `{rule.name}` can never decide: it requires {format_count(min_cases, 'case')}, but selects {planned:,}"
             yield Mistake(what, rule.origin, f"write `min-cases: {planned}` or less, or add tests")
 
 
-def without_baseline(policies: Iterable[Policy]) -> Iterator[Note]:
-    """Gates with rules that never look at the baseline of the run."""
+def _nothing_selected(
+    rule: Rule, suite: Suite, jobs: Sequence[Job], options: Sequence[str]
+) -> Mistake:
+    what = f"the rule `{rule.name}` selects nothing"
+
+    # Its pattern may mean a derived metric.
+    if rule.select.metric:
+        only_metric = Select(metric=rule.select.metric)
+        for derived in suite.derived:
+            if only_metric.matches("", derived.name, "", ""):
+                what += f": `{derived.name}` is a derived metric: it is shown and decides nothing"
+                return Mistake(what, rule.origin, "select the metrics that it uses")
+
+    # The options may leave out what it selects.
+    if options and _selects_in_suite(rule, suite):
+        what += f" of what {' and '.join(options)} leaves to ask"
+        cure = "keep a test and a provider that the rule selects, or run without the option"
+        return Mistake(what, rule.origin, cure)
+
+    return Mistake(what, rule.origin, f"correct `select`: {_explain_select(rule, jobs)}")
+
+
+def _selects_in_suite(rule: Rule, suite: Suite) -> bool:
+    """Whether a rule selects anything of the whole suite."""
+    for case in suite.cases:
+        for assertion in case.assertions:
+            without_templates = _without_template_patterns(rule, case, assertion)
+            for target in suite.all_targets:
+                if without_templates.selects(
+                    assertion, target.name, case.description, case.metadata
+                ):
+                    return True
+    return False
+
+
+def _without_template_patterns(rule: Rule, case: Case, assertion: Assertion) -> Rule:
+    """The rule without patterns for texts that are templates: once they are filled in, they may match."""
+    metric = "" if is_template(assertion.metric) else rule.select.metric
+    description = "" if is_template(case.description) else rule.select.description
+    return replace(rule, select=replace(rule.select, metric=metric, description=description))
+
+
+# --- why a pattern selects nothing ------------------------------------------------------------------------------
+
+
+def _explain_select(rule: Rule, jobs: Sequence[Job]) -> str:
+    """What to write in place of patterns that match nothing, or why a rule selects nothing of what they match."""
+    grades: list[tuple[GradedAssertion, dict[str, Any]]] = []
+    for job in jobs:
+        for binding in job.assertions:
+            asserted = binding.assertion
+            properties = {
+                "assertion": asserted.type,
+                "metric": asserted.metric,
+                "provider": job.target.name,
+                "description": job.case.description,
+                "metadata": job.case.metadata,
+            }
+            grades.append((asserted, properties))
+
+    # All patterns match a grade, but that cannot decide the rule.
+    matching = [asserted for asserted, properties in grades if rule.select.matches(**properties)]
+    if matching and not any(asserted.weight for asserted in matching):
+        return "what the rule selects has `weight: 0` and never counts: give it a weight, or remove the rule"
+    if matching:
+        return "what the rule selects is advisory (`blocking: false`): let it block, or add `blocking: false` to the rule"
+
+    # Which patterns match none of the grades that can decide it?
+    rule_for_all = replace(rule, select=Select())
+    candidates = [
+        properties
+        for asserted, properties in grades
+        if rule_for_all.selects(
+            asserted, properties["provider"], properties["description"], properties["metadata"]
+        )
+    ]
+    written = [key for key in _KEYS if getattr(rule.select, key)]
+    wrong = []
+    for key in written:
+        only_key = replace(Select(), **{key: getattr(rule.select, key)})
+        if not any(only_key.matches(**properties) for properties in candidates):
+            wrong.append(key)
+    if wrong == ["metadata"]:
+        pairs = " and ".join(f"`metadata.{key}: {text}`" for key, text in rule.select.metadata)
+        return f"no test that it could select has {pairs}"
+    if wrong:
+        return "; ".join(
+            _nearest_values(key, getattr(rule.select, key), candidates)
+            for key in wrong
+            if key != "metadata"
+        )
+    keys = " and ".join(f"`{key}`" for key in written)
+    return f"{keys} each select something, but no grade matches all of them"
+
+
+def _nearest_values(key: str, pattern: str, candidates: Sequence[JsonObject]) -> str:
+    """``there is metric `tone`, `facts` and 3 more``, with the values nearest to the pattern first."""
+    values = sorted({properties[key] for properties in candidates if properties[key]})
+    if not values:
+        return f"no assertion that it could select has a {key}"
+    pattern = pattern.lower()
+    nearest = sorted(
+        values[:1000],
+        key=lambda value: -SequenceMatcher(None, pattern, value.lower()).ratio(),
+    )
+    names = [f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in nearest[:MOST_SHOWN]]
+    return f"there is {key} {list_some(names, len(values))}"
+
+
+# --- notes ------------------------------------------------------------------------------------------------------
+
+
+def notes_without_baseline(policies: Iterable[Policy]) -> Iterator[Note]:
+    """A note on each gate that never looks at the baseline of the run."""
     for policy in policies:
-        if not any(rule.every_case or rule.uses_baseline for rule in policy.rules):
+        if not any(rule.every_case or rule.needs_baseline for rule in policy.rules):
             what = "no rule of the gate uses the baseline, so old failures block like new ones"
             cure = "write `- {name: regressions, max-new-failures: 0}` under `gate.rules`"
             text = f"{what}: {cure}, in place of the rules that old failures miss"
             yield Note(text, policy.rules[0].origin)
 
 
-def _would_select(rule: Rule, suite: Suite) -> bool:
-    """Whether the rule looks at something of the whole suite."""
-    return any(
-        _filled_in(rule, case, assertion).selects(
-            assertion, target.name, case.description, case.metadata
-        )
-        for case in suite.cases
-        for assertion in case.assertions
-        for target in suite.configured
-    )
-
-
-def _filled_in(rule: Rule, case: Case, assertion: Assertion) -> Rule:
-    """The rule without its patterns for texts that are filled in only when they are planned, and may become anything."""
-    metric = "" if is_template(assertion.metric) else rule.select.metric
-    description = "" if is_template(case.description) else rule.select.description
-    return replace(rule, select=replace(rule.select, metric=metric, description=description))
-
-
-def unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
-    """Assertions that block and that no rule looks at, whichever target answers: their failure is advice alone."""
-    rules = [rule for rule in suite.policy.rules if rule.judges]
+def notes_on_unselected(suite: Suite, jobs: Sequence[Job]) -> Iterator[Note]:
+    """A note on each blocking assertion that no rule selects for any target: its failure only advises."""
+    rules = [rule for rule in suite.policy.rules if rule.has_verdict_limit]
     if any(rule.every_case for rule in rules):
         return
-    left: dict[int, GradedAssertion] = {}
-    taken = set()
+    blocking: dict[int, GradedAssertion] = {}  # by identity: targets share them
+    selected = set()
     for job in jobs:
-        left |= {
-            id(binding.asserted): binding.asserted
-            for binding in job.assertions
-            if binding.asserted.counts
-        }
-        taken |= {
-            id(binding.asserted) for rule in rules for binding in selected_assertions(rule, job)
-        }
-    for asserted in (asserted for key, asserted in left.items() if key not in taken):
-        what = f"no rule of the gate selects this `{asserted.type}`: its failure is reported and blocks nothing"
-        yield Note(what, asserted.origin)
+        for binding in job.assertions:
+            asserted = binding.assertion
+            if asserted.counts:
+                blocking[id(asserted)] = asserted
+                if any(selects(rule, job, asserted) for rule in rules):
+                    selected.add(id(asserted))
+    for key, asserted in blocking.items():
+        if key not in selected:
+            what = f"no rule of the gate selects this `{asserted.type}`: its failure is reported and blocks nothing"
+            yield Note(what, asserted.origin)
 
 
-def reasks(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
-    """Why `reask: answers` makes no difference."""
+def notes_on_reasks(suite: Suite, jobs: Iterable[Job]) -> Iterator[Note]:
+    """A note that `reask: answers` makes no difference."""
     if suite.policy.reask == "answers" and any(job.needs for job in jobs):
         yield Note(
             "with `runs`, `reask: answers` works like `reask: grader`: each run is a new answer"
         )
-
-
-def _selectable(rule: Rule, jobs: Sequence[Job]) -> str:
-    """What to write in place of patterns that match nothing, or why those that match something select nothing."""
-    grades: list[tuple[dict[str, Any], GradedAssertion]] = [
-        (
-            {
-                "assertion": it.type,
-                "metric": it.metric,
-                "provider": job.target.name,
-                "description": job.case.description,
-                "metadata": job.case.metadata,
-            },
-            it,
-        )
-        for job in jobs
-        for it in (binding.asserted for binding in job.assertions)
-    ]
-    matching = [it for names, it in grades if rule.select.takes(**names)]
-    if matching and not any(it.weight for it in matching):
-        return "what the rule selects has `weight: 0` and never counts: give it a weight, or remove the rule"
-    if matching:
-        return "what the rule selects is advisory (`blocking: false`): let it block, or add `blocking: false` to the rule"
-    whole = replace(rule, select=Select())
-    counting = [
-        names
-        for names, it in grades
-        if whole.selects(it, names["provider"], names["description"], names["metadata"])
-    ]
-    written = [key for key in _KEYS if getattr(rule.select, key)]
-    alone = {key: replace(Select(), **{key: getattr(rule.select, key)}) for key in written}
-    wrong = [key for key in written if not any(alone[key].takes(**names) for names in counting)]
-    if wrong == ["metadata"]:
-        keys = " and ".join(f"`metadata.{key}: {text}`" for key, text in rule.select.metadata)
-        return f"no test that it could select has {keys}"
-    wrong = [key for key in wrong if key != "metadata"]
-    if wrong:
-        return "; ".join(_instead(key, getattr(rule.select, key), counting) for key in wrong)
-    return f"{' and '.join(f'`{key}`' for key in written)} each select something, but no grade matches all of them"
-
-
-def _instead(key: str, pattern: str, counting: Sequence[JsonObject]) -> str:
-    """``metric: `tone`, `facts` and 3 more``, those nearest to the pattern first."""
-    values = sorted({names[key] for names in counting if names[key]})
-    if not values:
-        return f"no assertion that it could select has a {key}"
-    nearest = sorted(
-        values[:1000],
-        key=lambda value: -SequenceMatcher(None, pattern.lower(), value.lower()).ratio(),
-    )
-    names = [f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in nearest + values[1000:]]
-    return f"there is {key} {list_some(names[:MOST_SHOWN], len(names))}"

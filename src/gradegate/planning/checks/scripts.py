@@ -1,4 +1,4 @@
-"""Looks the scripts of a suite over before anything is asked, and runs those that make variables."""
+"""Checks the scripts of a suite before the first call, and runs those that make variables."""
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
@@ -12,52 +12,53 @@ from gradegate.structs import replace
 from gradegate.templating.script import ProgramFunction, Script, ScriptError, transform_script
 
 
-def check(
-    read: Callable[[Code], Script | ProgramFunction], code: Code, what: str, origin: Origin
+def check_script(
+    parse: Callable[[Code], Script | ProgramFunction], code: Code, name: str, origin: Origin
 ) -> None:
-    """Raises ConfigError for a script that cannot be used; ``what`` names it. An empty one is none."""
+    """Raises ConfigError for a script that cannot be used; messages call it ``name``. No code is no mistake."""
     if not code:
         return
     try:
-        read(code)
+        parse(code)
     except ScriptError as e:
-        raise ConfigError(mistake(e, code, what, origin)) from e
+        raise ConfigError(script_mistake(e, code, name, origin)) from e
 
 
-def mistake(error: ScriptError, code: Code, what: str, origin: Origin) -> Mistake:
-    """What is wrong with a script: at its line in its file, or at the place in the config with the line of the snippet."""
+def script_mistake(error: ScriptError, code: Code, name: str, origin: Origin) -> Mistake:
+    """A mistake at the line of the script's file, or at the place of a snippet in the config."""
     if isinstance(code, Mapping):
-        return Mistake(f"{what}: {error.what}", Origin(code["file"], error.line), error.cure)
-    return Mistake(f"{what}: {error}", origin, error.cure)
+        return Mistake(f"{name}: {error.what}", Origin(code["file"], error.line), error.cure)
+    return Mistake(f"{name}: {error}", origin, error.cure)
 
 
 def with_made_vars(suite: Suite) -> Suite:
-    """The suite with what each ``transformVars`` makes of the variables of its test; those that fail are among its mistakes."""
+    """The suite with the variables that each ``transformVars`` makes; failures are added to its mistakes."""
     if not any(case.options.transform_vars for case in suite.cases):
         return suite
-    cases, mistakes = [], [*suite.mistakes]
-    seen = Ordinals()
+    cases = []
+    mistakes = list(suite.mistakes)
+    ordinals = Ordinals()
     for case in suite.cases:
-        with gather_mistakes(mistakes):
-            if case.options.transform_vars:
-                # An id of the test's own is the same in every run: answers, replies and baselines are known again by it.
-                asked = digest([PurePosixPath(suite.file).name, case.description, case.vars])
-                uuid = UUID(bytes=digest([asked.hex(), seen.next(asked) + 1])[:16], version=4)
-                case = _with_made_vars(case, str(uuid))  # noqa: PLW2901
-        cases.append(case)
+        made = case
+        if case.options.transform_vars:
+            # The id of a test is the same in every run: it finds answers, replies and baselines again.
+            question = digest([PurePosixPath(suite.file).name, case.description, case.vars])
+            id_bytes = digest([question.hex(), ordinals.next(question) + 1])[:16]
+            with gather_mistakes(mistakes):
+                made = _transform_vars(case, str(UUID(bytes=id_bytes, version=4)))
+        cases.append(made)
     return replace(suite, cases=tuple(cases), mistakes=tuple(mistakes))
 
 
-def _with_made_vars(case: Case, uuid: str) -> Case:
+def _transform_vars(case: Case, uuid: str) -> Case:
     code = case.options.transform_vars
+    variables = dict(case.vars)
+    context = {"prompt": {}, "vars": variables, "uuid": uuid}
     try:
-        given = dict(case.vars)
-        context = {"prompt": {}, "vars": given, "uuid": uuid}
-        made = transform_script(code, "vars").call(given, context).value
+        made = transform_script(code, "vars").call(variables, context).value
     except ScriptError as e:
-        raise ConfigError(mistake(e, code, "`transformVars`", case.origin)) from e
+        raise ConfigError(script_mistake(e, code, "`transformVars`", case.origin)) from e
     if not isinstance(made, Mapping):
-        raise ConfigError.at(
-            "`transformVars` gives no object", case.origin, "return `{...vars, name: value}`"
-        )
+        what = "`transformVars` gives no object"
+        raise ConfigError.at(what, case.origin, "return `{...vars, name: value}`")
     return replace(case, vars={**case.vars, **made})

@@ -1,16 +1,15 @@
-"""Finds variables that prompts and the values of assertions ask for and that tests do not define."""
+"""Finds variables that prompts and values of assertions ask for and that tests do not define."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 from msgspec import field
 
-from gradegate.assertions.grading.evaluator import GRADERS
-from gradegate.assertions.judge.rubric import built_in
+from gradegate.assertions.grading.evaluator import EVALUATORS
+from gradegate.assertions.judge.rubric import built_in_variables
 from gradegate.config.context import is_vendors_key
 from gradegate.core.assertion import Assertion
 from gradegate.core.conversation import CONVERSATION
@@ -19,9 +18,9 @@ from gradegate.core.provider_spec import PromptSpec, Verbatim
 from gradegate.core.suite import Case
 from gradegate.errors import Mistake, Origin
 from gradegate.providers.api.provider import Provider
-from gradegate.registry import near
+from gradegate.registry import near_miss
 from gradegate.security.environment import Environment
-from gradegate.security.secrets import is_runners
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.structs import FrozenStruct, JsonObject, Struct
 from gradegate.templating.template import (
     TemplateError,
@@ -32,187 +31,218 @@ from gradegate.templating.template import (
     variables_needed,
 )
 
-_ALWAYS = frozenset({"env", CONVERSATION})
-_SENT = frozenset({"prompt", "messages"})  # what a request has beside the variables
-_RUBRIC = "write `{{rubric}}`, which is what the assertion has as `value`"
-_UUID = (
+_ALWAYS_DEFINED = frozenset({"env", CONVERSATION})
+_REQUEST_VARIABLES = frozenset(
+    {"prompt", "messages"}
+)  # that a request has beside those of the test
+_CURE_FOR_RUBRIC = "write `{{rubric}}`, which is what the assertion has as `value`"
+_UUID_IS_EMPTY = (
     "is filled in with nothing there, as by promptfoo; for an id of each test's own write `{{uuid}}`, and "
     "`defaultTest: {options: {transformVars: '({...vars, uuid: context.uuid})'}}`"
 )
-_OF_UUID = re.compile(r"\{\{-?\s*(context(?=\.uuid\b)|uuid)(?:\.uuid)?\s*-?\}\}")
+_UUID = re.compile(r"\{\{-?\s*(context(?=\.uuid\b)|uuid)(?:\.uuid)?\s*-?\}\}")
 
 
 class _Template(FrozenStruct):
-    """Texts of a config that are filled in for cases; ``added`` is what they may ask for beside the variables."""
+    """Texts of a config that are filled in for cases."""
 
-    what: str
+    name: str  # as messages call it
     origin: Origin
     texts: tuple[str, ...]
-    added: frozenset[str] = frozenset()
-    comments: bool = True  # whether what looks like a comment of a template is one
+    extra_variables: frozenset[str] = frozenset()  # beside those of the test
+    comments: bool = True  # whether it may contain comments of the template language
 
 
-class Names(Struct):
-    """Looks at the templates that are filled in for the cases of one suite."""
+class VariableCheck(Struct):
+    """Looks at all templates that are filled in for the cases of one suite, then yields mistakes and notes."""
 
-    defined: set[str]  # by any test of the suite
+    defined: set[str]  # variables of any test of the suite
     env: Environment = Environment()
-    given: frozenset[str] = frozenset()  # by the command line
-    partial: bool = False  # not every test is planned, so what is not defined may be elsewhere
-    times: Counter[_Template] = field(default_factory=Counter)  # that it is filled in
-    lacking: Counter[tuple[_Template, str]] = field(default_factory=Counter)  # without a variable
-    # What cases with these variables lack; None where a template asks for nothing
-    known: dict[tuple[_Template, tuple[str, ...]], frozenset[str] | None] = {}
-    left: dict[Note, None] = {}  # in the order of the tests, each once
-    closed: dict[Mistake, None] = {}  # variables of the environment that texts may not show
+    option_variables: frozenset[str] = frozenset()  # of the command line
+    is_partial: bool = False  # not every test is planned, so others may define a variable
+    uses: Counter[_Template] = field(default_factory=Counter)  # how often it is filled in
+    # How often it is filled in without a variable that it asks for
+    lacks: Counter[tuple[_Template, str]] = field(default_factory=Counter)
+    # What a template lacks in cases with these variables; None if it asks for nothing
+    cache: dict[tuple[_Template, tuple[str, ...]], frozenset[str] | None] = {}
+    text_notes: dict[Note, None] = {}  # in the order of the tests, each once
+    env_mistakes: dict[Mistake, None] = {}  # variables of the environment that texts must not show
 
-    def see(
+    def look_at(
         self,
         case: Case,
         values: JsonObject,
         prompts: Iterable[PromptSpec],
         targets: Iterable[Provider],
     ) -> None:
-        """The prompts that a case fills in (a recorded answer fills in none), and the values of its assertions."""
+        """Look at the variables of a case, and at the prompts, requests and values that they are filled into."""
         for name, value in case.vars.items():
             if not isinstance(value, str) or "{" in value:
-                self._look(f"the variable `{name}`", case.origin, _texts(value))
+                self._check_environment(f"the variable `{name}`", case.origin, _find_texts(value))
         for name, value in values.items():
-            if not isinstance(value, str) or "{" not in value:
-                continue
-            with suppress(TemplateError):  # said where it is filled in
-                for other in sorted(undefined_names(value, values)):
-                    text = f"the variable `{name}` refers to `{other}`, which is not defined, so the text stays as it is"
-                    self.left[Note(text, case.origin)] = None
-        templates = _templates(case)
-        if not case.recorded:
-            templates = chain(self._prompts(case, prompts), map(_request, targets), templates)
+            if isinstance(value, str) and "{" in value:
+                with suppress(TemplateError):  # a mistake where the value is filled in
+                    for undefined in sorted(undefined_names(value, values)):
+                        text = f"the variable `{name}` refers to `{undefined}`, which is not defined, so the text stays as it is"
+                        self.text_notes[Note(text, case.origin)] = None
+
+        templates: list[_Template] = []
+        if not case.is_recorded:
+            templates += self._prompt_templates(case, prompts)
+            templates += map(_request_template, targets)
+        templates += _case_templates(case)
         names = tuple(values)
         for template in templates:
-            if (template, names) not in self.known:  # cases with the same variables lack the same
-                self.known[template, names] = self._lacking(template, values)
-            lacking = self.known[template, names]
+            key = template, names
+            if key not in self.cache:
+                self.cache[key] = self._lacking(template, values)
+            lacking = self.cache[key]
             if lacking is not None:
-                self.times[template] += 1
-                self.lacking.update((template, name) for name in sorted(lacking))
+                self.uses[template] += 1
+                self.lacks.update((template, name) for name in sorted(lacking))
 
-    def _prompts(self, case: Case, prompts: Iterable[PromptSpec]) -> Iterator[_Template]:
-        for prompt in prompts if not case.turns else ():
+    def _prompt_templates(self, case: Case, prompts: Iterable[PromptSpec]) -> Iterator[_Template]:
+        if case.turns:
+            return
+        for prompt in prompts:
             source = case.options.prefix + prompt.text + case.options.suffix
             if is_unchanged(source):
                 text = "the prompt has braces that are not closed on their line, so it is sent unchanged, as in promptfoo"
-                self.left[Note(text, prompt.origin)] = None
+                self.text_notes[Note(text, prompt.origin)] = None
             else:
                 yield _Template("the prompt", prompt.origin, (source,), comments=False)
 
     def _lacking(self, template: _Template, values: JsonObject) -> frozenset[str] | None:
         """The variables that a template asks for and these values lack; None if it asks for nothing."""
-        what, origin, texts = template.what, template.origin, template.texts
+        texts = template.texts
         if not any(map(is_template, texts)):
             return None
-        if template.added is _SENT:  # a provider's config reads more, and was looked at when bound
-            found = (it for text in texts for it in _OF_UUID.finditer(text))
-            for expression in sorted({it[0] for it in found if it[1] not in values}):
-                self.left[Note(f"{what}: `{expression}` {_UUID}", origin)] = None
+
+        if template.extra_variables is _REQUEST_VARIABLES:
+            # A provider's config may show the environment, and its other templates were checked when it was bound.
+            expressions = set()
+            for text in texts:
+                for match in _UUID.finditer(text):
+                    if match[1] not in values:
+                        expressions.add(match[0])
+            for expression in sorted(expressions):
+                note = f"{template.name}: `{expression}` {_UUID_IS_EMPTY}"
+                self.text_notes[Note(note, template.origin)] = None
                 texts = tuple(text.replace(expression, "") for text in texts)
         else:
-            self._look(what, origin, texts)
-        try:
-            asked = frozenset().union(
-                *(variables_needed(it, comments=template.comments) for it in texts)
-            )
-        except TemplateError:  # said where it is filled in
-            return None
-        return asked - _ALWAYS - template.added - values.keys() if asked else None
+            self._check_environment(template.name, template.origin, texts)
 
-    def _look(self, what: str, origin: Origin, texts: Sequence[str]) -> None:
-        """Whether texts outside a provider's config show a variable of the environment that is closed to them."""
+        names = set[str]()
         try:
-            names = env_variables(texts)[0] if "env" in "".join(texts) else ()
+            for text in texts:
+                names |= variables_needed(text, comments=template.comments)
+        except TemplateError:  # a mistake where the text is filled in
+            return None
+        if not names:
+            return None
+        return frozenset(names - _ALWAYS_DEFINED - template.extra_variables - values.keys())
+
+    def _check_environment(self, name: str, origin: Origin, texts: Sequence[str]) -> None:
+        """Note a mistake for each variable of the environment that texts outside a provider's config must not show."""
+        if "env" not in "".join(texts):
+            return
+        try:
+            variables, _ = env_variables(texts)
         except TemplateError:
             return
-        for name in sorted(filter(self._is_closed, names)):
-            cure = f"allow it: <--allowed-env {name}>"
-            if is_runners(name):
+        for variable in sorted(filter(self._is_closed, variables)):
+            cure = f"allow it: <--allowed-env {variable}>"
+            if belongs_to_runner(variable):
                 cure = "remove it: it is the runner's own"
-            elif is_vendors_key(name):
+            elif is_vendors_key(variable):
                 cure = (
                     "remove it: a vendor's key is never allowed in a text, even with `allowed-env`"
                 )
-            shows = f"{what} shows the environment's {name}, allowed only in a provider's config"
-            self.closed[Mistake(shows, origin, cure)] = None
+            what = f"{name} shows the environment's {variable}, allowed only in a provider's config"
+            self.env_mistakes[Mistake(what, origin, cure)] = None
 
-    def _is_closed(self, name: str) -> bool:
-        """Whether texts may not show a variable: a vendor's key also where nobody set it."""
-        is_own = name in self.env.literals
-        return self.env.is_closed(name) or (not is_own and is_vendors_key(name))
+    def _is_closed(self, variable: str) -> bool:
+        """Whether texts must not show a variable. A vendor's key is closed even if it is not set."""
+        if self.env.is_closed(variable):
+            return True
+        return variable not in self.env.literals and is_vendors_key(variable)
 
     def mistakes(self) -> Iterator[Mistake]:
-        """A variable that is not defined in any of the cases in which it is asked for, or is closed."""
-        yield from self.closed
-        for (template, name), count in self.lacking.items():
-            if count < self.times[template] or (self.partial and name in self.defined):
+        """Variables that no case with the template defines, and variables of the environment that are closed."""
+        yield from self.env_mistakes
+        for (template, name), count in self.lacks.items():
+            if count < self.uses[template] or (self.is_partial and name in self.defined):
                 continue
-            lacks = "which its test does not define"
-            if name not in self.defined:
-                lacks = "which no test defines"
-            what = f"{template.what} asks for the variable `{name}`, {lacks}"
-            likely = near(name, {*self.defined, *template.added} - {name})
-            cure = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
-            if name == "value" and "rubric" in template.added:
-                cure = _RUBRIC
-            elif likely in self.given:
+            lack = (
+                "which its test does not define"
+                if name in self.defined
+                else "which no test defines"
+            )
+            what = f"{template.name} asks for the variable `{name}`, {lack}"
+            similar = near_miss(name, {*self.defined, *template.extra_variables} - {name})
+            if name == "value" and "rubric" in template.extra_variables:
+                cure = _CURE_FOR_RUBRIC
+            elif similar in self.option_variables:
                 cure = f"did you mean `--var {name}=...`?"
-            elif likely:
-                cure = f'did you mean "{likely}"?'
+            elif similar:
+                cure = f'did you mean "{similar}"?'
+            else:
+                cure = f"write `defaultTest: {{vars: {{{name}: ...}}}}`, or add `{name}` to the `vars` of the test"
             yield Mistake(what, template.origin, cure)
 
     def notes(self) -> Iterator[Note]:
-        """A variable that some cases define and others do not, and values that refer to nobody."""
-        for (template, name), count in self.lacking.items():
-            times = self.times[template]
-            if count < times:
-                what = f"{template.what} asks for the variable `{name}`, which {count} of {times} cases lack"
+        """Variables that only some cases define, and texts that stay as they are."""
+        for (template, name), count in self.lacks.items():
+            uses = self.uses[template]
+            if count < uses:
+                what = f"{template.name} asks for the variable `{name}`, which {count} of {uses} cases lack"
                 yield Note(what, template.origin)
-        yield from self.left
+        yield from self.text_notes
 
 
-def _request(target: Provider) -> _Template:
-    what = f"the request of `{target.name}`"
-    return _Template(what, target.origin, tuple(target.templates), _SENT)
+def _request_template(target: Provider) -> _Template:
+    name = f"the request of `{target.name}`"
+    return _Template(name, target.origin, tuple(target.templates), _REQUEST_VARIABLES)
 
 
-def _templates(case: Case) -> Iterator[_Template]:
-    """The values and grading prompts of a case."""
+def _case_templates(case: Case) -> Iterator[_Template]:
+    """The templates in the values and grading prompts of a case."""
     prompts = [("the test", case.origin, case.options.rubric_prompt)]
-    for assertion in _each(case.assertions):
-        name, origin = f"`{assertion.type}`", assertion.origin
-        prompts.append((name, origin, assertion.rubric_prompt))
-        if texts := [text for text in _texts(assertion.value) if is_template(text)]:
-            grader = GRADERS.find(assertion.type.removeprefix("not-"))
-            # What is compared has no comments.
-            compared = grader is None or "text" not in grader.requires.models
-            yield _Template(f"the value of {name}", origin, tuple(texts), comments=compared)
-    for name, origin, written in prompts:
-        if written:  # one prompt may serve several graders, and has the variables of each
-            what, nested = f"the `rubricPrompt` of {name}", tuple(_texts(written, nested=True))
-            yield _Template(what, origin, nested, built_in(), comments=False)
+    for assertion in _with_members(case.assertions):
+        name = f"`{assertion.type}`"
+        prompts.append((name, assertion.origin, assertion.rubric_prompt))
+        texts = tuple(filter(is_template, _find_texts(assertion.value)))
+        if texts:
+            kind = EVALUATORS.find(assertion.type.removeprefix("not-"))
+            # A text that is compared with the answer has no comments.
+            comments = kind is None or "text" not in kind.requires.models
+            yield _Template(f"the value of {name}", assertion.origin, texts, comments=comments)
+    for name, origin, prompt in prompts:
+        if prompt:
+            texts = tuple(_find_texts(prompt, nested=True))
+            # A prompt may serve several assertion types, so it may use the variables of each.
+            yield _Template(
+                f"the `rubricPrompt` of {name}", origin, texts, built_in_variables(), comments=False
+            )
 
 
-def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+def _with_members(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
     for assertion in assertions:
         yield assertion
-        yield from _each(assertion.members)
+        yield from _with_members(assertion.members)
 
 
-def _texts(value: Any, nested: bool = False) -> list[str]:
-    """The templates in a value; ``nested``: those in mappings too, which as values of assertions are data."""
-    if isinstance(value, str):
-        return [] if isinstance(value, Verbatim) else [value]
-    if not isinstance(value, list | tuple) and not (nested and isinstance(value, Mapping)):
+def _find_texts(value: Any, nested: bool = False) -> list[str]:
+    """The texts in a value that may be templates; with ``nested`` also those in mappings, which are data elsewhere."""
+    if isinstance(value, Verbatim):
         return []
-    return [
-        text
-        for item in (value.values() if isinstance(value, Mapping) else value)
-        for text in _texts(item, nested)
-    ]
+    if isinstance(value, str):
+        return [value]
+    if nested and isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        return []
+    texts = []
+    for item in value:
+        texts += _find_texts(item, nested)
+    return texts

@@ -1,248 +1,259 @@
-"""The Converse API of Amazon Bedrock: one shape for the models of all vendors there.
+"""The Converse API of Amazon Bedrock: one API for the models of all vendors there.
 
 API: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, as in the service model of ``botocore`` 1.44. The
 names that promptfoo takes for its options, model by model, are translated to those of ``inferenceConfig``.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradegate.core.conversation import Image, Request
 from gradegate.errors import ProviderError, Trouble
 from gradegate.providers.api.chat_api import (
     TOOL,
+    ChatApi,
     Form,
     ModelOutput,
-    Shape,
-    blocks,
-    data_of,
-    members,
-    objects,
-    picked,
-    text_of,
-    thinks,
+    as_object,
+    content_blocks,
+    is_thinking,
+    objects_in,
+    parse_data_uri,
+    pick_options,
+    require_text_or_calls,
 )
-from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
+from gradegate.providers.api.content import MessageForm, Part, Parts, ToolCall, ToolResult
 from gradegate.structs import JsonObject
 from gradegate.templating import chat_prompt
 
 INFERENCE = ("maxTokens", "temperature", "topP", "stopSequences")
 _ALIASES = {
-    **dict.fromkeys(
-        "max_tokens max_new_tokens max_gen_len maxTokenCount max_completion_tokens".split(),
-        "maxTokens",
-    ),
-    **dict.fromkeys("max_tokens_to_sample maxOutputTokens".split(), "maxTokens"),
+    "max_tokens": "maxTokens",
+    "max_new_tokens": "maxTokens",
+    "max_gen_len": "maxTokens",
+    "maxTokenCount": "maxTokens",
+    "max_completion_tokens": "maxTokens",
+    "max_tokens_to_sample": "maxTokens",
+    "maxOutputTokens": "maxTokens",
     "top_p": "topP",
     "stop": "stopSequences",
     "stop_sequences": "stopSequences",
     "topK": "top_k",
 }
-# Of Converse, and of single vendors' models
+# Options that contain options: of Converse, and of single vendors' models
 _GROUPS = ("inferenceConfig", "interfaceConfig", "textGenerationConfig")
 BESIDE = (
     "additionalModelResponseFieldPaths", "guardrailConfig", "outputConfig", "performanceConfig", "requestMetadata",
     "serviceTier", "toolConfig",
 )  # fmt: skip
-# What single vendors' models take
-_MODELS = ("thinking", "reasoningConfig", "reasoning_effort", "anthropic_beta")
+# Options of single vendors' models, which Converse passes on
+_MODEL_OPTIONS = ("thinking", "reasoningConfig", "reasoning_effort", "anthropic_beta")
 _GUARDRAIL = ("guardrailIdentifier", "guardrailVersion", "trace")
 OPTIONS = (
-    *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODELS, *_GUARDRAIL,
+    *INFERENCE, *_ALIASES, "top_k", *_GROUPS, *BESIDE, *_MODEL_OPTIONS, *_GUARDRAIL,
     "additionalModelRequestFields", "tools", "toolChoice", "tool_choice", "passthrough",
 )  # fmt: skip
-_OWN = "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
-_TAKEN = Taken("Bedrock's Converse", (*_OWN,), ("text", "guardContent", "cachePoint"), typed=False)
+_MESSAGE_FORM = MessageForm(
+    "Bedrock's Converse",
+    tuple(
+        "text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult".split()
+    ),
+    ("text", "guardContent", "cachePoint"),
+    typed=False,
+)
+_NO_SCHEMA = {"type": "object", "properties": {}}
 
 
-class Converse(Shape):
-    """Questions to any model of Bedrock, and its answers; the URL names the ``model``."""
+class Converse(ChatApi):
+    """Requests to any model of Bedrock and its answers; the URL names the ``model``."""
 
-    finished = ("end_turn", "stop_sequence")
-    prompt_counts = (
-        "inputTokens",
-        "cacheReadInputTokens",
-        "cacheWriteInputTokens",
-    )  # the first leaves out the others
+    finish_words = ("end_turn", "stop_sequence")
+    # The first leaves out the others
+    prompt_counts = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
     answer_count = "outputTokens"
     takes_bounds = False
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        flat = _flat(config)
-        # Nova takes no temperature then
-        reasons = members(config.get("reasoningConfig")).get("type") == "enabled"
-        insists = thinks(config)
-        super().__init__(flat, heats=not reasons and not insists, insists=insists)
-        self._nova_reasons = reasons
-        effort = members(flat.get("reasoningConfig")).get("maxReasoningEffort")
-        # Nova takes no limit with its highest effort.
-        self.limit_places = (
-            () if reasons and effort == "high" else (("inferenceConfig", "maxTokens"),)
+        # Nova takes no temperature while it reasons
+        reasoning = as_object(config.get("reasoningConfig"))
+        self._nova_reasons = reasoning.get("type") == "enabled"
+        thinks = is_thinking(config)
+        super().__init__(
+            _rename_options(config),
+            takes_temperature=not self._nova_reasons and not thinks,
+            insists=thinks,
         )
+        if self._nova_reasons and reasoning.get("maxReasoningEffort") == "high":
+            self.limit_places = ()  # Nova takes no limit with its highest effort
+        else:
+            self.limit_places = (("inferenceConfig", "maxTokens"),)
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
-        """A format, else a tool that the model is made to call, whose input has the shape."""
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
+        """A format, else a tool that the model is made to call, whose input has the schema."""
         structure = {"jsonSchema": {"name": "verdict", "schema": json.dumps(schema)}}
+        text_format = {"textFormat": {"type": "json_schema", "structure": structure}}
         spec = {"name": TOOL, "description": "Give the verdict.", "inputSchema": {"json": schema}}
-        called = {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": TOOL}}}
-        return (
-            (
-                {"outputConfig": {"textFormat": {"type": "json_schema", "structure": structure}}},
-                "schema",
-            ),
-            ({"toolConfig": called}, "tool"),
-        )
+        forced_tool = {"tools": [{"toolSpec": spec}], "toolChoice": {"tool": {"name": TOOL}}}
+        return ({"outputConfig": text_format}, "schema"), ({"toolConfig": forced_tool}, "tool")
 
-    def body(self, request: Request) -> JsonObject:
-        """Without the temperature. Raises ProviderError for an image that is only named."""
-        system, rest = _TAKEN.split(request.messages)
-        options = {**self.config, **_flat(request.options)}
-        inference = picked(options, INFERENCE)
+    def build_body(self, request: Request) -> JsonObject:
+        """Raises ProviderError for an image that is only named."""
+        system, conversation = _MESSAGE_FORM.split_system(request.messages)
+        messages = [{"role": role, "content": _blocks(parts)} for role, parts in conversation]
+        body: dict[str, Any] = {"messages": messages}
+        if system:
+            body["system"] = _blocks(system)
+
+        options = {**self.config, **_rename_options(request.options)}
+        fields = {
+            "inferenceConfig": self._inference(options),
+            "additionalModelRequestFields": self._model_fields(options),
+            "toolConfig": _tool_config(options),
+            "guardrailConfig": _guardrail(options),
+        }
+        body |= {name: value for name, value in fields.items() if value}
+        return {**body, **pick_options(options, BESIDE), **self.passthrough}
+
+    def _inference(self, options: JsonObject) -> JsonObject:
+        inference = pick_options(options, INFERENCE)
         inference.pop("temperature", None)  # sent where the model takes any
         if isinstance(inference.get("stopSequences"), str):
             inference["stopSequences"] = [inference["stopSequences"]]
         if self._nova_reasons:
-            high = members(options.get("reasoningConfig")).get("maxReasoningEffort") == "high"
-            inference = {
-                name: inference[name]
-                for name in inference
-                if name != "topP" and not (high and name == "maxTokens")
-            }
-        # What goes to the model as it is, whatever Converse knows of it.
-        more = {**picked(options, _MODELS), **members(options.get("additionalModelRequestFields"))}
-        if options.get("top_k") is not None and "amazon.nova" in self._model:
+            inference.pop("topP", None)
+            if as_object(options.get("reasoningConfig")).get("maxReasoningEffort") == "high":
+                inference.pop("maxTokens", None)
+        return inference
+
+    def _model_fields(self, options: JsonObject) -> JsonObject:
+        """What goes to the model as it is, whatever Converse knows of it."""
+        fields = pick_options(options, _MODEL_OPTIONS)
+        fields |= as_object(options.get("additionalModelRequestFields"))
+        top_k = options.get("top_k")
+        if top_k is None:
+            return fields
+        if "amazon.nova" in self._model:
             # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
-            more["inferenceConfig"] = {
-                "topK": options["top_k"],
-                **members(more.get("inferenceConfig")),
-            }
-        elif options.get("top_k") is not None:
-            more = {"top_k": options["top_k"], **more}
-        named = options.get("guardrailIdentifier")
-        version = options.get("guardrailVersion") or "DRAFT"
-        guardrail = {
-            "guardrailIdentifier": str(named),
-            "guardrailVersion": str(version),
-            **picked(options, ("trace",)),
-        }
-        return {
-            "messages": [
-                {
-                    "role": "assistant" if role == "assistant" else "user",
-                    "content": [_block(part) for part in parts],
-                }
-                for role, parts in rest
-            ],
-            **({"system": [_block(part) for part in system]} if system else {}),
-            **({"inferenceConfig": inference} if inference else {}),
-            **({"additionalModelRequestFields": more} if more else {}),
-            **dict(_tools(options)),
-            **({"guardrailConfig": guardrail} if named else {}),
-            **picked(options, BESIDE),
-            **self.passthrough,
-        }
+            inference = {"topK": top_k, **as_object(fields.get("inferenceConfig"))}
+            return {**fields, "inferenceConfig": inference}
+        return {"top_k": top_k, **fields}
 
-    def heated(self, heat: JsonObject) -> JsonObject:
+    def temperature_fields(self, temperature: Any) -> JsonObject:
         """Below ``inferenceConfig``."""
-        return {"inferenceConfig": heat} if heat else {}
+        return {"inferenceConfig": {"temperature": temperature}}
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """Text blocks, else tool calls; blocks of reasoning are not an answer. Raises NoOutput."""
-        content = blocks(members(members(response.get("output")).get("message")).get("content"))
-        texts = [block["text"] for block in content if isinstance(block.get("text"), str)]
-        used = [block["toolUse"] for block in content if isinstance(block.get("toolUse"), Mapping)]
-        calls = [
-            {"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")}
-            for use in used
-        ]
-        finish = self.ended(response.get("stopReason"), calls)
-        return ModelOutput(text_of(texts, calls, finish), finish, finish == "content_filter", calls)
+        message = as_object(as_object(response.get("output")).get("message"))
+        texts = []
+        calls = []
+        for block in content_blocks(message.get("content")):
+            if isinstance(block.get("text"), str):
+                texts.append(block["text"])
+            use = block.get("toolUse")
+            if isinstance(use, Mapping):
+                calls.append(
+                    {"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")}
+                )
+        finish = self.finish_reason(response.get("stopReason"), calls)
+        text = require_text_or_calls(texts, calls, finish)
+        return ModelOutput(text, finish, finish == "content_filter", calls)
 
 
-def _flat(config: JsonObject) -> JsonObject:
-    """The options under Converse's names, those of groups beside the others; what has Converse's own name wins."""
-    groups = [config[name] for name in _GROUPS if isinstance(config.get(name), Mapping)]
-    flat: dict[str, Any] = {}
-    for part in ({name: value for name, value in config.items() if name not in _GROUPS}, *groups):
-        flat = {**part, **flat}
+def _rename_options(config: JsonObject) -> JsonObject:
+    """The options under Converse's names, with those of groups; an option under Converse's own name wins."""
+    options = {name: value for name, value in config.items() if name not in _GROUPS}
+    for name in _GROUPS:
+        options = {**as_object(config.get(name)), **options}
     for alias, name in _ALIASES.items():
-        value = flat.pop(alias, None)
-        if value is not None and flat.get(name) is None:
-            flat[name] = value
-    return flat
+        value = options.pop(alias, None)
+        if value is not None and options.get(name) is None:
+            options[name] = value
+    return options
 
 
-def _tools(options: JsonObject) -> Iterator[tuple[str, Any]]:
-    tools = objects(options.get("tools"))
+def _guardrail(options: JsonObject) -> JsonObject:
+    identifier = options.get("guardrailIdentifier")
+    if not identifier:
+        return {}
+    return {
+        "guardrailIdentifier": str(identifier),
+        "guardrailVersion": str(options.get("guardrailVersion") or "DRAFT"),
+        **pick_options(options, ("trace",)),
+    }
+
+
+def _tool_config(options: JsonObject) -> JsonObject:
+    """The tools and which of them is to be called, as Converse, OpenAI, Anthropic or promptfoo write it; empty for no tools."""
+    tools = objects_in(options.get("tools"))
     choice = options.get("toolChoice") or options.get("tool_choice")
-    # Whether a tool is to be called, and which, as Converse, OpenAI, Anthropic or promptfoo write it.
-    word = str(choice or "")
-    name = ""
+    mode = str(choice or "")
+    name: Any = ""
     if isinstance(choice, Mapping):
-        inside = [members(choice.get(key)).get("name") for key in ("tool", "function")]
-        name = str(next(filter(None, (*inside, choice.get("name"), choice.get("toolName"))), ""))
-        word = str(
-            choice.get("type")
-            or choice.get("mode")
-            or next((word for word in ("auto", "any") if word in choice), "")
+        name = (
+            as_object(choice.get("tool")).get("name")
+            or as_object(choice.get("function")).get("name")
+            or choice.get("name")
+            or choice.get("toolName")
         )
-    if not tools or word == "none":  # Converse has no word for none
-        return
-    chosen = (
-        {"tool": {"name": name}}
-        if name
-        else {"any": {}}
-        if word in ("any", "required")
-        else {"auto": {}}
-    )
-    yield (
-        "toolConfig",
-        {"tools": [_spec(tool) for tool in tools], **({"toolChoice": chosen} if choice else {})},
-    )
+        mode = str(choice.get("type") or choice.get("mode") or "")
+        if not mode and "auto" not in choice and "any" in choice:
+            mode = "any"
+
+    if not tools or mode == "none":  # Converse has no word for none
+        return {}
+    config: dict[str, Any] = {"tools": [_tool_spec(tool) for tool in tools]}
+    if name:
+        config["toolChoice"] = {"tool": {"name": str(name)}}
+    elif choice:
+        config["toolChoice"] = {"any": {}} if mode in ("any", "required") else {"auto": {}}
+    return config
 
 
-def _spec(tool: JsonObject) -> JsonObject:
+def _tool_spec(tool: JsonObject) -> JsonObject:
     """A tool as Converse, OpenAI or Anthropic write it."""
     if any(name in tool for name in ("toolSpec", "systemTool", "cachePoint")):
         return tool
-    function = members(tool.get("function")) or tool
-    schema = (
-        function.get("parameters")
-        or function.get("input_schema")
-        or {"type": "object", "properties": {}}
-    )
-    return {
-        "toolSpec": {
-            **picked(function, ("name", "description", "strict")),
-            "inputSchema": {"json": schema},
-        }
-    }
+    function = as_object(tool.get("function")) or tool
+    schema = function.get("parameters") or function.get("input_schema") or _NO_SCHEMA
+    spec = pick_options(function, ("name", "description", "strict"))
+    return {"toolSpec": {**spec, "inputSchema": {"json": schema}}}
+
+
+def _blocks(parts: Parts) -> list[JsonObject]:
+    return [_block(part) for part in parts]
 
 
 def _block(part: Part) -> JsonObject:
     match part:
         case Image():
-            return _image(part)
+            return {"image": _image(part)}
         case str():
             return {"text": part}
         case ToolCall():
             return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments}}
         case ToolResult():
             return {"toolResult": {"toolUseId": part.id, "content": [{"text": part.content}]}}
-    encoded = chat_prompt.image_of(part)  # which may be a data URI in place of the base64 text
-    return {**part, "image": {**part["image"], **_image(encoded)["image"]}} if encoded else part
+    image = chat_prompt.image_of(part)  # which may be a data URI in place of the base64 text
+    return {**part, "image": {**part["image"], **_image(image)}} if image else part
 
 
 def _image(image: str) -> JsonObject:
-    encoded = data_of(image)
+    """The image, whose data or address on S3 is sent. Raises ProviderError for any other address."""
+    encoded = parse_data_uri(image)
     address = image.strip()
-    if not encoded and not address.startswith("s3://"):
+    if encoded:
+        media_type, data = encoded
+        kind = media_type.removeprefix("image/")
+        source: JsonObject = {"bytes": data}
+    elif address.startswith("s3://"):
+        kind = address.rpartition(".")[2].lower()
+        source = {"s3Location": {"uri": address}}
+    else:
         raise ProviderError(
             "Bedrock takes an image as data or from s3://, and reads no other address",
             Trouble.SETUP,
         )
-    kind = encoded[0].removeprefix("image/") if encoded else address.rpartition(".")[2].lower()
-    source = {"bytes": encoded[1]} if encoded else {"s3Location": {"uri": address}}
-    return {"image": {"format": "jpeg" if kind == "jpg" else kind, "source": source}}
+    return {"format": "jpeg" if kind == "jpg" else kind, "source": source}

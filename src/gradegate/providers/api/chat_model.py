@@ -1,4 +1,4 @@
-"""A chat model behind HTTP: a shape says what is asked and answered, the provider where, who asks and what it costs."""
+"""A chat model behind HTTP: its API says what is sent and read, the provider where, with which key and at what cost."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,25 +10,33 @@ from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError, Trouble
 from gradegate.http.credentials import NO_FIELDS, Credential
 from gradegate.providers.api import options
-from gradegate.providers.api.chat_api import TOOL, NoOutput, Shape, members, objects, picked
-from gradegate.providers.api.content import CALLS, UNTOLD, uniform
+from gradegate.providers.api.chat_api import (
+    TOOL,
+    ChatApi,
+    ModelOutput,
+    NoOutput,
+    as_object,
+    objects_in,
+    pick_options,
+)
+from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, uniform_call
 from gradegate.providers.api.federation import Federation
 from gradegate.providers.api.json_http import (
     ACCESS,
     PART,
-    Model,
+    HttpModel,
     base_url,
-    must_be,
+    check_part,
+    expect_rows,
     need_model,
+    parse_vector,
     read_key,
-    rows,
     token_usage,
-    vector,
 )
 from gradegate.providers.api.openai_chat import SENT, Completions
 from gradegate.providers.api.prices import PRICES, is_number
-from gradegate.providers.api.provider import Provider, Setting, Vectors, kind_of
-from gradegate.providers.cache.call import named_model, paid
+from gradegate.providers.api.provider import Provider, ProviderSetup, Vectors, kind_of
+from gradegate.providers.cache.call import model_in_response, pay_reply
 from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
@@ -49,161 +57,162 @@ OWN = Vendor(
         rf"(?:vpce-[a-z0-9-]+\.)?bedrock-runtime(?:-fips)?\.{REGION}\.(?:vpce\.)?{_AWS}",
     ),
 )
-
-
-CHAT = (*PRICES, "structured")  # of every chat model, wherever it is
+CHAT = (*PRICES, "structured")  # options of every chat model, wherever it is
 EMBEDDING = ("embedding", "embeddings")  # kinds of models in ids
 
 
-class ChatModel(Model):
-    """Asked at ``url``. ``beside`` joins every body, such as a model that the shape does not name."""
+class ChatModel(HttpModel):
+    """A chat model at ``url``. ``beside`` joins every body, such as a model that the API does not name."""
 
-    sees = True
+    takes_images = True
 
     def __init__(
         self,
-        setting: Setting,
-        shape: Shape,
+        setup: ProviderSetup,
+        api: ChatApi,
         url: str,
         credential: Credential,
         model: str,
         headers: NamedTexts = NO_FIELDS,
         beside: JsonObject | None = None,
     ) -> None:
-        super().__init__(setting, url, credential, model, headers)
-        self._shape = shape
+        super().__init__(setup, url, credential, model, headers)
+        self._api = api
         self._beside = beside or {}
-        shape.own = OWN.owns(url)
-        # What the endpoint does with a schema: the option, else what its host is known for. Anthropic ignores one in the form of OpenAI's
-        # API: https://platform.claude.com/docs/en/api/openai-sdk
-        ignored = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
-        written = setting.config.get("structured")
-        self.structured = (
-            (ENFORCED if shape.own and not ignored else REQUESTED)
-            if written is None
-            else str(written)
-        )
-        if written is not None and written not in (ENFORCED, REQUESTED, NONE):
-            raise setting.mistake(
-                f"`structured` of `{setting.spec.id}` is `{written}`",
+        api.is_vendor_host = OWN.owns(url)
+        written = setup.config.get("structured")
+        if written is None:
+            # Anthropic ignores a schema in the form of OpenAI's API: https://platform.claude.com/docs/en/api/openai-sdk
+            ignores = _ANTHROPIC.owns(url) and not urlsplit(url).path.endswith("/messages")
+            self.structured = ENFORCED if api.is_vendor_host and not ignores else REQUESTED
+        elif written in (ENFORCED, REQUESTED, NONE):
+            self.structured = str(written)
+        else:
+            raise setup.mistake(
+                f"`structured` of `{setup.spec.id}` is `{written}`",
                 "write enforced, requested or none",
             )
 
     @property
     def reply_tokens(self) -> int | None:  # type: ignore[override]
         """As the config says, else a default for graders."""
-        return self._shape.reply_tokens
+        return self._api.reply_tokens
 
     def expect_reasoning(self) -> None:
         """As ``Provider.expect_reasoning``."""
-        self._shape.reasons = True
+        self._api.is_reasoning = True
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        asked = replace(request, schema=None) if self.structured == NONE else request
-        return self._shape.ask(asked, self._send)
+        if self.structured == NONE:
+            request = replace(request, schema=None)
+        return self._api.complete(request, self._send)
 
-    def check(self, messages: Sequence[Message]) -> None:
+    def check_messages(self, messages: Sequence[Message]) -> None:
         """Raises ProviderError for messages that its API does not take."""
-        self._shape.body(Request(tuple(messages)))
+        self._api.build_body(Request(tuple(messages)))
 
-    def _send(self, body: JsonObject, holds: str) -> Reply:
+    def _send(self, body: JsonObject, constraint: str) -> Reply:
+        """Send a body. ``constraint`` is the second part of a ``Form``. Raises ProviderError."""
         try:
-            response, seconds = self._post({**self._beside, **body})
+            response, seconds = self._post_object({**self._beside, **body})
         except ProviderError as e:
             # A filter in front of the model declined: that is its answer
             if e.trouble is Trouble.REFUSED:
                 return Reply(str(e), Usage(1, unpriced=1), "content_filter", refused=True)
             raise
+
         usage = self._usage(response, seconds)
         try:
-            answer = self._shape.read(response)
+            output = self._api.parse_response(response)
         except NoOutput as e:
-            paid(usage)
+            pay_reply(usage)
             raise ProviderError(f"{self.host} answered {e}") from e
-        text = answer.text
-        finish = answer.finish_reason
-        calls = [uniform(call) for call in answer.tool_calls]
+
+        text = output.text
+        finish = output.finish_reason
+        calls = [uniform_call(call) for call in output.tool_calls]
         metadata: dict[str, Any] = {CALLS: calls} if calls else {}
-        constrained = holds == "schema" and self.structured == ENFORCED
-        called = [(call["type"], call["function"]["name"]) for call in calls]
-        if (
-            holds == "tool"
-            and called == [("function", TOOL)]
-            and isinstance(answer.tool_calls[0].get("input"), Mapping)
-        ):
-            # Our own tool and nothing else, no tool of the vendor's own side: its input is the answer, and complete; a text
-            # beside it is no part of it.
+        constrained = constraint == "schema" and self.structured == ENFORCED
+        if constraint == "tool" and _is_verdict_call(calls, output):
+            # The input of our tool is the answer, and complete. A text beside it is no part of it.
             text = calls[0]["function"]["arguments"]
             finish = "stop" if finish == "tool_calls" else finish
             metadata = {}
             constrained = self._config.get("structured") != REQUESTED
-        elif finish == "tool_calls" and not calls and not self._shape.own:
-            # Gateways make the form by a tool of their own, and keep its word for the end.
+        elif finish == "tool_calls" and not calls and not self._api.is_vendor_host:
+            # Gateways ask for the form with a tool of their own, and leave the finish reason as it is.
             finish = "stop"
-            metadata = {UNTOLD: "the answer ended to call a tool, but contains no call"}
-        return Reply(
-            text, usage, finish, answer.refused, metadata, constrained, named_model(response)
-        )
+            metadata = {CALLS_UNKNOWN: "the answer ended to call a tool, but contains no call"}
+        model = model_in_response(response)
+        return Reply(text, usage, finish, output.refused, metadata, constrained, model)
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
-        return token_usage(
-            self._config, self._priced_as(response), *self._shape.tokens(response), seconds
-        )
+        prompt_tokens, answer_tokens = self._api.count_tokens(response)
+        model = self._priced_as(response)
+        return token_usage(self._config, model, prompt_tokens, answer_tokens, seconds)
 
 
-class Embeddings(Model):
-    """An embedding model that is asked at ``url``; one request for all texts."""
+def _is_verdict_call(calls: Sequence[JsonObject], output: ModelOutput) -> bool:
+    """Whether our own tool is called and nothing else, no tool of the vendor's own side either."""
+    if len(calls) != 1 or calls[0]["type"] != "function":
+        return False
+    has_input = isinstance(output.tool_calls[0].get("input"), Mapping)
+    return has_input and calls[0]["function"]["name"] == TOOL
+
+
+class EmbeddingModel(HttpModel):
+    """An embedding model at ``url``; one request for up to ``max_texts`` texts."""
 
     kinds = ("embedding",)
     sent: ClassVar[Sequence[str]] = ("dimensions", "user")
     options: tuple[str, ...] = ("dimensions", "user", *ACCESS, *PRICES)
-    most: ClassVar[int] = 2048  # texts that one request may hold
+    max_texts: ClassVar[int] = 2048
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """One vector for each text, in order. Raises ProviderError."""
-        found = []
+        vectors = []
         usage = Usage()
-        for start in range(0, len(texts), self.most):
-            batch = texts[start : start + self.most]
-            response, seconds = self._post(self._body(batch))
-            vectors, tokens = self._read(response, len(batch))
-            found += [vector(numbers, self.host) for numbers in vectors]
-            paid(spent := self._usage(tokens, response, seconds))
-            usage = usage + spent
-        return found, usage
+        for start in range(0, len(texts), self.max_texts):
+            batch = texts[start : start + self.max_texts]
+            response, seconds = self._post_object(self._build_body(batch))
+            rows, tokens = self._parse_response(response, len(batch))
+            vectors += [parse_vector(row, self.host) for row in rows]
+            batch_usage = self._usage(tokens, response, seconds)
+            pay_reply(batch_usage)
+            usage += batch_usage
+        return vectors, usage
 
-    def _body(self, texts: Sequence[str]) -> JsonObject:
-        options = {**picked(self._config, self.sent), **self._passthrough}
-        return {"model": self._model, "input": list(texts), **options}
+    def _build_body(self, texts: Sequence[str]) -> JsonObject:
+        options = pick_options(self._config, self.sent)
+        return {"model": self._model, "input": list(texts), **options, **self._passthrough}
 
-    def _read(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
+    def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
         """The vectors in the order of the texts, and the tokens of these. Raises ProviderError."""
-        data = rows(objects(response.get("data")), self.host, texts)
-        places = [row.get("index") for row in data]
-        if sorted(places, key=str) == sorted(range(texts), key=str):
-            data = sorted(data, key=lambda row: row["index"])
-        elif any(place is not None for place in places):
-            raise ProviderError(f"{self.host} numbered its vectors {places}")
-        return [row.get("embedding") for row in data], members(response.get("usage")).get(
-            "prompt_tokens"
-        )
+        rows = expect_rows(objects_in(response.get("data")), self.host, texts)
+        indexes = [row.get("index") for row in rows]
+        if sorted(indexes, key=str) == sorted(range(texts), key=str):
+            rows = sorted(rows, key=lambda row: row["index"])
+        elif any(index is not None for index in indexes):
+            raise ProviderError(f"{self.host} numbered its vectors {indexes}")
+        tokens = as_object(response.get("usage")).get("prompt_tokens")
+        return [row.get("embedding") for row in rows], tokens
 
     def _usage(self, tokens: Any, response: JsonObject, seconds: float) -> Usage:
         return token_usage(self._config, self._priced_as(response), tokens, 0, seconds)
 
 
-class Service(FrozenStruct):
-    """One service; called with a setting, it builds the provider that its id names."""
+class CompatibleService(FrozenStruct):
+    """A service with OpenAI's API, an entry of ``compatible.yaml``; called with a setup, it builds the provider that the id names."""
 
     name: str
     base: str  # its address up to `/chat/completions`, with `parts` in braces; empty: only its users know it
     keys: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()  # variables that hold another address
-    below: str = ""  # where the API is, below the address that a variable holds
+    addresses: tuple[str, ...] = ()  # variables that contain another address
+    below: str = ""  # where the API is, below the address of a variable
     parts: NamedTexts = {}  # options that `base` names, and the variables for them
     extra: tuple[str, ...] = ()  # options that go into the request beside those of OpenAI
-    renamed: NamedTexts = {}  # options that promptfoo writes otherwise
+    renamed: NamedTexts = {}  # OpenAI's name of an option, by promptfoo's
     unsupported: NamedTexts = {}
     embeds: bool = False
     chats: bool = True
@@ -213,19 +222,19 @@ class Service(FrozenStruct):
     tells_cost: bool = False
     federation: Federation | None = None  # takes GitHub's identity for a key
 
-    def __call__(self, setting: Setting) -> Provider:
+    def __call__(self, setup: ProviderSetup) -> Provider:
         """Raises ConfigError."""
-        kind, _, model = setting.model.partition(":")
+        kind, _, model = setup.model.partition(":")
         if kind == "chat" and self.chats:
-            setting = replace(setting, model=model)
-        elif kind in EMBEDDING and self.embeds:
-            return CompatibleEmbeddings(replace(setting, model=model), self)
-        elif kind in EMBEDDING:
-            raise setting.mistake(
+            return CompatibleChat(replace(setup, model=model), self)
+        if kind in EMBEDDING:
+            if self.embeds:
+                return CompatibleEmbeddings(replace(setup, model=model), self)
+            raise setup.mistake(
                 f"{self.name} serves no embeddings",
                 "name another vendor's, such as openai:embedding:MODEL",
             )
-        return CompatibleChat(setting, self) if self.chats else CompatibleEmbeddings(setting, self)
+        return CompatibleChat(setup, self) if self.chats else CompatibleEmbeddings(setup, self)
 
     @property
     def summary(self) -> str:
@@ -235,9 +244,12 @@ class Service(FrozenStruct):
     @property
     def options(self) -> tuple[str, ...]:
         """The options that its ``config`` takes."""
-        chat = (*SENT, *self.extra, *self.renamed, *CHAT) if self.chats else ()
-        dimensions = ("dimensions", "encoding_format", "user") if self.embeds else ()
-        return tuple(dict.fromkeys((*chat, *dimensions, *ACCESS, *PRICES, *self.parts)))
+        names: list[str] = []
+        if self.chats:
+            names += (*SENT, *self.extra, *self.renamed, *CHAT)
+        if self.embeds:
+            names += CompatibleEmbeddings.sent
+        return tuple(dict.fromkeys((*names, *ACCESS, *PRICES, *self.parts)))
 
     @property
     def bounded(self) -> bool:
@@ -247,63 +259,69 @@ class Service(FrozenStruct):
     @property
     def vendor(self) -> Vendor:
         """Where its keys may go: its own host, and the address that the environment gives."""
-        place = urlsplit(self.base)
-        is_own_host = place.scheme == "https" and "{" not in place.netloc
-        address_variables = tuple(
+        address = urlsplit(self.base)
+        is_own_host = address.scheme == "https" and "{" not in address.netloc
+        # The variable of a part with which the address begins contains the host.
+        host_variables = tuple(
             variable
             for option, variable in self.parts.items()
             if self.base.removeprefix("https://").startswith(f"{{{option}}}")
         )
-        ids = tuple(self.federation.ids.values()) if self.federation else ()
-        path = self.below or re.sub(r"^\{\w+\}", "", place.path)
-        requests = [*self.also]
+        path = self.below or re.sub(r"^\{\w+\}", "", address.path)
+        paths = [*self.also]
         if self.chats:
-            requests.append(f"{path}/chat/completions")
+            paths.append(f"{path}/chat/completions")
         if self.embeds:
-            requests.append(f"{path}/embeddings")
+            paths.append(f"{path}/embeddings")
         return Vendor(
             self.keys,
-            (str(place.hostname),) if is_own_host else (),
-            (*self.addresses, *address_variables),
-            ids=ids,
-            requests=tuple(f"POST {request}" for request in requests),
+            (str(address.hostname),) if is_own_host else (),
+            (*self.addresses, *host_variables),
+            ids=tuple(self.federation.ids.values()) if self.federation else (),
+            requests=tuple(f"POST {path}" for path in paths),
         )
 
-    def url(self, setting: Setting) -> str:
+    def base_url(self, setup: ProviderSetup) -> str:
         """``apiHost`` or ``apiBaseUrl``, else the address of the environment, else its own. Raises ConfigError."""
-        config = self.config(setting.config)
+        config = self.rename_options(setup.config)
         if config.get("apiHost"):
-            return base_url(setting, f"https://{config['apiHost']}/v1")
-        variable_address = setting.env.address(*self.addresses).rstrip("/")
-        address = config.get("apiBaseUrl") or (
-            variable_address and variable_address.removesuffix(self.below) + self.below
-        )
+            return base_url(setup, f"https://{config['apiHost']}/v1")
+
+        address = config.get("apiBaseUrl")
+        variable_address = setup.env.address(*self.addresses).rstrip("/")
+        if not address and variable_address:
+            address = variable_address.removesuffix(self.below) + self.below
         if not address and not self.base:
             cure = f"set {self.addresses[0]}, or `apiBaseUrl` in its config"
-            raise setting.mistake(f"no address for `{setting.spec.id}`", cure, self.addresses[0])
-        url = str(address or self.base.replace("{model}", quote(setting.model, safe="/")))
-        for option, variable in () if address else self.parts.items():
-            value = str(setting.config.get(option) or setting.env.get(variable))
+            raise setup.mistake(f"no address for `{setup.spec.id}`", cure, self.addresses[0])
+        url = str(address or self._fill_base(setup))
+        return base_url(setup, url).removesuffix("/chat/completions")
+
+    def _fill_base(self, setup: ProviderSetup) -> str:
+        """Its own address with the model and the parts that options or variables name. Raises ConfigError."""
+        url = self.base.replace("{model}", quote(setup.model, safe="/"))
+        for option, variable in self.parts.items():
+            value = str(setup.config.get(option) or setup.env.get(variable))
             if not value:
-                what = f"`{setting.spec.id}` does not say which `{option}` to ask"
-                raise setting.mistake(
-                    what, f"set {variable}, or `{option}` in its config", variable
+                problem = f"`{setup.spec.id}` does not say which `{option}` to ask"
+                raise setup.mistake(
+                    problem, f"set {variable}, or `{option}` in its config", variable
                 )
             if not url.startswith(f"{{{option}}}"):  # else it is the address
-                must_be(option, value, PART, setting, f"correct `{option}`")
+                check_part(option, value, PART, setup, f"correct `{option}`")
             url = url.replace(f"{{{option}}}", value.rstrip("/"))
-        return base_url(setting, url).removesuffix("/chat/completions")
+        return url
 
-    def credential(self, setting: Setting, url: str) -> Credential:
-        """Raises ConfigError where a key is missing."""
-        needed = not self.keyless and setting.config.get("apiKeyRequired") is not False
+    def credential(self, setup: ProviderSetup, url: str) -> Credential:
+        """Raises ConfigError if a key is missing."""
+        needed = not self.keyless and setup.config.get("apiKeyRequired") is not False
         if self.federation:
-            return self.federation.credential(setting, url, self.keys, needed=needed)
-        return read_key(setting, *self.keys, needed=needed)
+            return self.federation.credential(setup, url, self.keys, needed=needed)
+        return read_key(setup, *self.keys, needed=needed)
 
-    def config(self, written: JsonObject) -> JsonObject:
+    def rename_options(self, config: JsonObject) -> JsonObject:
         """The options as OpenAI's API names them."""
-        return {self.renamed.get(name, name): value for name, value in written.items()}
+        return {self.renamed.get(name, name): value for name, value in config.items()}
 
 
 class CompatibleChat(ChatModel):
@@ -311,44 +329,44 @@ class CompatibleChat(ChatModel):
 
     takes_keys_of_hosts = True
 
-    def __init__(self, setting: Setting, service: Service) -> None:
-        model = need_model(setting, f"{kind_of(setting.spec.id)}:MODEL")
-        url = service.url(setting)
-        config = service.config(setting.config)
-        more = options.free(config, service.options) if service.open else ()
-        shape = Completions(model, config, (*SENT, *service.extra, *more))
-        super().__init__(
-            setting, shape, f"{url}/chat/completions", service.credential(setting, url), model
-        )
+    def __init__(self, setup: ProviderSetup, service: CompatibleService) -> None:
+        model = need_model(setup, f"{kind_of(setup.spec.id)}:MODEL")
+        url = service.base_url(setup)
+        config = service.rename_options(setup.config)
+        sent = [*SENT, *service.extra]
+        if service.open:
+            sent += options.unknown_options(config, service.options)
+        credential = service.credential(setup, url)
+        api = Completions(model, config, sent)
+        super().__init__(setup, api, f"{url}/chat/completions", credential, model)
         self._tells_cost = service.tells_cost
 
     @property
-    def priced(self) -> bool:
+    def is_priced(self) -> bool:
         """A service that tells what a call cost needs no table."""
-        return self._tells_cost or super().priced
+        return self._tells_cost or super().is_priced
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
         usage = super()._usage(response, seconds)
-        # US dollars that a response says it cost: a number, or one among its parts; nothing for what cannot be a cost.
-        cost: Any = (
-            members(response.get("usage")).get("cost")
-            if self._tells_cost and "cost" not in self._config
-            else None
-        )
-        cost = cost.get("total_cost") if isinstance(cost, Mapping) else cost
+        if not self._tells_cost or "cost" in self._config:
+            return usage
+        # US dollars: a number, or one among its parts; anything else says nothing.
+        cost: Any = as_object(response.get("usage")).get("cost")
+        if isinstance(cost, Mapping):
+            cost = cost.get("total_cost")
         if is_number(cost) and cost >= 0:
             return replace(usage, cost=float(cost), unpriced=0)
         return usage
 
 
-class CompatibleEmbeddings(Embeddings):
+class CompatibleEmbeddings(EmbeddingModel):
     """An embedding model at ``{base}/embeddings``."""
 
     takes_keys_of_hosts = True
     sent = ("dimensions", "encoding_format", "user")
 
-    def __init__(self, setting: Setting, service: Service) -> None:
-        prefix = kind_of(setting.spec.id) + (":embedding" if service.chats else "")
-        model = need_model(setting, f"{prefix}:MODEL")
-        url = service.url(setting)
-        super().__init__(setting, f"{url}/embeddings", service.credential(setting, url), model)
+    def __init__(self, setup: ProviderSetup, service: CompatibleService) -> None:
+        prefix = kind_of(setup.spec.id) + (":embedding" if service.chats else "")
+        model = need_model(setup, f"{prefix}:MODEL")
+        url = service.base_url(setup)
+        super().__init__(setup, f"{url}/embeddings", service.credential(setup, url), model)

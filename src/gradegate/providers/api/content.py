@@ -1,6 +1,7 @@
-"""Messages in the form of a vendor, whole or not at all: what its API has no place for is refused, and never left out.
+"""The messages of a request in the form of a vendor, and tool calls in one form for all vendors.
 
-Tool calls and the tools that may be called are in one form whatever the vendor, that of OpenAI's Chat Completions. Forms:
+Messages are sent whole or not at all: what an API has no place for is refused, never left out. Tool calls, and the tools that may
+be called, have the form of OpenAI's Chat Completions. Vendors' forms:
 https://platform.openai.com/docs/api-reference/chat and /responses, https://platform.claude.com/docs/en/api/messages (``tool_use``),
 https://ai.google.dev/api/generate-content (``functionCall``), https://docs.ollama.com/api (arguments as an object),
 https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message (``tool-call``),
@@ -17,150 +18,187 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts
 from gradegate.templating import chat_prompt
 
-CALLS = "tool_calls"  # where the metadata of a turn has them
-UNTOLD = "tool_calls_untold"  # where that of an answer says why it is not known which there were
-# Kinds that name a function of the caller's.
-_FUNCTIONS = (None, "function", "function_call", "tool_use", "tool_call", "tool-call")
-_INSIDE = ("function", "functionCall", "custom")  # what may hold the name and the arguments
-_NAMES = ("name", "toolName")
-_IDS = ("call_id", "id", "toolCallId")
-_ARGUMENTS = ("arguments", "args", "input")
+CALLS = "tool_calls"  # key of a turn's metadata: the calls of the turn
+# Key of an answer's metadata: why its calls are not known
+CALLS_UNKNOWN = "tool_calls_untold"
 DECLARING = ("tools", "functions")  # keys of a provider's config that name what may be called
+NO_PARAMETERS: JsonObject = {"type": "object", "maxProperties": 0}
+# Types of calls of a function of the caller's
+_FUNCTION_TYPES = (None, "function", "function_call", "tool_use", "tool_call", "tool-call")
+# Keys of a call that may contain its name and its arguments
+_CALL_BODIES = ("function", "functionCall", "custom")
+_NAMES = ("name", "toolName")
+_ARGUMENTS = ("arguments", "args", "input")
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
+# The keys of a call in a chat prompt that are sent
+_CALL_FORM = {"id": None, "type": None, "function": {"name": None, "arguments": None}}
 
 
-def uniform(call: JsonObject) -> JsonObject:
+# --- tool calls -------------------------------------------------------------------------------------------------
+
+
+def uniform_call(call: JsonObject) -> JsonObject:
     """``{"id", "type": "function", "function": {"name", "arguments"}}``, where the arguments are JSON text.
 
-    A call that the vendor's own side answers, such as a web search, keeps its ``type`` and has that for a name. What has
-    no name at all, or two, has an empty one.
+    A call that the vendor answers itself, such as a web search, keeps its ``type``, which is also its name. A call without a
+    name, or with two, has an empty one.
     """
-    kind = call.get("type")
-    inner = _inside(call)
-    names_in_call = [*names(call)]
-    arguments: Any = next((inner[key] for key in _ARGUMENTS if inner.get(key) is not None), {})
+    call_type = call.get("type")
+    function = _inner_object(call, _CALL_BODIES)
+
+    arguments = _first_value(function, _ARGUMENTS)
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+
+    names = names_in_call(call)
+    if len(names) == 1:
+        name = names.pop()
+    elif names or call_type in _FUNCTION_TYPES:
+        name = ""
+    else:
+        name = str(call_type).removesuffix("_call")
+
+    call_id = call.get("call_id") or call.get("id") or call.get("toolCallId") or function.get("id")
     return {
-        "id": str(next((call[key] for key in _IDS if call.get(key)), inner.get("id")) or ""),
-        "type": "function" if kind in _FUNCTIONS else str(kind),
-        "function": {
-            "name": names_in_call[0]
-            if len(names_in_call) == 1
-            else ""
-            if names_in_call or kind in _FUNCTIONS
-            else str(kind).removesuffix("_call"),
-            "arguments": arguments
-            if isinstance(arguments, str)
-            else json.dumps(arguments, ensure_ascii=False),
-        },
+        "id": str(call_id or ""),
+        "type": "function" if call_type in _FUNCTION_TYPES else str(call_type),
+        "function": {"name": name, "arguments": arguments},
     }
 
 
-def _inside(call: JsonObject) -> JsonObject:
-    return next((call[key] for key in _INSIDE if isinstance(call.get(key), Mapping)), call)
+def names_in_call(call: Any) -> set[str]:
+    """The names that a call gives to its function; only a call with exactly one name can be followed."""
+    names: set[str] = set()
+    if isinstance(call, Mapping):
+        for place in (call, _inner_object(call, _CALL_BODIES)):
+            values = (place.get(key) for key in _NAMES)
+            names.update(name for name in values if isinstance(name, str) and name.strip())
+    return names
 
 
-def names(call: Any) -> set[str]:
-    """What a call says that it calls: one name, or it is no call that anybody could follow."""
-    places = (call, _inside(call)) if isinstance(call, Mapping) else ()
-    return {
-        place[key]
-        for place in places
-        for key in _NAMES
-        if isinstance(place.get(key), str) and place[key].strip()
-    }
-
-
-def written(text: str) -> list[JsonObject] | None:
-    """The calls that an answer consists of where its whole text is their JSON; None for any other text."""
+def calls_in_text(text: str) -> list[JsonObject] | None:
+    """The calls of an answer whose whole text is the JSON of calls; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return told(json.loads(text))
+        return parse_calls(json.loads(text))
     except (ValueError, RecursionError):
         return None
 
 
-def listed(fields: Iterable[Any]) -> list[Any]:
-    """The calls in fields that have a list of them, or one."""
-    return [call for field in fields for call in (field if isinstance(field, list) else [field])]
-
-
-def told(value: Any) -> list[JsonObject] | None:
-    """The calls of a JSON value: a list of them, one, or a message that holds them; None for anything else."""
+def parse_calls(value: Any) -> list[JsonObject] | None:
+    """The calls of a JSON value: a list of calls, one call, or a message with calls; None for anything else."""
     if isinstance(value, Mapping):
-        vendors = (
-            value["toolCall"].get("functionCalls")
-            if isinstance(value.get("toolCall"), Mapping)
-            else None
-        )
-        fields = filter(None, (value.get(CALLS), value.get("function_call"), vendors))
-        value = listed(fields) or value
-    items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    return [uniform(item) for item in items] if items and all(map(_is_call, items)) else None
+        fields = [value.get(CALLS), value.get("function_call")]
+        gemini = value.get("toolCall")
+        if isinstance(gemini, Mapping):
+            fields.append(gemini.get("functionCalls"))
+        value = flatten_calls(filter(None, fields)) or value
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        value = [value]
+    return [uniform_call(call) for call in value] if value and all(map(_is_call, value)) else None
+
+
+def flatten_calls(fields: Iterable[Any]) -> list[Any]:
+    """The calls in fields, each of which has a list of calls or a single call."""
+    calls = []
+    for field in fields:
+        if isinstance(field, list):
+            calls += field
+        else:
+            calls.append(field)
+    return calls
 
 
 def _is_call(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
-    inner = value.get("function", value.get("functionCall"))
-    if isinstance(inner, Mapping):
-        return isinstance(inner.get("name"), str)
-    typed = value.get("type") is not None and value["type"] in _FUNCTIONS
-    return isinstance(value.get("name"), str) and (typed or any(key in value for key in _ARGUMENTS))
+    function = value.get("function", value.get("functionCall"))
+    if isinstance(function, Mapping):
+        return isinstance(function.get("name"), str)
+    if not isinstance(value.get("name"), str):
+        return False
+    call_type = value.get("type")
+    if call_type is not None and call_type in _FUNCTION_TYPES:
+        return True
+    return any(key in value for key in _ARGUMENTS)
+
+
+def _inner_object(value: JsonObject, keys: Sequence[str]) -> JsonObject:
+    """The first object under one of the keys, else the value itself."""
+    for key in keys:
+        if isinstance(value.get(key), Mapping):
+            return value[key]  # type: ignore[no-any-return]
+    return value
+
+
+def _first_value(value: JsonObject, keys: Sequence[str]) -> Any:
+    """The first value under one of the keys; None for no value."""
+    return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
 # --- the tools that may be called -------------------------------------------------------------------------------
 
 
-def declared(config: JsonObject) -> JsonObject | None:
-    """The functions that ``tools`` and ``functions`` name, with the JSON Schemas of their parameters; None where neither is written."""
-    # Where Bedrock's Converse has them, and Gemini which of them may be called
-    inside = config.get("toolConfig")
-    beside = [inside["tools"]] if isinstance(inside, Mapping) and inside.get("tools") else []
-    written = [*(config[key] for key in DECLARING if config.get(key)), *beside]
-    if not written:
+def function_schemas(config: JsonObject) -> JsonObject | None:
+    """The JSON Schemas of parameters by function, for all that a config declares; None if it declares no functions."""
+    declarations = [config[key] for key in DECLARING if config.get(key)]
+    # Bedrock's Converse has tools here. Gemini says here which tools may be called.
+    tool_config = config.get("toolConfig")
+    if isinstance(tool_config, Mapping) and tool_config.get("tools"):
+        declarations.append(tool_config["tools"])
+    if not declarations:
         return None
-    return {name: schema for value in written for name, schema in _functions(value)}
+
+    schemas: dict[str, Any] = {}
+    for declaration in declarations:
+        schemas.update(_functions_in(declaration))
+    return schemas
 
 
-def _functions(value: Any) -> Iterator[tuple[str, Any]]:
-    for item in value if isinstance(value, list) else [value]:
-        if not isinstance(item, Mapping):
+def _functions_in(declaration: Any) -> Iterator[tuple[str, Any]]:
+    """Name and schema of each function of a declaration in any vendor's form."""
+    for tool in flatten_calls([declaration]):
+        if not isinstance(tool, Mapping):
             continue
-        inside = item.get("functionDeclarations", item.get("function_declarations"))
-        if inside is not None:
-            yield from ((name, _lower(schema)) for name, schema in _functions(inside))
+        group = tool.get("functionDeclarations", tool.get("function_declarations"))
+        if group is not None:
+            for name, schema in _functions_in(group):
+                yield name, _lower_types(schema)
             continue
-        function = next(
-            (item[key] for key in ("function", "toolSpec") if isinstance(item.get(key), Mapping)),
-            item,
-        )
-        if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-            schema = next(
-                (function[key] for key in _SCHEMAS if function.get(key) is not None), None
-            )
-            inner = function.get("inputSchema")  # of Bedrock's Converse
-            schema = inner.get("json") if schema is None and isinstance(inner, Mapping) else schema
-            yield function["name"], NO_PARAMETERS if schema is None else schema
+        function = _inner_object(tool, ("function", "toolSpec"))
+        if isinstance(function.get("name"), str):
+            yield function["name"], _parameter_schema(function)
 
 
-NO_PARAMETERS: JsonObject = {"type": "object", "maxProperties": 0}
+def _parameter_schema(function: JsonObject) -> Any:
+    schema = _first_value(function, _SCHEMAS)
+    converse = function.get("inputSchema")
+    if schema is None and isinstance(converse, Mapping):
+        schema = converse.get("json")
+    return NO_PARAMETERS if schema is None else schema
 
 
-def _lower(schema: Any) -> Any:
-    """A schema of Gemini's, which may write ``STRING`` for ``string``, as JSON Schema has it."""
+def _lower_types(schema: Any) -> Any:
+    """A schema of Gemini as JSON Schema: Gemini also takes ``STRING`` for ``string``."""
     if isinstance(schema, list):
-        return [_lower(item) for item in schema]
+        return [_lower_types(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
-    return {
-        key: value.lower() if key == "type" and isinstance(value, str) else _lower(value)
-        for key, value in schema.items()
-    }
+    lowered = {}
+    for key, value in schema.items():
+        is_type = key == "type" and isinstance(value, str)
+        lowered[key] = value.lower() if is_type else _lower_types(value)
+    return lowered
+
+
+# --- messages ---------------------------------------------------------------------------------------------------
 
 
 class ToolCall(FrozenStruct):
-    """A call of a function, which the assistant made."""
+    """A call of a function by the assistant."""
 
     id: str
     name: str
@@ -168,11 +206,16 @@ class ToolCall(FrozenStruct):
 
 
 class ToolResult(FrozenStruct):
-    """What a function gave."""
+    """What a function returned."""
 
     id: str
     name: str
     content: str
+
+
+# A text, an Image, a call, its result, or a part in the vendor's own form
+Part = str | ToolCall | ToolResult | JsonObject
+Parts = list[Part]
 
 
 def is_text(part: Any) -> bool:
@@ -180,147 +223,166 @@ def is_text(part: Any) -> bool:
     return isinstance(part, str) and not isinstance(part, Image)
 
 
-# A text, an Image, a call, its result, or a part of the vendor's own
-Part = str | ToolCall | ToolResult | JsonObject
-Parts = list[Part]
+class MessageForm(FrozenStruct):
+    """Which messages a vendor's API takes, besides texts, images, calls and results.
 
-
-class Taken(FrozenStruct):
-    """What a vendor's API takes beside texts, images, calls and results: parts of its ``own``, which are sent as they are.
-
-    Its parts are told by their type or, where they are not ``typed``, by a key. ``system`` are those that system messages may have.
-    A message, a part or a call of another form is taken only if each of its keys is sent.
+    ``vendor_parts`` are parts in the vendor's own form, sent as they are; ``system_parts`` are those that system messages may
+    have. Such a part is recognized by its type or, if it is not ``typed``, by a key. A message, a part or a call of another form
+    is taken only if each of its keys is sent.
     """
 
     vendor: str
-    own: tuple[str, ...] = ()
-    system: tuple[str, ...] = ()
+    vendor_parts: tuple[str, ...] = ()
+    system_parts: tuple[str, ...] = ()
     typed: bool = True
-    images_first: bool = True  # where a message has images beside its text
-    by_name: bool = False  # results name their function, in place of the id of the call
-    detailed: str = ""  # the type of its images, where these may have OpenAI's ``detail``
+    images_first: bool = True  # where a message has images and a text
+    results_by_name: bool = False  # results name their function, not the id of the call
+    detail_type: str = ""  # the type of images with OpenAI's ``detail``; empty: takes none
 
-    def split(self, messages: Sequence[Message]) -> tuple[Parts, list[tuple[str, Parts]]]:
-        """The system's parts, and role and parts of each other message. Raises ProviderError.
+    def split_system(self, messages: Sequence[Message]) -> tuple[Parts, list[tuple[str, Parts]]]:
+        """The system's parts, then role ("user" or "assistant") and parts of each other message. Raises ProviderError.
 
-        For APIs that answer nothing but a user: where there is no other message, the system's is the user's.
+        For APIs that answer only a user: if there is no other message, the system's is the user's.
         """
-        read = self.read(messages)
-        ours = [parts for role, parts in read if role in ("system", "developer")]
-        rest = [(role, parts) for role, parts in read if role not in ("system", "developer")]
-        flat = [part for parts in ours for part in parts]
-        if rest and not all(is_text(part) or self._is_one(part, self.system) for part in flat):
-            raise self._refusal("in a system message anything but text")
-        if all(map(is_text, flat)):
-            flat = ["\n\n".join("\n".join(map(str, parts)) for parts in ours)] if any(flat) else []
-        return (flat, rest) if rest else ([], [("user", flat or [""])])
-
-    def read(self, messages: Sequence[Message]) -> list[tuple[str, Parts]]:
-        """Role and parts of each message, where results that follow one another are of one message. Raises ProviderError."""
-        read: list[tuple[str, Parts]] = []
-        names: dict[str, str] = {}  # of functions, by the id of the call
-        for message in messages:
-            parts = self._parts(message, names)
-            names |= {part.id: part.name for part in parts if isinstance(part, ToolCall)}
-            if message.role == "tool" and read and read[-1][0] == "tool":
-                read[-1][1].extend(parts)
+        system: Parts = []
+        texts = []  # of the system's messages
+        conversation = []
+        for role, parts in self.read_messages(messages):
+            if role in ("system", "developer"):
+                system += parts
+                texts.append("\n".join(map(str, parts)))
             else:
-                read.append((message.role, parts))
-        return read
+                conversation.append(("assistant" if role == "assistant" else "user", parts))
 
-    def _parts(self, message: Message, names: NamedTexts) -> Parts:
-        written = {
-            key: value
-            for key, value in (message.written or {}).items()
-            if value and key not in ("role", "content")
+        if all(map(is_text, system)):
+            system = ["\n\n".join(texts)] if any(system) else []
+        elif conversation:
+            for part in system:
+                if not (is_text(part) or self._is_vendor_part(part, self.system_parts)):
+                    raise self._refusal("in a system message anything but text")
+
+        if not conversation:
+            return [], [("user", system or [""])]
+        return system, conversation
+
+    def read_messages(self, messages: Sequence[Message]) -> list[tuple[str, Parts]]:
+        """Role and parts of each message; results that follow one another are one message. Raises ProviderError."""
+        conversation: list[tuple[str, Parts]] = []
+        functions: dict[str, str] = {}  # names by the id of the call
+        for message in messages:
+            parts = self._read_parts(message, functions)
+            functions |= {part.id: part.name for part in parts if isinstance(part, ToolCall)}
+            if message.role == "tool" and conversation and conversation[-1][0] == "tool":
+                conversation[-1][1].extend(parts)
+            else:
+                conversation.append((message.role, parts))
+        return conversation
+
+    def _read_parts(self, message: Message, functions: NamedTexts) -> Parts:
+        written = message.written or {}
+        content = written.get("content")
+        # The fields that are still to be sent: what is left in the end is refused.
+        fields = {
+            key: value for key, value in written.items() if value and key not in ("role", "content")
         }
-        content = (message.written or {}).get("content")
+
         parts: Parts
         if isinstance(content, Sequence) and not isinstance(content, str):
-            parts = [self._part(part) for part in content]
+            parts = [self._read_part(part) for part in content]
         else:
             images = [*map(Image, message.images)]
-            texts = [message.content] if message.content or not message.images else []
+            texts = [message.content] if message.content or not images else []
             parts = [*images, *texts] if self.images_first else [*texts, *images]
-        if message.role == "assistant" and written.get("tool_calls"):
-            calls = written.pop("tool_calls")
-            parts = [
-                *(part for part in parts if part),
-                *map(self._call, calls if isinstance(calls, list) else [calls]),
-            ]
+
+        if message.role == "assistant" and fields.get("tool_calls"):
+            calls = flatten_calls([fields.pop("tool_calls")])
+            parts = [part for part in parts if part]
+            parts += map(self._read_call, calls)
         elif message.role == "tool":
-            key = str(written.pop("tool_call_id", ""))
-            name = written.pop("name", "") or written.pop("tool_name", "")
-            plain = isinstance(content, str) or all(
-                chat_prompt.text_of(part) and not chat_prompt.unread_key(part)
-                for part in content or ()
-            )
-            if not (key or name) or message.images or not plain:
-                raise self._refusal("a `tool` message without a `tool_call_id` and a text")
-            if self.by_name and key and key not in names:
-                raise self._refusal(
-                    f"the result of a call that is not there: no call before has the id `{excerpt(key, 60)}`"
-                )
-            if name and not self.by_name and name != names.get(key):
-                raise self._refusal("`name` of a `tool` message")
-            parts = [ToolResult(key, str(name or names.get(key, "")), message.content)]
-        if written or message.role == "function":
-            raise self._refusal(
-                f"`{excerpt(str(next(iter(written), message.role)), 60)}` of a chat message"
-            )
+            parts = [self._read_result(message, fields, functions)]
+
+        if fields or message.role == "function":
+            key = str(next(iter(fields), message.role))
+            raise self._refusal(f"`{excerpt(key, 60)}` of a chat message")
         return parts
 
-    def _is_one(self, part: Any, own: Sequence[str]) -> bool:
-        if not isinstance(part, Mapping):
-            return False
-        told = [part.get("type")] if self.typed else part if "type" not in part else ()
-        return any(kind in own for kind in told)
-
-    def _part(self, part: JsonObject) -> Part:
-        if self._is_one(part, self.own):
+    def _read_part(self, part: JsonObject) -> Part:
+        if self._is_vendor_part(part, self.vendor_parts):
             return part
+
         image = chat_prompt.image_of(part)
         text = chat_prompt.text_of(part)
         kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
         if not image and text is None:
-            known = ", ".join(
-                f"`{kind}`" for kind in dict.fromkeys(("text", "image_url", *self.own))
-            )
-            raise self._refusal(f"a part `{kind}` of a chat message, but {known} and `tool_calls`")
-        more = chat_prompt.unread_key(part, bool(self.detailed))
-        if more:
-            raise self._refusal(f"`{excerpt(more, 60)}` in a part `{kind}` of a chat message")
-        inner = part.get("image_url")
-        detail = inner.get("detail") if self.detailed and isinstance(inner, Mapping) else None
+            kinds = dict.fromkeys(("text", "image_url", *self.vendor_parts))
+            takes = ", ".join(f"`{name}`" for name in kinds)
+            raise self._refusal(f"a part `{kind}` of a chat message, but {takes} and `tool_calls`")
+        unsent = chat_prompt.unread_key(part, bool(self.detail_type))
+        if unsent:
+            raise self._refusal(f"`{excerpt(unsent, 60)}` in a part `{kind}` of a chat message")
+
         if text is not None:
             return text
-        if detail:
-            return {"type": self.detailed, "image_url": image, "detail": detail}
+        address = part.get("image_url")
+        if self.detail_type and isinstance(address, Mapping) and address.get("detail"):
+            return {"type": self.detail_type, "image_url": image, "detail": address["detail"]}
         return Image(image)
 
-    def _call(self, call: Any) -> ToolCall:
-        function = (
-            call.get("function")
-            if isinstance(call, Mapping) and call.get("type", "function") == "function"
-            else None
-        )
-        function = function if isinstance(function, Mapping) else {}
-        more = function and chat_prompt.unknown_key(
-            call, {"id": None, "type": None, "function": {"name": None, "arguments": None}}
-        )
-        if more:
-            raise self._refusal(f"`{excerpt(more, 60)}` in `tool_calls`")
-        name = function.get("name")
+    def _is_vendor_part(self, part: Any, kinds: Sequence[str]) -> bool:
+        if not isinstance(part, Mapping):
+            return False
+        if self.typed:
+            return part.get("type") in kinds
+        return "type" not in part and any(key in kinds for key in part)
+
+    def _read_call(self, call: Any) -> ToolCall:
+        function = None
+        if isinstance(call, Mapping) and call.get("type", "function") == "function":
+            function = call.get("function")
+        if not isinstance(function, Mapping):
+            function = {}
+
+        unsent = function and chat_prompt.unknown_key(call, _CALL_FORM)
+        if unsent:
+            raise self._refusal(f"`{excerpt(unsent, 60)}` in `tool_calls`")
         arguments = function.get("arguments") or {}
-        try:
-            arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
-        except (ValueError, RecursionError):
-            arguments = None
-        if not isinstance(name, str) or not isinstance(arguments, Mapping):
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except (ValueError, RecursionError):
+                arguments = None
+        if not isinstance(function.get("name"), str) or not isinstance(arguments, Mapping):
             raise self._refusal(
                 "`tool_calls` other than functions with a `name`, and `arguments` that are a JSON object"
             )
-        return ToolCall(str(call.get("id") or ""), name, arguments)
+        return ToolCall(str(call.get("id") or ""), function["name"], arguments)
 
-    def _refusal(self, what: str) -> ProviderError:
-        return ProviderError(f"{self.vendor} does not take {what}", Trouble.SETUP)
+    def _read_result(
+        self, message: Message, fields: dict[str, Any], functions: NamedTexts
+    ) -> ToolResult:
+        """Take the result of a call out of the fields of a message. Raises ProviderError."""
+        call_id = str(fields.pop("tool_call_id", ""))
+        name = fields.pop("name", "") or fields.pop("tool_name", "")
+        if not (call_id or name) or message.images or not _is_plain(message):
+            raise self._refusal("a `tool` message without a `tool_call_id` and a text")
+
+        if self.results_by_name and call_id and call_id not in functions:
+            raise self._refusal(
+                f"the result of a call that is not there: no call before has the id `{excerpt(call_id, 60)}`"
+            )
+        if name and not self.results_by_name and name != functions.get(call_id):
+            raise self._refusal("`name` of a `tool` message")
+        return ToolResult(call_id, str(name or functions.get(call_id, "")), message.content)
+
+    def _refusal(self, problem: str) -> ProviderError:
+        return ProviderError(f"{self.vendor} does not take {problem}", Trouble.SETUP)
+
+
+def _is_plain(message: Message) -> bool:
+    """Whether the content of a message is text, in one or several parts."""
+    content = (message.written or {}).get("content")
+    if isinstance(content, str):
+        return True
+    return all(
+        chat_prompt.text_of(part) and not chat_prompt.unread_key(part) for part in content or ()
+    )

@@ -1,4 +1,4 @@
-"""The generateContent shape of Gemini, the same at Google AI Studio and Vertex AI.
+"""The generateContent API of Gemini, the same at Google AI Studio and Vertex AI.
 
 API: https://ai.google.dev/api/generate-content, as in the types of the ``google-genai`` package 3.4:
 ``responseJsonSchema`` takes JSON Schema; parts with ``thought`` are reasoning.
@@ -10,131 +10,130 @@ from typing import Any
 
 from gradegate.core.conversation import Image, Request
 from gradegate.providers.api.chat_api import (
+    ChatApi,
     Form,
     ModelOutput,
     NoOutput,
-    Shape,
-    data_of,
-    joined,
-    members,
-    objects,
-    picked,
+    as_object,
+    merge_bodies,
+    objects_in,
+    parse_data_uri,
+    pick_options,
+    sum_counts,
     text_or_calls,
-    total,
 )
-from gradegate.providers.api.content import Part, Taken, ToolCall, ToolResult
+from gradegate.providers.api.content import MessageForm, Part, Parts, ToolCall, ToolResult
 from gradegate.structs import JsonObject
 
-# Options of `generationConfig`, under promptfoo's names and the API's, and those beside it.
+# Options of `generationConfig`, under promptfoo's names and the API's, and those beside it
 GENERATION = tuple(
     "temperature topP topK maxOutputTokens stopSequences seed presencePenalty frequencyPenalty candidateCount "
     "thinkingConfig responseMimeType responseSchema responseJsonSchema responseModalities mediaResolution".split()
 )
 _ALIASES = {"top_p": "topP", "top_k": "topK", "max_tokens": "maxOutputTokens"}
 BESIDE = ("safetySettings", "tools", "toolConfig", "systemInstruction", "cachedContent", "labels")
-_OWN = "text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse".split()
-_TAKEN = Taken("Gemini", (*_OWN,), ("text",), typed=False, images_first=False, by_name=True)
 OPTIONS = (*GENERATION, *_ALIASES, *BESIDE, "generationConfig", "service_tier", "passthrough")
+_MESSAGE_FORM = MessageForm(
+    "Gemini",
+    tuple(
+        "text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse".split()
+    ),
+    ("text",),
+    typed=False,
+    images_first=False,
+    results_by_name=True,
+)
+_ROLES = {"user": "user", "assistant": "model"}
+_JSON = {"responseMimeType": "application/json"}
 
 
-class Gemini(Shape):
-    """Questions to Gemini, and its answers; the URL names the model."""
+class Gemini(ChatApi):
+    """Requests to Gemini and its answers; the URL names the model."""
 
-    finished = ("STOP",)
+    finish_words = ("STOP",)
     limit_places = (("generationConfig", "maxOutputTokens"),)
 
     def __init__(self, config: JsonObject) -> None:
-        # Every model takes a temperature, and `body` sets it: there is nothing to try.
-        super().__init__(config, heats=False)
+        # Every model takes a temperature, and the body has it: there is nothing to try.
+        super().__init__(config, takes_temperature=False)
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """With a schema, else any JSON."""
-        json_alone = {"responseMimeType": "application/json"}
-        return ({"generationConfig": {**json_alone, "responseJsonSchema": schema}}, "schema"), (
-            {"generationConfig": json_alone},
-            "",
-        )
+        with_schema = {**_JSON, "responseJsonSchema": schema}
+        return ({"generationConfig": with_schema}, "schema"), ({"generationConfig": _JSON}, "")
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """The whole body."""
-        system, rest = _TAKEN.split(request.messages)
-        beside = picked(self.config, BESIDE)
-        if isinstance(beside.get("systemInstruction"), str):
-            beside["systemInstruction"] = {"parts": [{"text": beside["systemInstruction"]}]}
-        named = {
-            _ALIASES.get(name, name): value
-            for name, value in (*self.config.items(), *request.options.items())
-        }
-        pieces = (
-            (name.split("_"), value)
-            for name, value in members(self.config.get("generationConfig")).items()
-        )
-        written = {
-            first + "".join(map(str.capitalize, rest)): value for (first, *rest), value in pieces
-        }
-        generation = {"temperature": 0, **written, **picked(named, GENERATION)}
+        system, conversation = _MESSAGE_FORM.split_system(request.messages)
+        contents = [{"role": _ROLES[role], **_content(parts)} for role, parts in conversation]
+        body: dict[str, Any] = {"contents": contents, **pick_options(self.config, BESIDE)}
+        if isinstance(body.get("systemInstruction"), str):
+            body["systemInstruction"] = {"parts": [{"text": body["systemInstruction"]}]}
+        if system:
+            body["systemInstruction"] = _content(system)
+        body["generationConfig"] = self._generation_config(request)
+        return merge_bodies(body, self.passthrough)
+
+    def _generation_config(self, request: Request) -> JsonObject:
+        generation: dict[str, Any] = {"temperature": 0}
+        for name, value in as_object(self.config.get("generationConfig")).items():
+            first, *words = name.split("_")
+            generation[first + "".join(map(str.capitalize, words))] = value
+
+        options = {}
+        for config in (self.config, request.options):
+            for name, value in config.items():
+                options[_ALIASES.get(name, name)] = value
+        generation |= pick_options(options, GENERATION)
+
         if isinstance(generation.get("responseSchema"), str):
             generation["responseSchema"] = json.loads(generation["responseSchema"])
         if "responseSchema" in generation or "responseJsonSchema" in generation:
             generation.setdefault("responseMimeType", "application/json")
-        own = {
-            "contents": [
-                {
-                    "role": "model" if role == "assistant" else "user",
-                    "parts": [_part(part) for part in parts],
-                }
-                for role, parts in rest
-            ],
-            **beside,
-            **(
-                {"systemInstruction": {"parts": [_part(part) for part in system]}} if system else {}
-            ),
-            "generationConfig": generation,
-        }
-        return joined(own, self.passthrough)
+        return generation
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""
-        feedback = members(response.get("promptFeedback"))
-        if feedback.get("blockReason"):
-            words = (
-                feedback.get("blockReasonMessage")
-                or f"the prompt was blocked: {feedback['blockReason']}"
-            )
-            return ModelOutput(str(words), "content_filter", True, ())
+        feedback = as_object(response.get("promptFeedback"))
+        block_reason = feedback.get("blockReason")
+        if block_reason:
+            message = feedback.get("blockReasonMessage")
+            text = str(message or f"the prompt was blocked: {block_reason}")
+            return ModelOutput(text, "content_filter", True, ())
+
         candidates = response.get("candidates")
-        if (
-            not isinstance(candidates, list)
-            or not candidates
-            or not isinstance(candidates[0], dict)
-        ):
+        candidate = candidates[0] if isinstance(candidates, list) and candidates else None
+        if not isinstance(candidate, dict):
             raise NoOutput("without a candidate")
-        candidate = candidates[0]
-        word = candidate.get("finishReason")
-        parts = objects(members(candidate.get("content")).get("parts"))
+        parts = objects_in(as_object(candidate.get("content")).get("parts"))
         texts = [str(part["text"]) for part in parts if "text" in part and not part.get("thought")]
-        calls = objects([part.get("functionCall") for part in parts])
-        finish = self.ended(word, calls)
+        calls = objects_in([part.get("functionCall") for part in parts])
         text = text_or_calls(texts, calls)
+
+        word = candidate.get("finishReason")
+        finish = self.finish_reason(word, calls)
         if finish == "content_filter":
-            words = text or str(candidate.get("finishMessage") or f"the answer was blocked: {word}")
-            return ModelOutput(words, finish, True, calls)
+            message = candidate.get("finishMessage") or f"the answer was blocked: {word}"
+            return ModelOutput(text or str(message), finish, True, calls)
         if not parts and finish != "length":
             raise NoOutput(f"without a text (finishReason {word or 'absent'})")
         return ModelOutput(text, finish, False, calls)
 
-    def tokens(self, response: JsonObject) -> tuple[Any, Any]:
+    def count_tokens(self, response: JsonObject) -> tuple[Any, Any]:
         """As the vendor counts them, who leaves out what is 0."""
-        usage = {"candidatesTokenCount": 0, **members(response.get("usageMetadata"))}
-        return usage.get("promptTokenCount"), total(
-            usage, "candidatesTokenCount", "thoughtsTokenCount"
-        )
+        usage = {"candidatesTokenCount": 0, **as_object(response.get("usageMetadata"))}
+        answer_tokens = sum_counts(usage, "candidatesTokenCount", "thoughtsTokenCount")
+        return usage.get("promptTokenCount"), answer_tokens
+
+
+def _content(parts: Parts) -> JsonObject:
+    return {"parts": [_part(part) for part in parts]}
 
 
 def _part(part: Part) -> JsonObject:
     match part:
         case Image():
-            encoded = data_of(part)
+            encoded = parse_data_uri(part)
             if encoded:
                 return {"inlineData": {"mimeType": encoded[0], "data": encoded[1]}}
             return {"fileData": {"fileUri": part.strip()}}

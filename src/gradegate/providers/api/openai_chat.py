@@ -1,4 +1,4 @@
-"""The shapes of OpenAI: Chat Completions, for every vendor that serves it, and Responses.
+"""The chat APIs of OpenAI: Chat Completions, for every vendor that serves it, and Responses.
 
 API: https://platform.openai.com/docs/api-reference/chat/create and https://platform.openai.com/docs/api-reference/responses/create, as
 in the types of the ``openai`` package 3.54.
@@ -11,30 +11,30 @@ from typing import Any
 
 from gradegate.core.conversation import Image, Message, Request
 from gradegate.providers.api.chat_api import (
-    WHOLE,
+    COMPLETE,
+    ChatApi,
     Form,
     ModelOutput,
     NoOutput,
-    Shape,
-    as_text,
-    ended,
-    members,
-    objects,
-    picked,
+    as_object,
+    json_text,
+    normalize_finish,
+    objects_in,
+    pick_options,
     text_or_calls,
 )
 from gradegate.providers.api.content import (
+    MessageForm,
     Part,
     Parts,
-    Taken,
     ToolCall,
     ToolResult,
+    flatten_calls,
     is_text,
-    listed,
 )
 from gradegate.structs import JsonObject
 
-# Options that go into the request as they are.
+# Options that go into the request as they are
 SENT = tuple(
     "temperature top_p max_tokens max_completion_tokens frequency_penalty presence_penalty seed stop logit_bias n user "
     "logprobs top_logprobs response_format tools tool_choice parallel_tool_calls functions function_call store "
@@ -44,16 +44,19 @@ SENT = tuple(
 # These models take no temperature, and `max_completion_tokens` in place of `max_tokens`.
 _REASONING = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")
 # Parts of a message that are text; a part of the type `thinking` is not
-_TEXTS = ("text", "output_text", None)
+_TEXT_TYPES = ("text", "output_text", None)
 
 
-def reasons(model: str) -> bool:
+def is_reasoning_model(model: str) -> bool:
     """Whether an OpenAI model reasons before it answers, and so takes no temperature."""
     return bool(_REASONING.search(model))
 
 
-class Completions(Shape):
-    """Questions to a chat model, and its answers. ``sent`` names the options that go into the request as they are."""
+# --- Chat Completions -------------------------------------------------------------------------------------------
+
+
+class Completions(ChatApi):
+    """Requests to a chat model and its answers. ``sent`` names the options that go into the request as they are."""
 
     def __init__(
         self,
@@ -64,88 +67,100 @@ class Completions(Shape):
         reasoning: bool | None = None,
     ) -> None:
         self._model = model
-        self._is_reasoning_model = reasons(model) if reasoning is None else reasoning
-        self._options = picked(config, sent)
+        self._options = pick_options(config, sent)
+        self._is_reasoning_model = is_reasoning_model(model) if reasoning is None else reasoning
         self.takes_bounds = not model.startswith("ft:")  # OpenAI takes none for fine-tuned models
-        of_reasoning = (("max_completion_tokens",),)
-        self.limit_places = (
-            of_reasoning if self._is_reasoning_model else (("max_tokens",), *of_reasoning)
-        )
-        super().__init__(config, heats=not self._is_reasoning_model)
+        self.limit_places = (("max_completion_tokens",),)
+        if not self._is_reasoning_model:
+            self.limit_places = (("max_tokens",), *self.limit_places)
+        super().__init__(config, takes_temperature=not self._is_reasoning_model)
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """As OpenAI and Mistral have them."""
         named = {"name": "verdict", "strict": True, "schema": schema}
-        whole = {"response_format": {"type": "json_schema", "json_schema": named}}
-        return (whole, "schema"), ({"response_format": {"type": "json_object"}}, "")
+        with_schema = {"response_format": {"type": "json_schema", "json_schema": named}}
+        return (with_schema, "schema"), ({"response_format": {"type": "json_object"}}, "")
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         options = {**self._options, **request.options}
         options.pop("temperature", None)  # sent where the model takes any
         options |= self.passthrough
         if self._is_reasoning_model and "max_tokens" in options:
             options["max_completion_tokens"] = options.pop("max_tokens")
-        return {
-            "model": self._model,
-            "messages": [_message(message) for message in request.messages],
-            **options,
-        }
+        messages = [_message(message) for message in request.messages]
+        return {"model": self._model, "messages": messages, **options}
 
-    def read(self, response: JsonObject) -> ModelOutput:
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """The first choice. Raises NoOutput."""
-        choices = objects(response.get("choices"))
+        choices = objects_in(response.get("choices"))
         message = choices[0].get("message") if choices else None
         if not isinstance(message, dict):
             raise NoOutput("without a message")
-        # The tool calls of a message, and its one call. Raises NoOutput for one that cannot be read, lest it counts as none.
+
+        # A call that cannot be read is an error, lest the answer counts as one without calls.
         fields = [message[key] for key in ("tool_calls", "function_call") if message.get(key)]
-        written = listed(fields)
-        calls = objects(written)
-        if len(calls) < len(written):
+        all_calls = flatten_calls(fields)
+        calls = objects_in(all_calls)
+        if len(calls) < len(all_calls):
             raise NoOutput("with a tool call that is not an object")
-        finish = self._finish(choices[0], calls)
-        # What the model says in order to decline, in a field or in a part of its own; empty where it does not.
-        parts = [
-            part.get("refusal")
-            for part in objects(message.get("content"))
-            if part.get("type") == "refusal"
-        ]
-        refusal = str(message.get("refusal") or "") or "".join(
-            str(part or "no reason given") for part in parts
-        )
+
+        finish = self._finish_of(choices[0], calls)
+        refusal = _refusal_in(message)
         if refusal:
             return ModelOutput(refusal, finish, True, calls)
-        # The text of a message; None where it has none.
-        # Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
-        content = message.get("content")
-        text = None if content is None else str(content)
-        if isinstance(content, list):
-            text = "".join(
-                str(part.get("text", "")) for part in objects(content) if part.get("type") in _TEXTS
-            )
+        text = _text_in(message)
         if any(calls) and not text:
-            text = as_text(fields[0] if len(fields) == 1 else written)
+            text = json_text(fields[0] if len(fields) == 1 else all_calls)
         if text is None and finish not in ("length", "content_filter"):
             raise NoOutput("without a message")
         return ModelOutput(text or "", finish, finish == "content_filter", calls)
 
-    def _finish(self, choice: JsonObject, calls: Sequence[JsonObject]) -> str:
-        """OpenRouter gives the vendor's own word too, which may say of a "stop" that it was none, and errors of a choice."""
-        finish = self.ended(choice.get("finish_reason"), calls)
-        if finish not in WHOLE:
+    def _finish_of(self, choice: JsonObject, calls: Sequence[JsonObject]) -> str:
+        """OpenRouter gives the vendor's own word too, which may deny a "stop", and errors of a choice."""
+        finish = self.finish_reason(choice.get("finish_reason"), calls)
+        if finish not in COMPLETE:
             return finish
-        native = ended(str(choice.get("native_finish_reason") or ""))
-        return "error" if choice.get("error") else finish if native in WHOLE else native
+        if choice.get("error"):
+            return "error"
+        native = normalize_finish(str(choice.get("native_finish_reason") or ""))
+        return finish if native in COMPLETE else native
+
+
+def _refusal_in(message: JsonObject) -> str:
+    """What the model says to decline, in a field or in parts of its own; empty if it does not decline."""
+    if message.get("refusal"):
+        return str(message["refusal"])
+    parts = [part for part in objects_in(message.get("content")) if part.get("type") == "refusal"]
+    return "".join(str(part.get("refusal") or "no reason given") for part in parts)
+
+
+def _text_in(message: JsonObject) -> str | None:
+    """The text of a message; None if it has none.
+
+    Reasoning has fields and parts of its own (``reasoning_content``, ``{"type": "thinking"}``), which are left out.
+    """
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = objects_in(content)
+        return "".join(
+            str(part.get("text", "")) for part in parts if part.get("type") in _TEXT_TYPES
+        )
+    return None if content is None else str(content)
 
 
 def _message(message: Message) -> JsonObject:
-    more = message.written or {}
-    if "role" in more:
-        return more
-    images = [{"type": "image_url", "image_url": {"url": image}} for image in message.images]
-    content = [{"type": "text", "text": message.content}, *images] if images else message.content
-    return {"role": message.role, "content": content, **more}
+    written = message.written or {}
+    if "role" in written:
+        return written
+    content: Any = message.content
+    if message.images:
+        content = [{"type": "text", "text": content}]
+        content += [{"type": "image_url", "image_url": {"url": image}} for image in message.images]
+    return {"role": message.role, "content": content, **written}
+
+
+# --- Responses --------------------------------------------------------------------------------------------------
 
 
 RESPONSES_SENT = tuple(
@@ -154,8 +169,12 @@ RESPONSES_SENT = tuple(
     "prompt_cache_retention moderation context_management access_programs "
     "safety_identifier top_logprobs conversation".split()
 )
-_OWN = ("input_text", "input_image", "input_file", "output_text", "refusal")
-_TAKEN = Taken("OpenAI's Responses API", _OWN, images_first=False, detailed="input_image")
+_MESSAGE_FORM = MessageForm(
+    "OpenAI's Responses API",
+    ("input_text", "input_image", "input_file", "output_text", "refusal"),
+    images_first=False,
+    detail_type="input_image",
+)
 # Calls that the API itself has answered; the model waits for the answer to any other.
 _HOSTED = (
     "web_search_call",
@@ -166,123 +185,123 @@ _HOSTED = (
 )
 
 
-class Responses(Shape):
-    """Questions in the form of the Responses API, and its answers."""
+class Responses(ChatApi):
+    """Requests in the form of the Responses API and its answers."""
 
-    finished = ("completed",)
+    finish_words = ("completed",)
     limit_places = (("max_output_tokens",),)
     prompt_counts = ("input_tokens",)
     answer_count = "output_tokens"
 
     def __init__(self, model: str, config: JsonObject) -> None:
         self._model = model
-        super().__init__(config, heats=not reasons(model))
+        super().__init__(config, takes_temperature=not is_reasoning_model(model))
 
-    def forms(self, schema: JsonObject) -> Sequence[Form]:
+    def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """As in Chat Completions, one level higher."""
-        whole = {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}
-        return ({"text": {"format": whole}}, "schema"), (
-            {"text": {"format": {"type": "json_object"}}},
-            "",
-        )
+        named = {"type": "json_schema", "name": "verdict", "strict": True, "schema": schema}
+        any_json = {"text": {"format": {"type": "json_object"}}}
+        return ({"text": {"format": named}}, "schema"), (any_json, "")
 
-    def body(self, request: Request) -> JsonObject:
+    def build_body(self, request: Request) -> JsonObject:
         """The whole body, with the model."""
         config = self.config
-        options = picked(config, RESPONSES_SENT)
+        options = pick_options(config, RESPONSES_SENT)
         options.pop("temperature", None)  # sent where the model takes any
         if config.get("max_tokens") is not None:
             options.setdefault("max_output_tokens", config["max_tokens"])
-        if config.get("reasoning_effort") is not None:
-            options["reasoning"] = {
-                "effort": config["reasoning_effort"],
-                **options.get("reasoning", {}),
-            }
-        text = {**picked(config, ("verbosity",)), **options.get("text", {})}
-        # Of Chat Completions: the schema is one level higher here
-        if written := config.get("response_format"):
-            inner = members(written).get("json_schema")
-            text["format"] = (
-                {"type": "json_schema", **inner} if isinstance(inner, Mapping) else written
-            )
-        only = request.messages[0] if len(request.messages) == 1 else None
-        plain = (
-            only.content
-            if only and only.role == "user" and not only.images and only.written is None
-            else None
-        )
-        return {
-            "model": self._model,
-            "input": [
-                item
-                for role, parts in _TAKEN.read(request.messages)
-                for item in _items(role, parts)
-            ]
-            if plain is None
-            else plain,
-            **options,
-            **({"text": text} if text else {}),
-            **self.passthrough,
-        }
+        effort = config.get("reasoning_effort")
+        if effort is not None:
+            options["reasoning"] = {"effort": effort, **options.get("reasoning", {})}
 
-    def read(self, response: JsonObject) -> ModelOutput:
+        text = {**pick_options(config, ("verbosity",)), **options.get("text", {})}
+        # Of Chat Completions: the schema is one level higher here
+        response_format = config.get("response_format")
+        if response_format:
+            schema = as_object(response_format).get("json_schema")
+            if isinstance(schema, Mapping):
+                text["format"] = {"type": "json_schema", **schema}
+            else:
+                text["format"] = response_format
+        if text:
+            options["text"] = text
+        model_input = _input(request.messages)
+        return {"model": self._model, "input": model_input, **options, **self.passthrough}
+
+    def parse_response(self, response: JsonObject) -> ModelOutput:
         """The text of all messages, else the tool calls as JSON text. Raises NoOutput."""
-        items = objects(response.get("output"))
-        # What a model says on its way to an answer is marked as commentary, and is no part of it.
-        messages = [
-            item
-            for item in items
-            if item.get("type") == "message" and item.get("phase") != "commentary"
-        ]
-        parts = [part for item in messages for part in objects(item.get("content"))]
-        calls = [item for item in items if str(item.get("type")).endswith("_call")]
-        waiting = [item for item in calls if item.get("type") not in _HOSTED]
-        # Why an incomplete response ended, else its status: only one of completed messages has come to its end.
-        reason = members(response.get("incomplete_details")).get("reason")
-        statuses = [
-            ended(str(item.get("status") or "")) for item in items if item.get("type") == "message"
-        ]
-        unfinished = next((status for status in statuses if status not in ("stop", "")), "")
-        finish = self.ended(reason or response.get("status"), waiting)
-        finish = unfinished if unfinished and finish in WHOLE else finish
+        parts: list[JsonObject] = []
+        calls = []
+        waiting_calls = []
+        unfinished = ""  # why the first message that has not come to its end did not
+        for item in objects_in(response.get("output")):
+            kind = str(item.get("type"))
+            if kind.endswith("_call"):
+                calls.append(item)
+                if kind not in _HOSTED:
+                    waiting_calls.append(item)
+            elif kind == "message":
+                # What a model says on its way to an answer is commentary, and no part of the answer.
+                if item.get("phase") != "commentary":
+                    parts += objects_in(item.get("content"))
+                status = normalize_finish(str(item.get("status") or ""))
+                if status != "stop":
+                    unfinished = unfinished or status
+
+        # An incomplete response says why it ended. A completed one has come to its end only if its messages have.
+        reason = as_object(response.get("incomplete_details")).get("reason")
+        finish = self.finish_reason(reason or response.get("status"), waiting_calls)
+        if unfinished and finish in COMPLETE:
+            finish = unfinished
+
         refusals = _texts(parts, "refusal", "refusal")
         if refusals:
             return ModelOutput("".join(refusals), finish, True, calls)
         texts = _texts(parts, "output_text", "text")
         if not texts and not calls and finish not in ("length", "content_filter"):
-            raise NoOutput(
-                "without a message" + ("" if finish in ("stop", "") else f" (status {finish})")
-            )
-        text = text_or_calls(texts, calls)
-        return ModelOutput(text, finish, finish == "content_filter", calls)
+            status = "" if finish in ("stop", "") else f" (status {finish})"
+            raise NoOutput(f"without a message{status}")
+        return ModelOutput(text_or_calls(texts, calls), finish, finish == "content_filter", calls)
 
 
 def _texts(parts: Sequence[JsonObject], kind: str, key: str) -> list[str]:
     return [str(part.get(key, "")) for part in parts if part.get("type") == kind]
 
 
+def _input(messages: Sequence[Message]) -> str | list[JsonObject]:
+    """The text of a single message of the user, else the items of all messages."""
+    if len(messages) == 1:
+        message = messages[0]
+        if message.role == "user" and not message.images and message.written is None:
+            return message.content
+    items: list[JsonObject] = []
+    for role, parts in _MESSAGE_FORM.read_messages(messages):
+        items += _items(role, parts)
+    return items
+
+
 def _items(role: str, parts: Parts) -> Iterator[JsonObject]:
     """A message, then the calls in it and the results, which are items of their own."""
-    said = [part for part in parts if not isinstance(part, ToolCall | ToolResult)]
-    text = "output_text" if role == "assistant" else "input_text"
-    if said and all(map(is_text, said)):
-        yield {"role": role, "content": "\n".join(map(str, said))}
-    elif said:
-        yield {"role": role, "content": [_content(part, text) for part in said]}
+    content = [part for part in parts if not isinstance(part, ToolCall | ToolResult)]
+    if content and all(map(is_text, content)):
+        yield {"role": role, "content": "\n".join(map(str, content))}
+    elif content:
+        text_type = "output_text" if role == "assistant" else "input_text"
+        yield {"role": role, "content": [_content_part(part, text_type) for part in content]}
+
     for part in parts:
         if isinstance(part, ToolCall):
-            arguments = json.dumps(part.arguments, ensure_ascii=False)
             yield {
                 "type": "function_call",
                 "call_id": part.id,
                 "name": part.name,
-                "arguments": arguments,
+                "arguments": json.dumps(part.arguments, ensure_ascii=False),
             }
         elif isinstance(part, ToolResult):
             yield {"type": "function_call_output", "call_id": part.id, "output": part.content}
 
 
-def _content(part: Part, text: str) -> Any:
+def _content_part(part: Part, text_type: str) -> Any:
     if isinstance(part, Image):
         return {"type": "input_image", "image_url": part, "detail": "auto"}
-    return {"type": text, "text": part} if isinstance(part, str) else part
+    return {"type": text_type, "text": part} if isinstance(part, str) else part

@@ -10,31 +10,34 @@ from gradegate.structs import JsonObject
 PRICES = ("cost", "inputCost", "outputCost")
 
 
-def is_number(part: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Whether a value is a finite number that a float can hold."""
     return (
-        isinstance(part, int | float)
-        and not isinstance(part, bool)
-        and abs(part) <= sys.float_info.max
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
     )
 
 
 @cache
-def price(model: str) -> tuple[float, float] | None:
+def table_price(model: str) -> tuple[float, float] | None:
     """US dollars per input and output token; None for an unknown model. A dated snapshot has the price of its model."""
-    known = table("providers.api", "prices.yaml")
-    name = (
-        model
-        if model in known
-        else max((name for name in known if model.startswith(f"{name}-20")), key=len, default="")
-    )
-    read, wrote = map(float, known[name].split()) if name else (0.0, 0.0)
-    return (read / 1e6, wrote / 1e6) if name else None
+    prices = table("providers.api", "prices.yaml")
+    name = model
+    if model not in prices:
+        models = [name for name in prices if model.startswith(f"{name}-20")]
+        if not models:
+            return None
+        name = max(models, key=len)
+    input_price, output_price = map(float, prices[name].split())
+    return input_price / 1e6, output_price / 1e6
 
 
-def rates(config: JsonObject, model: str) -> tuple[float, float] | None:
+def token_rates(config: JsonObject, model: str) -> tuple[float, float] | None:
     """US dollars per token read and written: ``inputCost`` and ``outputCost``, ``cost`` for both, else the table's."""
     both = config.get("cost")
-    read = config.get("inputCost", both)
-    wrote = config.get("outputCost", both)
-    return price(model) if read is None or wrote is None else (float(read), float(wrote))
+    input_price = config.get("inputCost", both)
+    output_price = config.get("outputCost", both)
+    if input_price is None or output_price is None:
+        return table_price(model)
+    return float(input_price), float(output_price)

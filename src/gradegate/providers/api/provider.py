@@ -1,9 +1,8 @@
-"""The contract of a provider: a request in, a reply out, everything that goes wrong as ProviderError."""
+"""The contract of a provider: it takes a request and returns a reply; whatever goes wrong is a ProviderError."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from gradegate.core.conversation import Message, Reply, Request
@@ -17,85 +16,89 @@ from gradegate.http.budget import Budget
 from gradegate.http.client import Client
 from gradegate.registry import Registry
 from gradegate.sandbox.program import is_javascript
-from gradegate.security.environment import MODEL, Environment, Use
-from gradegate.security.secrets import is_runners
+from gradegate.security.environment import MODEL, Environment, VariableUse
+from gradegate.security.secrets import belongs_to_runner
 from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, JsonObject, NamedTexts, replace
 
 Vectors = list[list[float]]  # one for each text, in order
-Labels = Mapping[str, float]  # scores from 0 to 1
+LabelScores = Mapping[str, float]  # scores from 0 to 1
 
 
 class Provider:
-    """Base of all providers. ``kinds`` says what it can do: "text", "embedding", "classification", "moderation"."""
+    """Base of all providers. ``kinds`` says what it can do: "text", "embedding", "classification", "moderation".
+
+    The attributes below say what a provider is. Class attributes hold for all providers of a vendor; those that whoever
+    binds a provider sets afterwards say so.
+    """
 
     kinds: tuple[str, ...] = ("text",)
     id: str = ""  # as the config writes it, without the label; set by whoever binds it
     spec: ProviderSpec | None = None  # what it was built from; set with the id
-    opened: str = ""  # SHA-256 of the files that it read, empty where it read none; set with the id
+    files_digest: str = ""  # SHA-256 of the files that it read; empty for no files; set with the id
     name: str = ""  # as reports show it: the label, or the id
-    url: str = ""  # where questions go, empty when nothing leaves the machine
-    # What of the environment questions carry, and as what; set by whoever binds it
-    uses: frozenset[Use] = frozenset()
-    # Options that it sends as its credential alone; empty: it has no such field.
+    url: str = ""  # where requests go; empty if nothing leaves the machine
+    # Which variables of the environment requests contain, and as what; set by whoever binds it
+    uses: frozenset[VariableUse] = frozenset()
+    # Options that are sent as its credential and nowhere else; empty if it has none
     fields: tuple[str, ...] = ("apiKey",)
     vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
-    method: str = "POST"  # of its questions
-    # Speaks OpenAI's API, so that it may ask other vendors with their keys: at their own hosts, or where the workflow says.
+    method: str = "POST"  # of its requests
+    # It speaks OpenAI's API, so it may ask other vendors with their keys: at their own hosts, or where the workflow says.
     takes_keys_of_hosts: bool = False
-    # For graders: by kind, the id of its vendor's model that promptfoo takes where no model of the kind is named. A name in braces
-    # is a variable of the environment that holds the rest of it.
-    siblings: NamedTexts = {}
-    chosen: str = ""  # what it is for, where it was chosen so; set by whoever binds it
-    vectors: bool = True  # one for embeddings gives them; else it only compares two texts
-    sees: bool = False  # takes images
-    # The most tokens of a grader's first reply; None: it takes no limit
+    # The vendor's model for each kind that promptfoo takes as a grader if a config names none, by kind. A name in braces is a
+    # variable of the environment with the rest of the id.
+    default_graders: NamedTexts = {}
+    chosen: str = ""  # what it was chosen for, in words; empty if the config names it; set by whoever binds it
+    vectors: bool = True  # an embedding model returns vectors; else it only compares two texts
+    takes_images: bool = False  # takes images
+    # The most tokens of a grader's first reply; None if it takes no limit
     reply_tokens: int | None = None
     limit_option: str = "max_tokens"  # the option that sets this limit, whatever its API calls it
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
-    origin: Origin = Origin("")  # where the config names it, and
-    # What of it is filled in for each answer, with the variables of the test
+    origin: Origin = Origin("")  # where the config names it
+    # Its texts that are filled in for each answer, with the variables of the test
     templates: tuple[str, ...] = ()
-    names_model: bool = True  # its id goes on with the name of a model
-    # "model": or what is behind an address; "program": code of the repository; "file" or "prompt" where it stands in for a model
+    names_model: bool = True  # its id ends with the name of a model
+    # "model": a model, or whatever is behind an address; "program": code of the repository; "file", "prompt": a stand-in for a model
     replies_from: str = "model"
-    # The options that its `config` takes; None: not said, so not checked
+    # The options that its `config` takes; None if they are not checked
     options: tuple[str, ...] | None = None
-    # Options that promptfoo has here: the option, and what to do instead
+    # Options that promptfoo has here, and what to do instead
     unsupported: NamedTexts = {}
-    # What its API takes for an option, where that is less than others' do, as in `options.yaml`
+    # What its API takes for an option if that is less than other APIs take, as in `options.yaml`
     values: NamedTexts = {}
-    bounded: bool = True  # a vendor's, and no server of one's own, which may take other values
-    code: str = ""  # SHA-256 of the code of the repository that it runs, empty where it runs none
-    judges: bool = False  # an assertion asks it; set by whoever binds it
-    repeatable: bool = True  # equal requests mean equal questions, so that a reply may be kept
+    bounded: bool = True  # a vendor's API; a server of one's own may take other values
+    code: str = ""  # SHA-256 of the code of the repository that it runs; empty for no code
+    is_grader: bool = False  # an assertion asks it; set by whoever binds it
+    is_repeatable: bool = True  # equal requests may have the same reply, so a reply may be kept
     # What the user should know of its options; set by whoever binds it
     notes: tuple[Note, ...] = ()
     # The functions that it may call, as `toolcalls.declared`; set with the id
     tools: JsonObject | None = None
     missing: tuple[Mistake, ...] = ()  # the keys that it lacks; set with the id
-    # Why a target that is only named has none, where its config names some
-    lacking: tuple[Mistake, ...] = ()
+    # Why the tools of a target that is only named are not known
+    tool_mistakes: tuple[Mistake, ...] = ()
     budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
 
     @property
     def unasked_kinds(self) -> tuple[str, ...]:
-        """What it serves for where it is named for any kind: an application, for the text that it answers alone."""
+        """The kinds that it serves if a config names it for no certain kind: an application only answers texts."""
         return self.kinds
 
     @property
     def rates(self) -> tuple[float, float] | None:
-        """US dollars per token read and written, as far as they are known before a call; None where they are not."""
+        """US dollars per token read and written; None if they are not known before a call."""
         return None if self.url else (0.0, 0.0)
 
     @property
-    def priced(self) -> bool:
+    def is_priced(self) -> bool:
         """Whether each call's cost will be known."""
         return self.rates is not None
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The variables of the environment that questions carry, those that only name the model left out."""
+        """The variables of the environment in requests, without those that only name the model."""
         return tuple(sorted({use.variable for use in self.uses if use.sent != MODEL}))
 
     @property
@@ -109,13 +112,13 @@ class Provider:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def expect_reasoning(self) -> None:
-        """A reply was cut before its first word, so the model reasons: ``reply_tokens`` may be more from here on."""
+        """Note that a reply was cut before its first word: the model reasons, so ``reply_tokens`` may grow."""
 
     def complete(self, request: Request) -> Reply:
-        """A chat answer. Raises ProviderError."""
+        """Answer a chat. Raises ProviderError."""
         raise self._cannot("text")
 
-    def check(self, messages: Sequence[Message]) -> None:
+    def check_messages(self, messages: Sequence[Message]) -> None:
         """Raises ProviderError for messages that it cannot send whole."""
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
@@ -123,10 +126,10 @@ class Provider:
         raise self._cannot("embedding")
 
     def compare(self, expected: str, text: str) -> tuple[float, Usage]:
-        """How near two texts are, as a cosine, of a model without ``vectors``. Raises ProviderError."""
+        """How near two texts are, as a cosine, for a model without ``vectors``. Raises ProviderError."""
         raise self._cannot("embedding")
 
-    def classify(self, text: str) -> tuple[Labels, Usage]:
+    def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """Labels with scores from 0 to 1. Raises ProviderError."""
         raise self._cannot("classification")
 
@@ -138,16 +141,16 @@ class Provider:
         return ProviderError(f"{self.name} is not a provider of the kind {kind}", Trouble.SETUP)
 
 
-class Recorded(Provider):
-    """Stands in reports for whatever gave a recorded answer; it is never asked."""
+class RecordedTarget(Provider):
+    """Names in reports whatever gave a recorded answer; it is never asked."""
 
     name = "recorded"
 
 
-class Label(Provider):
-    """A target that is only named: its answers are made elsewhere, whatever it is there."""
+class NamedTarget(Provider):
+    """A target that is only named, since its answers are made elsewhere."""
 
-    sees = True
+    takes_images = True
     names_model = False
     replies_from = "file"
 
@@ -158,32 +161,31 @@ class Label(Provider):
         self.origin = spec.origin
 
 
-class Setting(FrozenStruct):
-    """What a provider is built from. ``env`` has the config's ``env`` laid over it; ``uses`` gathers what is read of it."""
+class ProviderSetup(FrozenStruct):
+    """What a provider is built from. ``env`` includes the config's ``env``; ``uses`` collects which variables it reads."""
 
     spec: ProviderSpec
     model: str  # the id without its prefix
     client: Client
     env: Environment
     open_file: Callable[[str, Origin], bytes]  # a file of the workspace, by its path in the config
-    uses: set[Use] = set()
-    workspace: Workspace | None = None  # where code of the repository is, and
-    folder: Path = Path()  # what its path is relative to
+    uses: set[VariableUse] = set()
+    workspace: Workspace | None = None  # with the code of the repository
+    folder: Path = Path()  # to which paths of code are relative
 
     @property
     def config(self) -> JsonObject:
         """The options of the provider."""
         return self.spec.config
 
-    def mistake(self, what: str, cure: str, missing: str = "") -> ConfigError:
+    def mistake(self, problem: str, cure: str, missing: str = "") -> ConfigError:
         """A mistake at the place of the provider."""
-        return ConfigError.at(what, self.spec.origin, cure, missing)
+        return ConfigError.at(problem, self.spec.origin, cure, missing)
 
     def keyless(self, why: str, cure: str, missing: str = "") -> ConfigError:
-        """The mistake that it has no key, and why not, where there is more to say."""
-        return self.mistake(
-            f"no key for `{self.spec.id}`" + (f": {why}" if why else ""), cure, missing
-        )
+        """The mistake that it has no key, with a reason if there is more to say."""
+        reason = f": {why}" if why else ""
+        return self.mistake(f"no key for `{self.spec.id}`{reason}", cure, missing)
 
     def key(self, name: str) -> str:
         """The value of a variable that fills its credential field; empty when it is not set."""
@@ -191,11 +193,14 @@ class Setting(FrozenStruct):
         if "\n" in value or "\r" in value:
             raise self.mistake(f"{name} contains a line break", "set it to the key in one line")
         sources = self.env.sources(name) if value else ()
-        self.uses.update(Use(source, "" if source == name else f"env.{name}") for source in sources)
+        self.uses.update(
+            VariableUse(source, "" if source == name else f"env.{name}") for source in sources
+        )
         return value
 
 
-_PLACE = (
+# Options that say where a vendor's API is and with whose key to ask
+_ACCESS_OPTIONS = (
     "apiKey",
     "apiKeyEnvar",
     "apiKeyRequired",
@@ -206,7 +211,7 @@ _PLACE = (
     "headers",
 )
 # A provider module registers a function for each id prefix: "openai:chat", "echo". It raises ConfigError.
-Build = Callable[[Setting], Provider]
+Build = Callable[[ProviderSetup], Provider]
 PROVIDERS: Registry[Build] = Registry("provider", "gradegate.providers")
 
 
@@ -227,54 +232,52 @@ def kind_of(provider_id: str) -> str:
     return (split_id(provider_id) or (provider_id, ""))[0]
 
 
-def serving(spec: ProviderSpec, model: str) -> ProviderSpec:
-    """The same provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``; one whose id names none stays as it is."""
+def with_model(spec: ProviderSpec, model: str) -> ProviderSpec:
+    """The provider with another model: ``openai:chat:X`` -> ``openai:chat:MODEL``; unchanged if its id names no model."""
     parts = split_id(spec.id)
-    if (
-        parts is None
-        or parts[1].startswith("//")
-        or not getattr(PROVIDERS.find(parts[0]), "names_model", True)
-    ):
+    if parts is None:
         return spec
-    return replace(spec, id=f"{parts[0]}:{model}")
+    prefix, rest = parts
+    if rest.startswith("//") or not getattr(PROVIDERS.find(prefix), "names_model", True):
+        return spec
+    return replace(spec, id=f"{prefix}:{model}")
 
 
-def beside(spec: ProviderSpec, other: str) -> ProviderSpec:
-    """Another model of the same vendor, at the same place and with the same key."""
-    return replace(
-        spec,
-        id=other,
-        label="",
-        transform="",
-        config={name: it for name, it in spec.config.items() if name in _PLACE},
-    )
+def with_id(spec: ProviderSpec, provider_id: str) -> ProviderSpec:
+    """Another model of the same vendor, at the same address and with the same key."""
+    config = {name: value for name, value in spec.config.items() if name in _ACCESS_OPTIONS}
+    return replace(spec, id=provider_id, label="", transform="", config=config)
 
 
-def secret(setting: Setting, *names: str) -> str | None:
-    """``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``. Raises ConfigError for a variable of
-    ``apiKeyEnvar`` that is not set or the runner's own.
+def find_key(setup: ProviderSetup, *names: str) -> str | None:
+    """``apiKey``, else the variable that ``apiKeyEnvar`` names, else the first of ``names``.
+
+    Raises ConfigError if the variable of ``apiKeyEnvar`` is not set, or is the runner's own.
     """
-    config = setting.config
+    config = setup.config
     if config.get("apiKey"):
         return str(config["apiKey"])
-    variable: Any = config.get("apiKeyEnvar")
-    if variable and is_runners(str(variable)) and variable not in setting.env.literals:
-        what = f"`apiKeyEnvar` of `{setting.spec.id}` names {variable}, which is the runner's own: no config reads it"
-        raise setting.mistake(what, "name a variable with a key of the provider")
-    if variable and not setting.env.key(str(variable)):
-        # Else it may be the key itself, and is not repeated
-        named = re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", str(variable))
-        what = (
-            f"names {variable}, which is not set"
-            if named
-            else "is not the name of a variable that is set"
+    if config.get("apiKeyEnvar"):
+        names = (str(config["apiKeyEnvar"]),)
+        _check_key_variable(setup, *names)
+    return next(filter(None, map(setup.key, names)), None)
+
+
+def _check_key_variable(setup: ProviderSetup, variable: str) -> None:
+    """Raises ConfigError if ``apiKeyEnvar`` names a variable that may not be read or is not set."""
+    subject = f"`apiKeyEnvar` of `{setup.spec.id}`"
+    if belongs_to_runner(variable) and variable not in setup.env.literals:
+        raise setup.mistake(
+            f"{subject} names {variable}, which is the runner's own: no config reads it",
+            "name a variable with a key of the provider",
         )
-        cure = (
-            "set it, or correct the name"
-            if named
-            else "write a name such as OPENAI_API_KEY, never the key itself"
-        )
-        raise setting.mistake(
-            f"`apiKeyEnvar` of `{setting.spec.id}` {what}", cure, str(variable) if named else ""
-        )
-    return next(filter(None, map(setting.key, (str(variable),) if variable else names)), None)
+    if setup.env.key(variable):
+        return
+    if re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", variable):
+        problem = f"{subject} names {variable}, which is not set"
+        raise setup.mistake(problem, "set it, or correct the name", variable)
+    # It may be the key itself, so it is not repeated.
+    raise setup.mistake(
+        f"{subject} is not the name of a variable that is set",
+        "write a name such as OPENAI_API_KEY, never the key itself",
+    )

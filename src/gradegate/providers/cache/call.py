@@ -1,8 +1,8 @@
-"""One question to a provider: what it cost, whether its reply was in the cache, and whether it may go there.
+"""One call of a provider: what it cost, whether its reply was in the cache, and whether its reply may be kept.
 
-Where in a run a question is asked is part of its key, so that no reply stands for two asks: two equal cases, or three
-equal questions of one grader, are asked for apart, and each finds its own reply again. It is kept in a context, which
-threads inherit (``gather`` of ``http/crew``): between a grader and the client there are providers, to whom it means nothing.
+The place in a run from which a call is made is its scope, and part of the key of its reply. So no reply serves two calls: two
+equal cases, or three equal questions to one grader, are asked separately, and each finds its own reply later. The scope is in a
+context, which threads inherit (``gather`` of ``http/crew``): providers between a grader and the client know nothing of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.http.budget import Budget
 from gradegate.http.exchange import HttpRequest, Response
 from gradegate.http.response_cache import CURRENT_CALL, ResponseCache
-from gradegate.providers.cache.seals import OPEN, SCHEMA, Stored
+from gradegate.providers.cache.seals import OPEN, SCHEMA, StoredReply
 from gradegate.security.redaction import excerpt
 
 TARGET = "target"
@@ -31,11 +31,11 @@ GRADER = "grader"
 T = TypeVar("T")
 
 
-class Questioned(Protocol):
-    """What a question has to know of a provider."""
+class CalledProvider(Protocol):
+    """What a call has to know of its provider."""
 
     name: str
-    repeatable: bool
+    is_repeatable: bool
     budget: Budget
 
     @property
@@ -44,163 +44,170 @@ class Questioned(Protocol):
 
 
 @dataclass(eq=False)
-class Occasion:
-    """A place in a run from which one question after another is asked; ``names`` are those of the places below it."""
+class CacheScope:
+    """A place in a run from which one call after another is made; ``names`` are the steps to the scopes below it."""
 
     replies: ResponseCache
     role: str
     path: tuple[Any, ...]
     names: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
-    asked: Counter[bytes] = field(default_factory=Counter)
+    calls: Counter[bytes] = field(default_factory=Counter)  # equal requests so far
 
-    def below(self, *steps: Any, role: str = "") -> Occasion:
-        """A part of it whose questions may be asked at the same time as those of other parts."""
-        return Occasion(self.replies, role or self.role, (*self.path, *steps))
+    def below(self, *steps: Any, role: str = "") -> CacheScope:
+        """A scope for calls that may be made at the same time as those of other scopes."""
+        return CacheScope(self.replies, role or self.role, (*self.path, *steps))
 
-    def key(self, ask: HttpRequest) -> tuple[bytes, bytes]:
-        """The key of a request, another one each time and the same in a run that asks the same; and that of its replies' HMACs."""
-        told, under = self.replies.keys_of(ask, self.role)
-        digest = hashlib.sha256(
-            repr((SCHEMA, self.role, self.path, told)).encode("utf-8", "backslashreplace")
-        )
-        digest.update(hashlib.sha256(ask.content or b"").digest())
+    def next_key(self, request: HttpRequest) -> tuple[bytes, bytes]:
+        """The key of a request and the key of its replies' HMACs.
+
+        Equal requests of a scope have a key each, the same keys in every run that makes the same calls.
+        """
+        identity, seal_key = self.replies.keys_of(request, self.role)
+        text = repr((SCHEMA, self.role, self.path, identity))
+        digest = hashlib.sha256(text.encode("utf-8", "backslashreplace"))
+        digest.update(hashlib.sha256(request.content or b"").digest())
         same = digest.digest()
-        self.asked[same] += 1
-        digest.update(self.asked[same].to_bytes(8, "big"))
-        return digest.digest(), under
+        self.calls[same] += 1
+        digest.update(self.calls[same].to_bytes(8, "big"))
+        return digest.digest(), seal_key
 
 
-_OCCASION: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
-# Where questions of this thread are asked; None where no reply is looked up or kept
-occasion = _OCCASION.get
+_SCOPE: ContextVar[CacheScope | None] = ContextVar("scope", default=None)
+# The scope of this thread's calls; None if no reply is looked up or kept
+current_scope = _SCOPE.get
 
 
-class at:  # noqa: N801 - used as a function is, and in half the time that a generator takes
-    """What is asked meanwhile is asked there; None: whatever the cache holds."""
+class within_scope:  # noqa: N801 - used as a function is, and in half the time that a generator takes
+    """Calls made meanwhile belong to a scope; None: the cache is neither read nor written."""
 
-    __slots__ = ("_before", "_occasion")
+    __slots__ = ("_scope", "_token")
 
-    def __init__(self, occasion: Occasion | None) -> None:
-        self._occasion = occasion
+    def __init__(self, scope: CacheScope | None) -> None:
+        self._scope = scope
 
     def __enter__(self) -> None:
-        self._before = _OCCASION.set(self._occasion)
+        self._token = _SCOPE.set(self._scope)
 
     def __exit__(self, *error: object) -> None:
-        _OCCASION.reset(self._before)
+        _SCOPE.reset(self._token)
 
 
-def apart(number: int, task: Callable[[], T]) -> Callable[[], T]:
-    """The task with a place of its own below this thread's: tasks that run at once share no count of what was asked."""
-    here = occasion()
-    if here is None:
+def with_own_scope(number: int, task: Callable[[], T]) -> Callable[[], T]:
+    """The task in a scope below this thread's: tasks that run at once share no count of equal requests."""
+    scope = current_scope()
+    if scope is None:
         return task
-    place = here.below(number)
+    task_scope = scope.below(number)
 
     def run() -> T:
-        with at(place):
+        with within_scope(task_scope):
             return task()
 
     return run
 
 
-class Question:
-    """A question, however many requests it takes; what is sent in its ``with`` is sent for it.
+class ProviderCall:
+    """A call, however many requests it takes; what is sent in its ``with`` is sent for it.
 
-    One without an occasion is always asked. With ``afresh`` the cache is neither read nor written.
+    A call without a scope is always sent. With ``afresh`` the cache is neither read nor written.
     """
 
-    def __init__(self, provider: Questioned, *, afresh: bool = False) -> None:
+    def __init__(self, provider: CalledProvider, *, afresh: bool = False) -> None:
         self._provider = provider
         self.model = provider.name, provider.rates  # as budgets tell models apart
-        here = None if afresh else occasion()
-        self._occasion = here if provider.repeatable else None
-        self._found = 0
-        self._heard: list[tuple[tuple[bytes, bytes], Response]] = []
-        self._key = b"", OPEN
+        self._scope = current_scope() if provider.is_repeatable and not afresh else None
+        self._key = b"", OPEN  # of the last request
+        self._hits = 0
+        self._responses: list[tuple[tuple[bytes, bytes], Response]] = []  # with their keys
         self._usage = NO_USAGE
         self._unpaid = 0  # replies whose price is not told yet
         self._paid = False
 
     def __enter__(self) -> Self:
-        self._before = CURRENT_CALL.set(self)
+        self._token = CURRENT_CALL.set(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        CURRENT_CALL.reset(self._before)
+        CURRENT_CALL.reset(self._token)
         if error[0] is not None:
-            self.paid(Usage(1, unpriced=1))
+            self.pay_reply(Usage(1, unpriced=1))
 
-    def find_response(self, ask: HttpRequest) -> Response | None:
+    def find_response(self, request: HttpRequest) -> Response | None:
         """The response to a request, if the cache has it."""
-        if self._occasion is None:
+        if self._scope is None:
             return None
-        self._key = self._occasion.key(ask)
-        stored = self._occasion.replies.find(*self._key)
-        self._found += stored is not None
-        return stored and Response(
-            200, {"content-type": stored.kind}, stored.body, ask.host, stored.seconds
-        )
+        self._key = self._scope.next_key(request)
+        stored = self._scope.replies.find(*self._key)
+        if stored is None:
+            return None
+        self._hits += 1
+        headers = {"content-type": stored.kind}
+        return Response(200, headers, stored.body, request.host, stored.seconds)
 
     def record_response(self, response: Response) -> None:
-        """Remember the response to the last request, until it is known whether it holds what was asked for."""
-        whole = response.is_success
-        self._unpaid += whole
-        if self._occasion is not None and whole:
-            self._heard.append((self._key, response))
+        """Remember the response to the last request, until it is known whether it is an answer."""
+        if not response.is_success:
+            return
+        self._unpaid += 1
+        if self._scope is not None:
+            self._responses.append((self._key, response))
 
     def replace_response(self, response: Response) -> None:
-        """The last response has only begun what was asked for, and this one has ended it."""
-        if self._heard:
-            self._heard[-1] = self._heard[-1][0], response
+        """Replace the last response, which was only the beginning, with the final one."""
+        if self._responses:
+            self._responses[-1] = self._responses[-1][0], response
 
-    def booked(self, usage: Usage) -> Usage:
-        """What the reply costs now, of what it costs whoever asks; it is on the account of the run from here on."""
+    def book(self, usage: Usage) -> Usage:
+        """Charge the usage of the reply to the run's budget, unless it came from the cache; returns what the reply costs now."""
         self._usage = usage
-        if self._found and not self._heard and self._occasion is not None:
-            self._occasion.replies.add_saving(usage.cost)
-            return Usage(cached=self._found, saved=usage.cost)
+        if self._hits and not self._responses and self._scope is not None:
+            self._scope.replies.add_saving(usage.cost)
+            return Usage(cached=self._hits, saved=usage.cost)
         if not self._paid:
             self._provider.budget.spend(usage, self._unpaid, self.model)
             self._unpaid = 0
         return usage
 
-    def paid(self, usage: Usage) -> None:
-        """What the last reply costs, where it is not ``booked`` as all that was asked for; nothing where it was known."""
+    def pay_reply(self, usage: Usage) -> None:
+        """Charge the last reply if ``book`` will not charge the whole call; nothing for a reply from the cache."""
         if self._unpaid:
             self._unpaid -= 1
             self._paid = True
             self._provider.budget.spend(usage, model=self.model)
 
     def keep(self) -> None:
-        """The reply holds what was asked for: a later run may have it."""
-        for key, response in self._heard if self._occasion is not None else ():
+        """Keep the replies for later runs: they contain what was asked for."""
+        if self._responses and self._scope is not None:
             usage = json.dumps({"tokens": self._usage.tokens, "usd": self._usage.known_cost})
-            kind = response.headers.get("content-type", "")
-            model = ""
-            with suppress(ValueError, RecursionError):
-                model = named_model(json.loads(response.body))
-            stored = Stored(
-                time.time(),
-                model or self._provider.name,
-                usage,
-                kind,
-                float(response.seconds),
-                response.body,
-            )
-            self._occasion.replies.put(*key, stored)  # type: ignore[union-attr]  # as above
-        self._heard = []
+            for key, response in self._responses:
+                self._scope.replies.put(*key, self._stored(response, usage))
+        self._responses = []
+
+    def _stored(self, response: Response, usage: str) -> StoredReply:
+        model = ""
+        with suppress(ValueError, RecursionError):
+            model = model_in_response(json.loads(response.body))
+        return StoredReply(
+            time.time(),
+            model or self._provider.name,
+            usage,
+            response.headers.get("content-type", ""),
+            float(response.seconds),
+            response.body,
+        )
 
 
-def named_model(content: Any) -> str:
-    """The model that a response names; an empty string where it names none."""
-    named = content.get("model") or content.get("modelVersion") if isinstance(content, dict) else ""
-    # Half a sign is no text
-    return excerpt(named, 200).encode(errors="replace").decode() if isinstance(named, str) else ""
+def model_in_response(content: Any) -> str:
+    """The model that a response names; an empty string if it names none."""
+    if not isinstance(content, dict):
+        return ""
+    name = content.get("model") or content.get("modelVersion")
+    # Half a surrogate pair is no text
+    return excerpt(name, 200).encode(errors="replace").decode() if isinstance(name, str) else ""
 
 
-def paid(usage: Usage) -> None:
-    """What the last reply to this thread's question costs."""
+def pay_reply(usage: Usage) -> None:
+    """Charge the last reply of this thread's call."""
     call = CURRENT_CALL.get()
-    if isinstance(call, Question):
-        call.paid(usage)
+    if isinstance(call, ProviderCall):
+        call.pay_reply(usage)

@@ -1,4 +1,4 @@
-"""The replies that a run finds again: which may be used, how old they may be, and where they are kept."""
+"""The cache of replies: which of its files a run may use, and how old a reply may be."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from typing import TYPE_CHECKING
 from gradegate.core.numbers import format_count
 from gradegate.core.usage import CacheReport
 from gradegate.http.exchange import HttpRequest
-from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, Stored
+from gradegate.providers.cache.seals import OPEN, SCHEMA, Seals, StoredReply
 
 if TYPE_CHECKING:
     from gradegate.providers.cache.store import Store
 
 
 MAX_AGE = 7 * 86_400.0  # seconds after which a reply is no longer used
-AHEAD = 300.0  # seconds by which another machine's clock may be; what is later than that would never be too old
+AHEAD = 300.0  # seconds by which another machine's clock may be ahead; a later reply would never be too old
 _FILE = "{}.v{}.sqlite"
 
 
 @dataclass(eq=False)
-class Replies:
-    """The cache of replies: who may read and write which of its two files, and what came from it.
+class ReplyCache:
+    """The replies of earlier runs, and what came from them.
 
-    ``trusted`` is written by runs of the default branch and by people on their own machines, ``proposed`` by all other runs on
-    GitHub: whoever opens a pull request may fill it. A reply whose HMAC proves that it was written with the credential that asks is
-    believed from either. One to a request without such a credential is believed from ``trusted`` alone.
+    The file ``trusted`` is written by runs of the default branch and by people on their own machines. The file ``proposed`` is
+    written by all other runs on GitHub: whoever opens a pull request may fill it. A reply is believed from either file if its HMAC
+    proves that it was written with the credential of the request. The reply to a request without such a credential is believed
+    from ``trusted`` only.
     """
 
     folder: Path
@@ -38,50 +39,47 @@ class Replies:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
-        self._looked_up = self._hits = self._lost = 0
+        self._lookups = self._hits = self._unkept = 0
         self._oldest = self._saved = 0.0
         self._stores: list[Store] = []
         if self.problem:
             return
-        from gradegate.providers.cache.store import (
-            Store,
-        )  # SQLite takes megabytes, and few runs have a cache
+        # SQLite takes megabytes, and few runs have a cache
+        from gradegate.providers.cache.store import Store
 
         names = ("trusted",) if self.trusted else ("trusted", "proposed")
-        self._stores += [
-            Store(self.folder / _FILE.format(name, SCHEMA), writable=name == names[-1])
-            for name in names
-        ]
-        self._stores[-1].forget(time.time() - MAX_AGE)
+        for name in names:
+            path = self.folder / _FILE.format(name, SCHEMA)
+            self._stores.append(Store(path, writable=name == names[-1]))
+        self._stores[-1].remove_older(time.time() - MAX_AGE)
 
     def keys_of(self, request: HttpRequest, role: str) -> tuple[tuple[str, ...], bytes]:
         """What identifies a request apart from its body, and the key of the HMAC that its replies carry."""
-        return self.seals.of(request, role)
+        return self.seals.identify(request, role)
 
-    def find(self, key: bytes, under: bytes) -> Stored | None:
-        """The reply to a question, from whoever can have written one."""
+    def find(self, key: bytes, seal_key: bytes) -> StoredReply | None:
+        """The reply to a request from a file that is believed; None if there is none that is young enough."""
         now = time.time()
-        stored = (
-            store.find(key, under)
-            for store in (self._stores[:1] if under == OPEN else self._stores)
-        )
-        found = next(
-            (it for it in stored if it is not None and -AHEAD <= now - it.at <= MAX_AGE), None
-        )
+        reply = None
+        for store in self._stores[:1] if seal_key == OPEN else self._stores:
+            reply = store.find(key, seal_key)
+            if reply is not None and -AHEAD <= now - reply.at <= MAX_AGE:
+                break
+            reply = None
         with self._lock:
-            self._looked_up += 1
-            if found is not None:
+            self._lookups += 1
+            if reply is not None:
                 self._hits += 1
-                self._oldest = max(self._oldest, now - found.at)
-        return found
+                self._oldest = max(self._oldest, now - reply.at)
+        return reply
 
-    def put(self, key: bytes, under: bytes, stored: Stored) -> None:
-        """Keep a reply, where a later run would believe it."""
-        if under == OPEN and not self.trusted:
+    def put(self, key: bytes, seal_key: bytes, stored: StoredReply) -> None:
+        """Keep a reply if a later run would believe it."""
+        if seal_key == OPEN and not self.trusted:
             with self._lock:
-                self._lost += 1
+                self._unkept += 1
         elif self._stores:
-            self._stores[-1].put(key, under, stored)
+            self._stores[-1].put(key, seal_key, stored)
 
     def add_saving(self, usd: float) -> None:
         """Add what a reply that was found would have cost."""
@@ -91,32 +89,37 @@ class Replies:
     def report(self) -> CacheReport:
         """What came from the cache so far."""
         with self._lock:
-            return CacheReport(self._looked_up, self._hits, self._oldest, self._saved)
+            return CacheReport(self._lookups, self._hits, self._oldest, self._saved)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why which of its files was not used, or only read, and which replies were not believed or not kept."""
-        problems = [it for it in (self.problem, *(store.problem for store in self._stores)) if it]
-        old = [
-            _FILE.format(name, version)
-            for name in ("trusted", "proposed")
-            for version in range(1, SCHEMA)
-        ]
-        if self._stores and (there := [name for name in old if (self.folder / name).is_file()]):
-            problems.append(
-                f"{' and '.join(there)} of an earlier version of gradegate: not read; remove what you no longer need"
-            )
-        if doubted := sum(store.doubted for store in self._stores):
+        """Why a file was not used, or only read, and which replies were not believed or not kept."""
+        reasons = [self.problem, *(store.problem for store in self._stores)]
+        problems = [reason for reason in reasons if reason]
+        if self._stores:
+            old_files = self._old_files()
+            if old_files:
+                problems.append(
+                    f"{' and '.join(old_files)} of an earlier version of gradegate: not read; remove what you no longer need"
+                )
+
+        doubted = sum(store.doubted for store in self._stores)
+        if doubted:
             why = "written with another credential, or changed; where credentials change often, GRADEGATE_CACHE_SECRET keeps answers longer"
-            problems.append(
-                f"{format_count(doubted, 'kept answer')} not believed, and asked for: {why}"
-            )
-        if self._lost:
+            count = format_count(doubted, "kept answer")
+            problems.append(f"{count} not believed, and asked for: {why}")
+        if self._unkept:
             why = "a later run could not tell who wrote them; with GRADEGATE_CACHE_SECRET it would not ask for them again"
-            problems.append(
-                f"{format_count(self._lost, 'answer')} not kept, which came without a credential that lasts: {why}"
-            )
+            count = format_count(self._unkept, "answer")
+            problems.append(f"{count} not kept, which came without a credential that lasts: {why}")
         return tuple(problems)
+
+    def _old_files(self) -> list[str]:
+        """The names of the files that earlier versions left."""
+        names = []
+        for kind in ("trusted", "proposed"):
+            names += [_FILE.format(kind, version) for version in range(1, SCHEMA)]
+        return [name for name in names if (self.folder / name).is_file()]
 
     def close(self) -> None:
         """Leave whole files behind."""

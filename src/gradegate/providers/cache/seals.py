@@ -1,4 +1,4 @@
-"""What the cache holds of a reply, and who can have written it: the key of its HMAC follows from the credential that asked."""
+"""The signature of a kept reply, which proves who wrote it: its key follows from the credential of the request."""
 
 import hmac
 import json
@@ -10,17 +10,17 @@ from typing import NamedTuple
 from gradegate.http.exchange import HttpRequest
 from gradegate.structs import NamedTexts
 
-SCHEMA = 2  # grows when a key or a column changes its meaning; the names of the files hold it
+SCHEMA = 2  # grows when a key or a column changes its meaning; it is in the names of the files
 SALT = b"gradegate cache v2"
 VARIABLE = "GRADEGATE_CACHE_SECRET"
-# Characters of a credential that a key follows from: a shorter one could be found by trying
+# Characters of a credential from which a key follows: a shorter one could be found by trying
 SHORTEST = 20
 SHORTEST_SECRET = 32  # of the workflow's own
-OPEN = b""  # the key of what anybody may have written: its HMAC tells damage alone
-_PASSING = "_ACCESS_TOKEN"  # a name that ends so holds a token that ends with the job, as Google's
+OPEN = b""  # the seal key of what anybody may have written: its HMAC only shows damage
+_PASSING = "_ACCESS_TOKEN"  # ending of the names of tokens that end with the job, as Google's
 
 
-class Stored(NamedTuple):
+class StoredReply(NamedTuple):
     """A reply: when it came (seconds since 1970), from which model, what it cost, and as it was sent."""
 
     at: float
@@ -30,17 +30,16 @@ class Stored(NamedTuple):
     seconds: float  # that it took
     body: bytes
 
-    def mac(self, key: bytes, under: bytes) -> bytes:
-        """HMAC-SHA256 of the whole row: of the reply, and of the request and its place, which ``key`` is a digest of."""
+    def sign(self, key: bytes, seal_key: bytes) -> bytes:
+        """HMAC-SHA256 of the reply and of ``key``, which is a digest of the request and its scope."""
         row = {
             **self._asdict(),
             "body": b64encode(self.body).decode(),
             "key": key.hex(),
             "version": SCHEMA,
         }
-        return hmac.digest(
-            under, json.dumps(row, sort_keys=True, separators=(",", ":")).encode(), "sha256"
-        )
+        text = json.dumps(row, sort_keys=True, separators=(",", ":"))
+        return hmac.digest(seal_key, text.encode(), "sha256")
 
 
 @dataclass(frozen=True)
@@ -50,37 +49,48 @@ class Seals:
     credentials: NamedTexts = field(default_factory=dict, repr=False)
     secret: str = field(default="", repr=False)
 
-    def of(self, ask: HttpRequest, kind: str) -> tuple[tuple[str, ...], bytes]:
-        """All of a request but its body, with the names of credentials in their place, and the key of HMACs of replies to it.
+    def identify(self, request: HttpRequest, role: str) -> tuple[tuple[str, ...], bytes]:
+        """All of a request but its body, with names in place of credentials; and the seal key of replies to it.
 
-        What is left out of the first so is part of the second: no reply stands for one that was asked for with something else.
+        The credentials that the first leaves out are part of the second, so no reply serves a request with another credential.
         """
-        headers = sorted(f"{name.lower()}: {text}" for name, text in ask.headers.items())
-        told, named = _told((ask.method, ask.url, *headers), tuple(self.credentials.items()))
-        lasting = [self.credentials[name] for name in named if not name.endswith(_PASSING)]
-        secret = self.secret or "\0".join(value for value in lasting if len(value) >= SHORTEST)
-        secret_bytes, info = (
-            text.encode("utf-8", "backslashreplace") for text in (secret, f"{kind} {ask.host}")
+        headers = sorted(f"{name.lower()}: {text}" for name, text in request.headers.items())
+        texts, names = _name_credentials(
+            (request.method, request.url, *headers), tuple(self.credentials.items())
         )
-        return told, hkdf(secret_bytes, SALT, info) if secret else OPEN
+
+        secret = self.secret
+        if not secret:
+            lasting = [self.credentials[name] for name in names if not name.endswith(_PASSING)]
+            secret = "\0".join(value for value in lasting if len(value) >= SHORTEST)
+        if not secret:
+            return texts, OPEN
+        return texts, hkdf(_encode(secret), SALT, _encode(f"{role} {request.host}"))
 
 
-@lru_cache(1024)  # asked for each request, and mostly the same
-def _told(
+@lru_cache(1024)  # called for each request, mostly with the same texts
+def _name_credentials(
     texts: tuple[str, ...], credentials: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The texts with the names of credentials between signs that no request holds, and the names; of two in one the longer."""
-    named = []
+    """The texts with names in place of credentials, and these names. The longer of two credentials is replaced first.
+
+    A name stands between two signs that no request contains.
+    """
+    names = []
     for name, value in sorted(credentials, key=lambda pair: (-len(pair[1]), pair[0])):
         if any(value in text for text in texts):
             texts = tuple(text.replace(value, f"\0{name}\0") for text in texts)
-            named.append(name)
-    return texts, tuple(named)
+            names.append(name)
+    return texts, tuple(names)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
 
 
 @lru_cache(1024)
 def hkdf(secret: bytes, salt: bytes, info: bytes, length: int = 32) -> bytes:
-    """So many bytes, at most 8,160, that follow from a secret: RFC 5869 with SHA-256."""
+    """A key of so many bytes, at most 8,160, that follows from a secret: RFC 5869 with SHA-256."""
     root = hmac.digest(salt, secret, "sha256")
     key = b""
     block = b""

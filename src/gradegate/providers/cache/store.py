@@ -1,4 +1,4 @@
-"""Replies in one SQLite file, which several processes may use. What cannot be read is not there; nothing is guessed."""
+"""Replies in one SQLite file, which several processes may use. What cannot be read counts as absent."""
 
 import hmac
 import os
@@ -12,21 +12,22 @@ from urllib.parse import quote
 
 from gradegate.files.limits import MAX_BODY
 from gradegate.files.plain_files import NEW
-from gradegate.providers.cache.seals import SCHEMA, Stored
+from gradegate.providers.cache.seals import SCHEMA, StoredReply
 
-APPLICATION = 0x67726164  # "grad": the file is ours
-PATIENCE = 2.0  # seconds that another process may hold the file
+APPLICATION = 0x67726164  # "grad": the id of our files
+PATIENCE = 2.0  # seconds to wait for another process
 _TABLE = "CREATE TABLE replies (key BLOB PRIMARY KEY, at REAL, model TEXT, usage TEXT, kind TEXT, seconds REAL, body BLOB, mac BLOB)"
 _COLUMNS = "at, model, usage, kind, seconds, body, mac FROM replies"
 _FIND = f"SELECT rowid, {_COLUMNS} WHERE key = ?"
 _NEXT = f"SELECT key, {_COLUMNS} WHERE rowid > ? ORDER BY rowid LIMIT ?"
-_AHEAD = 200  # replies that are read at once where questions come in the order of an earlier run
+_AHEAD = 200  # replies that are read at once if requests come in the order of an earlier run
 _AHEAD_BYTES = 1024 * 1024  # of their bodies
-_BESIDE = ("-journal", "-shm", "-wal")  # files that SQLite makes of its name
-# There one may go through what one may not list
-_LOOK = os.O_PATH if sys.platform == "linux" else os.O_RDONLY
-_FOLDER = _LOOK | os.O_DIRECTORY | os.O_CLOEXEC
-_ROOM = -65_536  # KB of pages that a reader keeps: each is read from the disk once
+_SQLITE_SUFFIXES = ("-journal", "-shm", "-wal")  # of the files that SQLite makes
+# With O_PATH a folder that may not be listed may be passed through
+_ACCESS = os.O_PATH if sys.platform == "linux" else os.O_RDONLY
+_FOLDER = _ACCESS | os.O_DIRECTORY | os.O_CLOEXEC
+_CACHE_SIZE = -65_536  # KB of pages that a reader keeps: each is read from the disk once
+_Row = tuple[object, ...]
 
 
 class Unusable(Exception):
@@ -36,26 +37,26 @@ class Unusable(Exception):
 class Store:
     """One file. Any number of threads use it; the first failure ends its use, and ``problem`` says why.
 
-    What is found is what the file held when it was opened: one snapshot costs a quarter of a new one at each look.
-    A run that asks what an earlier one asked reads ahead, since threads that wait for the file in turn cost as much as all else.
+    It shows what the file contained when it was opened: one snapshot costs a quarter of a new one at each look.
+    A run that asks what an earlier one asked reads ahead: if threads waited for the file in turn, that would cost as much as all else.
     """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
         self.problem = ""
-        self.doubted = 0  # replies that were there, and whose HMAC was not theirs
+        self.doubted = 0  # replies with a wrong HMAC
         self._lock = threading.Lock()
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
-        self._last = 0  # the row that was read last
-        self._ahead: dict[object, tuple[object, ...]] = {}
+        self._last = 0  # number of the row that was read last
+        self._ahead: dict[object, _Row] = {}  # rows by key
         try:
             self._open(writable=writable)
         except (Unusable, OSError, sqlite3.Error) as e:
             self._give_up(e)
 
-    def find(self, key: bytes, under: bytes) -> Stored | None:
-        """The reply of a key, if its HMAC was made with the key ``under``; else it is as if it were not there."""
+    def find(self, key: bytes, seal_key: bytes) -> StoredReply | None:
+        """The reply of a key if its HMAC was made with ``seal_key``; else it counts as absent."""
         try:
             # Without the lock, which one step of the interpreter does not need: threads that once queue for it never cease to.
             row = self._ahead.pop(key, None) or self._read(key)
@@ -65,58 +66,65 @@ class Store:
             return None
         if row is None:
             return None
-        stored, mac = Stored(*row[:-1]), row[-1]  # type: ignore[arg-type]
+
+        reply = StoredReply(*row[:-1])  # type: ignore[arg-type]
+        mac = row[-1]
         with suppress(TypeError):  # bytes where a text should be, or the other way round
-            if isinstance(mac, bytes) and hmac.compare_digest(stored.mac(key, under), mac):
-                return stored
+            if isinstance(mac, bytes) and hmac.compare_digest(reply.sign(key, seal_key), mac):
+                return reply
         with self._lock:
             self.doubted += 1
         return None
 
-    def _read(self, key: bytes) -> tuple[object, ...] | None:
-        """The row of a key. Those after it are read, too, where it comes soon after the one before."""
+    def _read(self, key: bytes) -> _Row | None:
+        """The row of a key. If it follows soon after the row before, the next ones are read, too."""
         with self._lock:
             if self._reader is None:
                 return None
-            if (found := self._reader.execute(_FIND, (key,)).fetchone()) is None:
+            numbered_row = self._reader.execute(_FIND, (key,)).fetchone()
+            if numbered_row is None:
                 return None
-            number, *row = found
+            number, *row = numbered_row
             follows = self._last < number <= self._last + _AHEAD
             self._last = max(self._last, number)
-            if len(self._ahead) > _AHEAD and follows:  # what nobody asked for
-                self._ahead = {}
-            size = 0
-            for following, *later in (
-                self._reader.execute(_NEXT, (self._last, _AHEAD)) if follows else ()
-            ):
-                self._ahead[following] = tuple(later)
-                self._last += 1
-                size += len(later[-2]) if isinstance(later[-2], bytes | str) else 0
-                if size > _AHEAD_BYTES:
-                    break
+            if follows:
+                self._read_ahead(self._reader)
             return tuple(row)
 
-    def put(self, key: bytes, under: bytes, stored: Stored) -> None:
+    def _read_ahead(self, reader: sqlite3.Connection) -> None:
+        """Read the rows after the last one, up to a number of rows and of bytes."""
+        if len(self._ahead) > _AHEAD:  # rows that nobody asked for
+            self._ahead = {}
+        size = 0
+        for key, *row in reader.execute(_NEXT, (self._last, _AHEAD)):
+            self._ahead[key] = tuple(row)
+            self._last += 1
+            body = row[-2]
+            if isinstance(body, bytes | str):
+                size += len(body)
+            if size > _AHEAD_BYTES:
+                break
+
+    def put(self, key: bytes, seal_key: bytes, stored: StoredReply) -> None:
         """Keep a reply; it is in the file when this returns."""
         with self._lock:
             if self._writer is None:
                 return
+            row = (key, *stored, stored.sign(key, seal_key))
             try:
-                row = (key, *stored, stored.mac(key, under))
                 self._writer.execute(
                     "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
                 )
-            except (
-                sqlite3.Error
-            ) as e:  # a full disk, another process: what is there can still be read
+            except sqlite3.Error as e:
+                # A full disk, or another process: the replies of the file can still be read.
                 self._writer = None
                 self.problem = f"{self.path.name} cannot be written ({e})"
 
-    def forget(self, before: float) -> None:
-        """Remove what is older."""
+    def remove_older(self, oldest: float) -> None:
+        """Remove the replies from before a time, in seconds since 1970."""
         with self._lock, suppress(sqlite3.Error):  # not needed for what follows
             if self._writer is not None:
-                self._writer.execute("DELETE FROM replies WHERE at < ?", (before,))
+                self._writer.execute("DELETE FROM replies WHERE at < ?", (oldest,))
 
     def close(self) -> None:
         """Leave one whole file behind."""
@@ -130,70 +138,67 @@ class Store:
         self._reader = self._writer = None
         self._ahead = {}
 
-    def _give_up(self, why: Exception) -> None:
+    def _give_up(self, error: Exception) -> None:
         self._close()
-        words = why.strerror if isinstance(why, OSError) and why.strerror else str(why)
-        self.problem = f"{self.path.name} is not used ({words})"
+        reason = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            reason = error.strerror
+        self.problem = f"{self.path.name} is not used ({reason})"
 
     def _open(self, *, writable: bool) -> None:
-        """Make the table in an empty file. Raises Unusable for a file that is another's."""
-        if not _found(self.path, make=writable):
+        """Open the file, and make its table if it is empty. Raises Unusable for a file of another program."""
+        if not _file_exists(self.path, make=writable):
             return
         if writable and not (
             os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
         ):
             self.problem = f"{self.path.name} cannot be written, and is only read"
             writable = False
-        if writable:
-            self._writer = _connected(self.path, "mode=rw")
-            if _schema(self._writer) or _number(self._writer, "application_id"):
-                # Before anything is written to a file that may be somebody else's
-                _check(self._writer)
-            mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-            # What is committed outlives a killed process
-            self._writer.execute("PRAGMA synchronous = NORMAL")
-            self._writer.execute("BEGIN IMMEDIATE")
-            if not _schema(self._writer) and not _number(self._writer, "application_id"):
-                self._writer.execute(_TABLE)
-                self._writer.execute(f"PRAGMA application_id = {APPLICATION}")
-                self._writer.execute(f"PRAGMA user_version = {SCHEMA}")
-            self._writer.execute("COMMIT")
-            beside = mode == "wal"  # whether one may read while another writes
-        self._reader = _connected(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
-        # A row that is larger is none of ours
+
+        has_log = writable and self._open_writer()
+        self._reader = _connect(self.path, "mode=rw" if writable else "mode=ro&immutable=1")
+        # We write no row that is larger
         self._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_BODY)
         self._reader.execute("PRAGMA query_only = ON")
-        self._reader.execute(f"PRAGMA cache_size = {_ROOM}")
-        _check(self._reader)
-        if writable and beside:  # else whoever reads would keep whoever writes from it
+        self._reader.execute(f"PRAGMA cache_size = {_CACHE_SIZE}")
+        _check_file(self._reader)
+        if has_log:  # without a log, the reader would keep the writer from the file
             self._reader.execute("BEGIN")
 
+    def _open_writer(self) -> bool:
+        """Open the file for writing. Returns whether it has a log, so it can be read while it is written."""
+        writer = self._writer = _connect(self.path, "mode=rw")
+        if not _is_empty(writer):
+            # Before anything is written to a file that may be somebody else's
+            _check_file(writer)
+        mode = writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        # What is committed outlives a killed process
+        writer.execute("PRAGMA synchronous = NORMAL")
+        writer.execute("BEGIN IMMEDIATE")
+        if _is_empty(writer):
+            writer.execute(_TABLE)
+            writer.execute(f"PRAGMA application_id = {APPLICATION}")
+            writer.execute(f"PRAGMA user_version = {SCHEMA}")
+        writer.execute("COMMIT")
+        return bool(mode == "wal")
 
-def _found(path: Path, *, make: bool) -> bool:
-    """Whether there is a file, which is made where it may be. Raises OSError, and Unusable for a link on the way or what is no file."""
+
+def _file_exists(path: Path, *, make: bool) -> bool:
+    """Whether there is a file; with ``make`` it is made.
+
+    Raises OSError, and Unusable for a link on the way or anything that is no file.
+    """
     try:
-        folder = os.open(path.parent.anchor, _FOLDER)
-        for name in path.parent.parts[1:]:  # step by step from the root, and through no link
-            above = folder
-            try:
-                if make:
-                    with suppress(FileExistsError):
-                        os.mkdir(name, 0o700, dir_fd=above)
-                        _give(name, above)
-                folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
-            except NotADirectoryError as e:
-                raise Unusable(f"`{name}` in its path is a link, or no folder") from e
-            finally:
-                os.close(above)
+        folder = _open_folder(path.parent, make=make)
     except FileNotFoundError:
         return False
     try:
         if make:
             with suppress(FileExistsError):
-                # Which its owner alone may read
+                # Only its owner may read it
                 os.close(os.open(path.name, NEW, 0o600, dir_fd=folder))
-                _give(path.name, folder)
-        modes = [_mode(path.name + suffix, folder) for suffix in ("", *_BESIDE)]
+                _give_to_owner(path.name, folder)
+        modes = [_mode(path.name + suffix, folder) for suffix in ("", *_SQLITE_SUFFIXES)]
     finally:
         os.close(folder)
     if any(mode and not stat.S_ISREG(mode) for mode in modes):
@@ -201,44 +206,71 @@ def _found(path: Path, *, make: bool) -> bool:
     return modes[0] != 0
 
 
-def _give(name: str, folder: int) -> None:
-    """In the action's container we are root, and a later step of the job is to save the file: it is whose the folder is."""
+def _open_folder(path: Path, *, make: bool) -> int:
+    """The descriptor of a folder, opened step by step from the root and through no link; with ``make`` it is made.
+
+    Raises OSError, and Unusable for a link on the way or anything that is no folder.
+    """
+    folder = os.open(path.anchor, _FOLDER)
+    for name in path.parts[1:]:
+        parent = folder
+        try:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=parent)
+                    _give_to_owner(name, parent)
+            folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+        except NotADirectoryError as e:
+            raise Unusable(f"`{name}` in its path is a link, or no folder") from e
+        finally:
+            os.close(parent)
+    return folder
+
+
+def _give_to_owner(name: str, folder: int) -> None:
+    """Give a file to the owner of its folder: the action's container runs as root, and a later step of the job saves the file."""
     if os.geteuid() == 0:
         owner = os.fstat(folder)
         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
 def _mode(name: str, folder: int) -> int:
-    """0 where nothing is."""
+    """The mode of a file; 0 if nothing is there."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return 0
 
 
-def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    address = f"file:{quote(os.fspath(path.absolute()))}?{mode}"
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(
-        address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        f"file:{quote(os.fspath(path.absolute()))}?{mode}",
+        uri=True,
+        timeout=PATIENCE,
+        isolation_level=None,
+        check_same_thread=False,
     )
 
 
-def _check(connection: sqlite3.Connection) -> None:
-    """Raises Unusable for a file that is not ours to the letter."""
+def _check_file(connection: sqlite3.Connection) -> None:
+    """Raises Unusable for a file that is not exactly as we make it."""
     connection.execute("PRAGMA trusted_schema = OFF")
-    known = (
-        _number(connection, "application_id") == APPLICATION
-        and _number(connection, "user_version") == SCHEMA
-    )
-    if not known or _schema(connection) != [_TABLE]:
+    if (
+        _pragma(connection, "application_id") != APPLICATION
+        or _pragma(connection, "user_version") != SCHEMA
+        or _table_definitions(connection) != [_TABLE]
+    ):
         raise Unusable("it is not a cache of gradegate, or one of another version")
 
 
-def _schema(connection: sqlite3.Connection) -> list[str]:
-    return [
-        sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-    ]
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    return not _table_definitions(connection) and not _pragma(connection, "application_id")
 
 
-def _number(connection: sqlite3.Connection, name: str) -> int:
+def _table_definitions(connection: sqlite3.Connection) -> list[str]:
+    rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return [sql for (sql,) in rows]
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])

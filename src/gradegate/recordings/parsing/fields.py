@@ -15,7 +15,7 @@ from gradegate.core.conversation import Turn
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import encodable, to_json
-from gradegate.providers.api.content import CALLS, names, uniform
+from gradegate.providers.api.content import CALLS, names_in_call, uniform_call
 from gradegate.recordings.parsing.recorded_answer import RecordedAnswer, RecordingFile
 from gradegate.registry import suggest
 from gradegate.security.redaction import excerpt
@@ -104,7 +104,8 @@ def parse_usage(
 def first_number(values: JsonObject, names: Iterable[str]) -> float | None:
     """The first of these values that is a number."""
     return next(
-        (found for name in names if (found := parse_number(values.get(name))) is not None), None
+        (found for name in names if (found := parse_number(values.get(name))) is not None),
+        None,
     )
 
 
@@ -136,7 +137,7 @@ def parse_tool_calls(value: Any, origin: Origin) -> tuple[JsonObject, ...] | Non
 
 def parse_tool_call(item: Any, origin: Origin) -> JsonObject:
     """One call in OpenAI's form, its arguments as JSON text. Raises ConfigError where it does not say what it calls."""
-    named = names(item)
+    named = names_in_call(item)
     if not named:
         raise ConfigError.at("a tool call has no name of a function", origin, _CALL)
     if len(named) > 1:
@@ -150,7 +151,7 @@ def parse_tool_call(item: Any, origin: Origin) -> JsonObject:
 
 def normalize_call(item: JsonObject) -> JsonObject:
     """A call in OpenAI's form, without blanks around its name."""
-    call = uniform(item)
+    call = uniform_call(item)
     return {**call, "function": {**call["function"], "name": call["function"]["name"].strip()}}
 
 

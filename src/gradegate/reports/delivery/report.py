@@ -1,31 +1,31 @@
-"""The contract of a report: a pure function from a decision to documents. Somebody else writes or posts them."""
+"""The contract of a report: a pure function from a decision to a document. Other modules write or post the document."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote
 
 from gradegate.registry import Registry
 from gradegate.reports.format.escape import Escaped, Log
 from gradegate.reports.format.markdown import Markdown
 from gradegate.results.run_result import Decision
-from gradegate.structs import FrozenStruct, NamedTexts
+from gradegate.structs import FrozenStruct, NamedTexts, replace
 
-_FORMS = {
+_LINK_PATTERNS = {
     "server": re.compile(r"https?://[A-Za-z0-9.:-]+"),
     "repository": re.compile(r"[\w.-]+/[\w.-]+"),
     "commit": re.compile(r"[0-9A-Fa-f]{7,64}"),
 }
 
-_BEYOND_ASCII = re.compile(r"[^\t\n -~]+")
+_NOT_ASCII = re.compile(r"[^\t\n -~]+")
 
 
 class Document(FrozenStruct):
-    """A rendered report in parts, so that a long one need not be in memory at once.
+    """A rendered report in parts, so that memory need not contain all of a long one.
 
-    It is a file that the user named with -o, or an input of the action; its subclasses go elsewhere, each with one kind of text.
+    It is a file that the user named with -o or an input of the Action. Subclasses go elsewhere, each with one kind of text.
     """
 
     parts: Iterable[Escaped]
@@ -61,76 +61,86 @@ class Console(Document):
 
 
 def data_file(parts: Iterable[str]) -> Document:
-    """A file that programs read, as an encoder wrote it. A character that a terminal would not show is escaped as in JSON."""
+    """A file that programs read, as an encoder wrote it. Characters that a terminal would not show are escaped as in JSON."""
     return Document(map(_escape_part, parts))
 
 
+def list_parts(start: str, items: Iterable[str]) -> Iterator[str]:
+    """A JSON object that ends with a list, one item a line. ``start`` is the object up to the first item."""
+    yield start
+    separator = "\n"
+    for item in items:
+        yield separator + item
+        separator = ",\n"
+    yield "\n]}\n"
+
+
 def _escape_part(part: str) -> Escaped:
-    if not part.replace("\n", "").isprintable():  # most are, and the pattern takes its time
-        part = _BEYOND_ASCII.sub(_escape_invisible, part)
+    if not part.replace("\n", "").isprintable():  # the pattern is slow, and few parts need it
+        part = _NOT_ASCII.sub(_escape_invisible, part)
     return Escaped(part)
 
 
-def _escape_invisible(found: re.Match[str]) -> str:
-    if found[0].isprintable():
-        return found[0]
-    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in found[0])
+def _escape_invisible(match: re.Match[str]) -> str:
+    text = match[0]
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
 
 
 class Links(FrozenStruct):
-    """Where a report points to, and what tells it from others on the same pull request; all empty outside GitHub.
-
-    ``holds`` says whether a file, by its name in messages, is there to be annotated.
-    """
+    """Where a report leads to, and what tells it from others on the same pull request. All are empty outside GitHub."""
 
     server: str = ""  # https://github.com
     repository: str = ""  # owner/name
     commit: str = ""  # the head commit of the pull request
     run: str = ""  # address of the workflow run
-    page: str = ""  # where the HTML report can be fetched, where one is written
-    key: str = ""  # of the gate: the input `comment-key`, else its job
-    results: str = ""  # the name of the file with all results, where one is written
-    holds: Callable[[str], bool] = bool  # any file that has a name
+    page: str = ""  # where the HTML report can be fetched, if one is written
+    key: str = ""  # of the gate: the input `comment-key`, or its job
+    results: str = ""  # the name of the file with all results, if one is written
+    has_file: Callable[[str], bool] = bool  # whether a file is there; by default any with a name
 
     @property
     def head(self) -> str:
-        """Address of the commit, or an empty string."""
-        there = self.server and self.repository and self.commit
-        return f"{self.server}/{self.repository}/commit/{self.commit}" if there else ""
+        """The address of the commit, or an empty string."""
+        if not self._has_commit:
+            return ""
+        return f"{self.server}/{self.repository}/commit/{self.commit}"
 
     @classmethod
-    def of(cls, said: NamedTexts) -> Links:
-        """Those of a results.json; none where that is no address on one server, since anybody may have written the file."""
-        known = {name: said.get(name, "") for name in ("server", "repository", "commit", "run")}
-        if not all(form.fullmatch(known[name]) for name, form in _FORMS.items()):
-            return cls()
-        home = f"{known['server']}/{known['repository']}/"
-        run = known["run"] if known["run"].startswith(home) else ""
-        return cls(known["server"], known["repository"], known["commit"], run)
+    def from_results(cls, texts: NamedTexts) -> Links:
+        """The links of a results.json. None of them if they are no addresses of one server: anybody may have written the file."""
+        for name, pattern in _LINK_PATTERNS.items():
+            if not pattern.fullmatch(texts.get(name, "")):
+                return cls()
+        links = cls(texts["server"], texts["repository"], texts["commit"], texts.get("run", ""))
+        if links.run.startswith(f"{links.server}/{links.repository}/"):
+            return links
+        return replace(links, run="")
 
     @property
-    def kept(self) -> dict[str, str]:
-        """What results.json keeps of them, so that a page made of it later can lead there."""
-        known = {
-            "server": self.server,
-            "repository": self.repository,
-            "commit": self.commit,
-            "run": self.run,
-        }
-        return {name: text for name, text in known.items() if text} if self.repository else {}
+    def for_results(self) -> dict[str, str]:
+        """The links that results.json has, so that a page made from it later can lead there."""
+        if not self.repository:
+            return {}
+        links = {name: getattr(self, name) for name in (*_LINK_PATTERNS, "run")}
+        return {name: text for name, text in links.items() if text}
 
     def line(self, file: str, line: int) -> str:
-        """Address of a line at the commit, or an empty string."""
-        if not (self.server and self.repository and self.commit and file):
+        """The address of a line at the commit, or an empty string."""
+        if not self._has_commit or not file:
             return ""
-        place = (
-            f"{self.server}/{self.repository}/blob/{self.commit}/{quote(file, errors='replace')}"
-        )
-        return place + (f"#L{line}" if line else "")
+        path = f"{self.commit}/{quote(file, errors='replace')}"
+        anchor = f"#L{line}" if line else ""
+        return f"{self.server}/{self.repository}/blob/{path}{anchor}"
+
+    @property
+    def _has_commit(self) -> bool:
+        return bool(self.server and self.repository and self.commit)
 
 
 class Report(FrozenStruct):
-    """A plug-in of ``reports/``: ``suffix`` is what ``-o`` recognises, empty for reports that go elsewhere."""
+    """A plug-in of ``reports/``. ``-o`` recognizes it by ``suffix``, which is empty for reports that go elsewhere."""
 
     name: str
     suffix: str

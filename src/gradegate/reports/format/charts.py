@@ -1,7 +1,7 @@
-"""Pages for a browser: one file each, with nothing from elsewhere, and no script but one of ours, allowed by its hash.
+"""The parts of a page for a browser that are more than text: scores of metrics, bars, and filters for cases.
 
-Beside the template: the scores of each metric, bars in which nothing of a text is, and what the cases can be chosen by. A case
-names the numbers of these choices alone, so that no text of a config or a model is part of what a script compares.
+A page is one file that loads nothing. Its only script is our own, allowed by its hash. The script compares only the numbers of
+choices, never a text of a config or a model.
 """
 
 import base64
@@ -9,99 +9,99 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from markupsafe import Markup
 
 from gradegate.core.numbers import exact_mean
 from gradegate.reports.format.escape import Html, clip, one_line, outline, visible
 from gradegate.reports.format.templates import Format, read_template
-from gradegate.reports.view.wording import has_several_suites, titled
+from gradegate.reports.view.wording import has_several_suites, rule_title
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, takes
+from gradegate.results.rows import Row, selects_grade
 from gradegate.results.run_result import Counts, RuleResult
 from gradegate.structs import FrozenStruct
 
+BAR_WIDTH = 160
 _TEXT = 20_000  # characters of one text
-_LINE = 120  # of what stands in a line
-_RARE = 1e12  # beyond, a scale says nothing
-BAR = 160  # the width of a share
-_MOST = 200  # of one kind that can be chosen; of more, nobody finds one in a list
+_LINE = 120  # characters of a text in a line
+_MOST_CHOICES = 200  # of one kind; nobody finds anything in a longer list
+_LARGEST = 1e12  # a score or threshold beyond is left out, as are infinity and NaN
 
 
-def _escaped(text: str) -> Html:
+def _escape_html(text: str) -> Html:
     return Html(Markup.escape(visible(text)))
 
 
 HTML = Format(
     Html,
-    _escaped,
+    _escape_html,
     shown=lambda value: clip("" if value is None else str(value), _TEXT),
     line=lambda value, limit=_LINE: one_line(str(value), limit),
     outline=partial(outline, limit=_TEXT),
 )
 
 
-def filled(template: str, **values: Any) -> Iterator[Html]:
-    """A template of our own in parts, with our style and script; every value is made visible and escaped."""
+def stream_page(template: str, **values: Any) -> Iterator[Html]:
+    """Render a template in parts, with our style and script. Every value is made visible and escaped."""
     for name, file in (("style", "report.css"), ("script", "report.js")):
         text = read_template(file)
         values[name] = Html(text)
-        # As a policy names what it allows: of the text between the tags, to the letter.
+        # The policy of the page allows the text between the tags by its hash.
         values[f"{name}_hash"] = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return HTML.stream(template, **values)
 
 
-# --- the scores of each metric, with the thresholds that were applied --------------------------------------------
+# --- scores of metrics --------------------------------------------------------------------------------------------------
 
 
 class MetricScores(FrozenStruct):
-    """One metric: its counts, and the mean and thresholds of its scores."""
+    """A metric with its outcomes, the mean of its scores and the thresholds that were applied."""
 
     name: str
     counts: Counts
-    average: float | None  # None where nothing has a score
+    average: float | None  # None if no grade has a score
     thresholds: tuple[float, ...]
     scale: int  # people see scores times this
 
 
 def metric_scores(rows: Iterable[Row]) -> list[MetricScores]:
-    """Every metric in the order of its first grade; members of a set are not counted beside it."""
+    """Every metric in the order of its first grade. Members of a set are left out, because their set counts."""
     grades = defaultdict(list)
     for row in rows:
         for grade in row.grades:
             if not grade.inner:
-                grades[_metric(grade)].append(grade)
-    return [_summary(name, graded) for name, graded in grades.items()]
+                grades[_metric_name(grade)].append(grade)
+    return [_score_metric(name, graded) for name, graded in grades.items()]
 
 
-def _metric(grade: Grade) -> str:
-    """Under what name a grade is counted: its metric, else the type of its assertion."""
+def _metric_name(grade: Grade) -> str:
+    """The metric of a grade, or the type of its assertion."""
     return grade.metric or grade.assertion.type
 
 
-def _summary(name: str, grades: Sequence[Grade]) -> MetricScores:
+def _score_metric(name: str, grades: Sequence[Grade]) -> MetricScores:
     outcomes = [grade.outcome for grade in grades]
-    scores = [grade.score for grade in grades if grade.score is not None and _usual(grade.score)]
-    limits = {grade.threshold for grade in grades if grade.threshold is not None and not grade.most}
+    scores = [grade.score for grade in grades if _is_plottable(grade.score)]
+    limits = {grade.threshold for grade in grades if not grade.most}
     return MetricScores(
         name,
         Counts(*map(outcomes.count, Outcome)),
         float(exact_mean(scores)) if scores else None,
-        tuple(sorted(filter(_usual, limits))),
+        tuple(sorted(filter(_is_plottable, limits))),
         grades[0].scale,
     )
 
 
-def _usual(number: float) -> bool:
-    return abs(number) < _RARE  # which no number is that is not finite
+def _is_plottable(number: float | None) -> TypeGuard[float]:
+    return number is not None and abs(number) < _LARGEST
 
 
-# --- charts -----------------------------------------------------------------------------------------------------
+# --- bars ---------------------------------------------------------------------------------------------------------------
 
 
 class Box(FrozenStruct):
-    """A part of a bar; ``kind`` is the class that colours it."""
+    """A part of a bar. ``kind`` is the CSS class with its colour."""
 
     kind: str
     x: float
@@ -109,91 +109,83 @@ class Box(FrozenStruct):
 
 
 class Chart(FrozenStruct):
-    """A bar and the places of vertical lines."""
+    """A bar, and the places of vertical lines on it."""
 
-    boxes: tuple[Box, ...]
+    boxes: tuple[Box, ...] = ()
     lines: tuple[float, ...] = ()
 
 
-def shares(result: RuleResult) -> Chart:
-    """What passed, failed and could not be told, one after the other; the line is the pass rate that is asked for.
+def outcome_chart(result: RuleResult) -> Chart:
+    """A bar of what passed, failed and has no grade, with a line at the required pass rate.
 
-    Empty for a rule that asks for none: beside a mean score, passes say nothing.
+    Empty for a rule without a pass rate: beside a mean score, passes say nothing.
     """
     least = 1.0 if result.rule.every_case else result.rule.min_pass_rate
-    if least is None:
-        return Chart(())
     counts = {"pass": result.passed, "fail": result.failed, "error": result.errored}
-    x, boxes = 0.0, []
+    total = sum(counts.values())
+    if least is None or not total:
+        return Chart()
+    x = 0.0
+    boxes = []
     for kind, count in counts.items():
         if count:
-            width = BAR * count / sum(counts.values())
+            width = BAR_WIDTH * count / total
             boxes.append(Box(kind, round(x, 1), round(width, 1)))
             x += width
-    return Chart(tuple(boxes), (round(least * BAR, 1),) if boxes and least <= 1 else ())
+    return Chart(tuple(boxes), (round(least * BAR_WIDTH, 1),) if least <= 1 else ())
 
 
-# --- what the cases can be chosen by ----------------------------------------------------------------------------
-
-
-class Choice(FrozenStruct):
-    """One kind of what can be chosen: ``options`` are the words for each number."""
-
-    name: str
-    options: tuple[str, ...]
+# --- filters for cases --------------------------------------------------------------------------------------------------
 
 
 class Choices(FrozenStruct):
-    """Everything that the cases of a run can be chosen by, each under a number."""
+    """By what the cases of a run can be filtered: rules, and the numbers of metrics, providers and prompts by name."""
 
     rules: tuple[RuleResult, ...]
     metrics: dict[str, int]
     providers: dict[str, int]
     prompts: dict[str, int]
-    several: bool  # configs, whose rules may have one name
 
     @property
-    def lists(self) -> list[Choice]:
-        """Those that are worth choosing by: of one alone there is no choice."""
-        kinds = [Choice("rule", tuple(titled(it.rule, self.several) for it in self.rules))]
+    def lists(self) -> dict[str, list[str]]:
+        """The options of each list with more than one."""
+        several = has_several_suites(self.rules)
+        lists = {"rule": [rule_title(result.rule, several) for result in self.rules]}
         numbered = {"metric": self.metrics, "provider": self.providers, "prompt": self.prompts}
         for name, numbers in numbered.items():
-            kinds.append(Choice(name, tuple(one_line(it, 80) or "(none)" for it in numbers)))
-        return [choice for choice in kinds if len(choice.options) > 1]
+            lists[name] = [one_line(text, 80) or "(none)" for text in numbers]
+        return {name: options for name, options in lists.items() if len(options) > 1}
 
-    def of(self, row: Row) -> dict[str, str]:
-        """The numbers of one case by the name of their kind, with spaces between."""
+    def numbers_of(self, row: Row) -> dict[str, str]:
+        """The numbers of a case in each list, with spaces between."""
+        rules = []
+        for number, result in enumerate(self.rules):
+            if any(selects_grade(result.rule, row, grade) for grade in row.grades):
+                rules.append(number)
         numbers = {
-            "rule": [
-                n
-                for n, it in enumerate(self.rules)
-                if any(takes(it.rule, row, grade) for grade in row.grades)
-            ],
-            "metric": dict.fromkeys(self.metrics.get(_metric(grade)) for grade in row.grades),
+            "rule": rules,
+            "metric": dict.fromkeys(self.metrics.get(_metric_name(grade)) for grade in row.grades),
             "provider": [self.providers.get(row.provider)],
             "prompt": [self.prompts.get(row.prompt_label)],
         }
+        # A name beyond the longest list has no number.
         return {
-            kind: " ".join(str(number) for number in found if number is not None)
-            for kind, found in numbers.items()
+            name: " ".join(str(number) for number in listed if number is not None)
+            for name, listed in numbers.items()
         }
 
 
-def choices(rows: Sequence[Row], rules: Sequence[RuleResult]) -> Choices:
-    """Those of a run."""
-    names = (
-        (_metric(grade) for row in rows for grade in row.grades),
-        (row.provider for row in rows),
-        (row.prompt_label for row in rows),
-    )
-    metrics, providers, prompts = (
-        {name: number for number, name in enumerate([*dict.fromkeys(kind)][:_MOST])}
-        for kind in names
-    )
+def find_choices(rows: Sequence[Row], rules: Sequence[RuleResult]) -> Choices:
+    """The choices of a run."""
     return Choices(
-        tuple(rules[:_MOST]),
-        metrics,
-        providers,
-        prompts,
-        has_several_suites(rules),
+        tuple(rules[:_MOST_CHOICES]),
+        _number_names(_metric_name(grade) for row in rows for grade in row.grades),
+        _number_names(row.provider for row in rows),
+        _number_names(row.prompt_label for row in rows),
     )
+
+
+def _number_names(names: Iterable[str]) -> dict[str, int]:
+    """A number for each name, in the order in which they come, up to the length of a list."""
+    distinct = list(dict.fromkeys(names))
+    return {name: number for number, name in enumerate(distinct[:_MOST_CHOICES])}

@@ -1,4 +1,4 @@
-"""A run as lines for a terminal or a log, as ``templates/console.txt`` shows it: how much of it, how wide, and in which colours."""
+"""A run as lines for a terminal or a log (``templates/console.txt``): how much is shown, how wide, and in which colours."""
 
 import enum
 import re
@@ -12,23 +12,27 @@ from typing import Any, TextIO
 from gradegate.reports.delivery.report import Links
 from gradegate.reports.format.escape import harmless, join_nonempty, one_line
 from gradegate.reports.format.plain import PLAIN, Plain, plain
-from gradegate.reports.format.streams import coloured, has_rich
+from gradegate.reports.format.streams import has_rich, uses_colours
 from gradegate.reports.view import wording
-from gradegate.reports.view.findings import Effect, count_cases, merged, sort, told
+from gradegate.reports.view.findings import (
+    Effect,
+    count_cases,
+    merge_similar,
+    rows_to_list,
+    sort_findings,
+)
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision, GateOutcome, RuleResult
-from gradegate.security.redaction import Hide
+from gradegate.security.redaction import Redact
 from gradegate.structs import FrozenStruct, replace
 
-_TEXT = 500  # characters of a text of the run as a whole
-_NARROW = 40  # columns of a terminal; on less, a line of the list would say nothing
+_TEXT = 500  # characters of a text
+_LEAST_COLUMNS = 40  # a narrower line of the list would say nothing
 _PAINTED = re.compile(r"(?:\x1b\[([\d;]+)m([^\x1b]*)\x1b\[0m)?(.*)")
-_FAILED = re.compile(r"([\d,]+) of [\d,]+ cases? (?:failed|block)")
-_COLUMNS, _LEAST = 110, 30  # characters of the last line, and what it has beside the report
 
 
 class Tone(enum.Enum):
-    """How a line is meant, by the number of its colour, so that a terminal shows it as its user has chosen."""
+    """How a line is meant. The value is the number of a colour, which the user of a terminal has chosen."""
 
     PLAIN = ""
     GOOD = "32"  # green
@@ -38,7 +42,7 @@ class Tone(enum.Enum):
 
 
 class Line(FrozenStruct):
-    """Text that may have several lines; ``head`` is a word of ours before it, which alone has the tone."""
+    """Text that may have several lines. Only ``head``, a word of ours before the text, has the tone."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -46,17 +50,14 @@ class Line(FrozenStruct):
 
 
 class View(FrozenStruct):
-    """How much is shown: of how many cases of a kind the evidence, and how many characters of each text.
+    """How much is shown."""
 
-    ``columns`` is how wide a line of the list may be, 0 for any width; ``more`` says how to get the rest.
-    """
-
-    evidence: int = 20
-    text: int = _TEXT
-    columns: int = 0
+    evidence: int = 20  # cases of one effect that are shown with evidence
+    text: int = _TEXT  # characters of each text
+    columns: int = 0  # width of a line of the list, 0 for any width
     passed: bool = False
     quiet: bool = False
-    more: str = "-v shows all of them, and -o results.json keeps them"
+    more: str = "-v shows all of them, and -o results.json keeps them"  # how to see the rest
 
 
 LOG = View(evidence=1000, more="")  # where nobody can ask for more afterwards
@@ -64,65 +65,67 @@ WHOLE = View(evidence=sys.maxsize, text=sys.maxsize, passed=True)
 QUIET = View(quiet=True)
 
 
-def fitted(view: View, stream: TextIO) -> View:
-    """The view, with a list as wide as the terminal; elsewhere lines are as long as they are."""
+def fit_terminal(view: View, stream: TextIO) -> View:
+    """Make the list as wide as the terminal. Elsewhere lines have any length."""
     if not stream.isatty() or not has_rich():
         return view
-    return replace(view, columns=max(_NARROW, shutil.get_terminal_size().columns))
+    return replace(view, columns=max(_LEAST_COLUMNS, shutil.get_terminal_size().columns))
 
 
-def say(line: Line, hide: Hide, stream: TextIO | None = None) -> None:
-    """Write a line without secrets; what is not our own word is harmless, and has no colour of its own."""
+def write_line(line: Line, hide: Redact, stream: TextIO | None = None) -> None:
+    """Write a line without secrets. What is not our own word is harmless, and has no colour of its own."""
     stream = stream or sys.stdout
-    head, text = map(hide, (line.head, line.text) if line.head else (line.text, ""))
-    if line.tone.value and coloured(stream):
+    head = hide(line.head)
+    text = hide(line.text)
+    if not line.head:  # the whole line has the tone
+        head, text = text, ""
+    if line.tone.value and uses_colours(stream):
         text = f"\x1b[{line.tone.value}m{harmless(head)}\x1b[0m{harmless(text)}"
     else:
         text = harmless(head + text)
     stream.write(text + "\n")
 
 
-def lines(
+def console_lines(
     decision: Decision, view: View, links: Links, written: Sequence[str] = ()
 ) -> Iterator[Line]:
-    """The lines, the verdict as the last; ``written`` are the reports that are there."""
+    """Yield the lines, the decision as the last one. ``written`` are the reports that were written."""
     rest = ""
-    for piece in PLAIN.stream("console.txt", links=links, **_values(decision, view, written)):
+    for piece in PLAIN.stream(
+        "console.txt", links=links, **_template_values(decision, view, written)
+    ):
         *whole, rest = (rest + piece).split("\n")
-        yield from map(_line_of, whole)
-    yield _line_of(rest)
+        yield from map(_parse_line, whole)
+    yield _parse_line(rest)
 
 
-def _line_of(text: str) -> Line:
+def _paint(tone: Tone, text: str) -> Plain:
+    """A word of ours with its tone at the beginning of a line, where ``_parse_line`` finds it."""
+    return Plain(f"\x1b[{tone.value}m{plain(text)}\x1b[0m")
+
+
+def _parse_line(text: str) -> Line:
     match = _PAINTED.fullmatch(text)
     assert match is not None, "a line has no line feed"
     tone, head, rest = match.groups()
     return Line(rest, Tone(tone or ""), head or "")
 
 
-def _paint(tone: Tone, text: str) -> Plain:
-    """A word of ours with its tone, as a terminal knows it; ``_PAINTED`` finds it again at the beginning of its line."""
-    return Plain(f"\x1b[{tone.value}m{plain(text)}\x1b[0m")
-
-
-def _values(decision: Decision, view: View, written: Sequence[str]) -> dict[str, Any]:
+def _template_values(decision: Decision, view: View, written: Sequence[str]) -> dict[str, Any]:
     run = decision.run
-    groups = sort(decision)
+    groups = sort_findings(decision)
     blocking = [finding.row for finding in groups[Effect.BLOCKS]]
-    if not view.passed:
-        groups = {effect: merged(findings) for effect, findings in groups.items()}
     passed = []
     if view.passed:
-        passed = [row for _, row in told(run.rows) if row.has_passed]
+        passed = [row for _, row in rows_to_list(run.rows) if row.has_passed]
+    else:
+        groups = {effect: merge_similar(findings) for effect, findings in groups.items()}
     return {
         "decision": decision,
         "run": run,
         "view": view,
-        # Colours
-        "good": partial(_paint, Tone.GOOD),
-        "bad": partial(_paint, Tone.BAD),
-        "unsure": partial(_paint, Tone.UNSURE),
-        "faint": partial(_paint, Tone.FAINT),
+        # Colours: good, bad, unsure and faint
+        **{tone.name.lower(): partial(_paint, tone) for tone in Tone},
         # Cases
         "groups": groups,
         "has_list": sum(map(len, groups.values())) > 1,
@@ -130,67 +133,91 @@ def _values(decision: Decision, view: View, written: Sequence[str]) -> dict[str,
         "blocking": blocking,
         "passed": passed,
         "count_cases": count_cases,
-        "names": _names,
+        "names": _list_names,
         # The run
         "rules": sorted(decision.rules, key=_gravity),
-        "verdict": _fit_verdict(decision, view, written),
+        "verdict": _fit_last_line(decision, view, written),
     }
 
 
-class Verdict(FrozenStruct):
-    """What stands behind the outcome in the last line, and the lines before it; empty where they are not needed."""
+def _list_names(rows: Sequence[Row], most: int, limit: int) -> str:
+    """The names of the first cases: ``Ohio (2 cases), Utah and 3 more``.
+
+    Cases of several models, prompts or repeats may have one name.
+    """
+    counts = Counter(one_line(wording.visible_name(row), limit) for row in rows)
+    texts = [f"{name} ({count:,} cases)" if count > 1 else name for name, count in counts.items()]
+    names = ", ".join(texts[:most])
+    more = sum(list(counts.values())[most:])
+    return f"{names} and {more:,} more" if more else names
+
+
+def _gravity(result: RuleResult) -> int:
+    """0 for a rule that is met, 3 for one that is missed and blocks."""
+    if result.has_failed:
+        return 3 if result.rule.blocking else 1
+    return 0 if result.has_passed else 2
+
+
+# --- the last line ------------------------------------------------------------------------------------------------------
+
+_MOST_COLUMNS = 110  # characters of the last line
+_LEAST_TEXT = 30  # characters that the report leaves for the text
+_FAILURES = re.compile(r"([\d,]+) of [\d,]+ cases? (?:failed|block)")
+
+
+class LastLine(FrozenStruct):
+    """What follows the outcome in the last line, and what the lines before it say, which may be empty."""
 
     text: str
     why: str
     written: str
 
 
-def _fit_verdict(decision: Decision, view: View, written: Sequence[str]) -> Verdict:
-    """What blocks, why, and the report to open, as far as a line has room for each; else a longer reason before it."""
-    head = wording.headline(decision)
-    short = wording.in_short(decision)
-    why = one_line(decision.reason, _TEXT).rstrip(".")
-    if short and decision.outcome is GateOutcome.PASS:
-        short, why = (short, "") if decision.cases.passed == decision.cases.planned else ("", why)
-    # A rule may count fewer cases than the run has: one count of failures is enough.
-    failed, counted = _FAILED.match(short), _FAILED.match(why)
-    if failed and counted and failed[1] == counted[1]:
-        why = short + why[counted.end() :]
-    short = "" if short.removesuffix("ed") in why else short
-    says_why = decision.outcome is GateOutcome.PASS or not short.endswith("passed")
+def _fit_last_line(decision: Decision, view: View, written: Sequence[str]) -> LastLine:
+    """Fit what blocks, why, and the report to open into the last line. A reason without room goes before it."""
+    short, why = _result_and_reason(decision)
+    is_passed = decision.outcome is GateOutcome.PASS
+    says_why = is_passed or not short.endswith("passed")
 
-    path = next((path for path in written if path.endswith(".html")), next(iter(written), ""))
-    most = min(_COLUMNS, view.columns or _COLUMNS) - len(head) - len(": ")
-    report = f"; see {path}" if path else ""
-    if max(len(short), _LEAST) + len(report) > most:  # a path that is cut leads nowhere
+    # A path that is cut leads nowhere, so it is left out if there is no room.
+    head = wording.headline(decision)
+    room = min(_MOST_COLUMNS, view.columns or _MOST_COLUMNS) - len(f"{head}: ")
+    pages = [path for path in written if path.endswith(".html")]
+    report = "".join(f"; see {path}" for path in (pages or written)[:1])
+    if max(len(short), _LEAST_TEXT) + len(report) > room:
         report = ""
-    room = most - len(report)
-    alone = short if short and says_why else why
-    # Where nothing stands before the line, it says why.
-    last = short if says_why or not view.quiet else ""
-    ways = [join_nonempty("; ", short, why), alone, last or one_line(why, room - 1)]
-    text = next((text for text in ways if len(text) <= room), ways[-1])
-    return Verdict(
+    room -= len(report)
+
+    # Without a line before it, the last line must say why.
+    shortest = short if says_why or not view.quiet else ""
+    texts = [
+        join_nonempty("; ", short, why),
+        short if short and says_why else why,
+        shortest or one_line(why, room - 1),
+    ]
+    text = next((text for text in texts if len(text) <= room), texts[-1])
+
+    names = ", ".join(one_line(path, 300) for path in written)
+    return LastLine(
         text + one_line(report),
         why="" if why in text or view.quiet else why,
-        written=", ".join(one_line(path, 300) for path in written)
-        if len(written) > bool(report)
-        else "",
+        written=names if len(written) > bool(report) else "",
     )
 
 
-def _names(rows: Sequence[Row], most: int, limit: int) -> str:
-    """The names of the first cases. One that several have, of other models, prompts or repeats, stands once with their number."""
-    counts = list(Counter(one_line(wording.name(row), limit) for row in rows).items())
-    names = ", ".join(
-        text if count == 1 else f"{text} ({count:,} cases)" for text, count in counts[:most]
-    )
-    left = sum(count for _, count in counts[most:])
-    return f"{names} and {left:,} more" if left else names
-
-
-def _gravity(result: RuleResult) -> int:
-    """0 for what is met, 3 for what is missed and blocks."""
-    if result.has_failed:
-        return 3 if result.rule.blocking else 1
-    return 0 if result.has_passed else 2
+def _result_and_reason(decision: Decision) -> tuple[str, str]:
+    """The short result and the reason, without what both say. Either may be empty."""
+    short = wording.short_result(decision)
+    why = one_line(decision.reason, _TEXT).rstrip(".")
+    if short and decision.outcome is GateOutcome.PASS:
+        all_passed = decision.cases.passed == decision.cases.planned
+        short, why = (short, "") if all_passed else ("", why)
+    # A rule may count fewer cases than the run has: one count of failures is enough.
+    failures = _FAILURES.match(short)
+    counted = _FAILURES.match(why)
+    if failures and counted and failures[1] == counted[1]:
+        why = short + why[counted.end() :]
+    if short.removesuffix("ed") in why:
+        short = ""
+    return short, why

@@ -1,20 +1,21 @@
-"""Texts and values as people may read them: nothing in them hides, reorders, or is a command to a runner."""
+"""Texts and values that people can read safely: nothing in them hides, changes the order of signs, or commands a runner."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradegate.results.rows import shown
+from gradegate.core.numbers import format_count
+from gradegate.results.rows import format_value
 from gradegate.security.redaction import shorten_line
 from gradegate.structs import JsonObject
 
 
 class Escaped(str):
-    """Text that may leave. Documents, the log and the comment take nothing else, and each kind is made in one place."""
+    """Text that may leave. Documents, the log and the comment take no other text. Each kind is made in one place."""
 
 
 class Log(Escaped):
-    """Lines in which nothing is a command: of ``harmless`` and ``command``."""
+    """Lines made by ``harmless`` and ``workflow_command``, in which nothing else is a command."""
 
 
 class Xml(Escaped):
@@ -36,99 +37,99 @@ _ODD = re.compile(rf"(?<=[^\x00-\x7f\s{_HIDDEN}])[{_JOINERS}]|([{_HIDDEN}])")
 
 
 def visible(text: str) -> str:
-    r"""The text with line feeds and tabs as they are, and other control and hidden characters as ``\x00``, ``\u202e``."""
-    return _ODD.sub(_escaped, text.replace("\r\n", "\n"))
+    r"""Write out control and hidden characters as ``\x00``, ``\u202e``. Line feeds and tabs stay."""
+    return _ODD.sub(_write_out, text.replace("\r\n", "\n"))
+
+
+def _write_out(match: re.Match[str]) -> str:
+    if not match[1]:  # a joiner with a meaning
+        return match[0]
+    number = ord(match[1])
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def clip(text: str, limit: int) -> str:
     """At most ``limit`` characters of the text, and how many were left out."""
     if len(text) <= limit:
         return text
-    left = len(text) - limit
-    return f"{text[:limit].rstrip()}… ({left:,} more character{'' if left == 1 else 's'})"
+    more = format_count(len(text) - limit, "more character")
+    return f"{text[:limit].rstrip()}… ({more})"
 
 
-def fact(label: str, text: str, limit: int) -> str:
-    """At most ``limit`` characters of a text behind its label, further lines indented."""
-    first, *rest = clip(text.strip(), limit).split("\n")
-    return "\n".join([f"{label}: {first}", *(f"  {line}" for line in rest)])
+def format_fact(label: str, text: str, limit: int) -> str:
+    """At most ``limit`` characters of a text behind its label. Further lines are indented."""
+    lines = clip(text.strip(), limit).replace("\n", "\n  ")
+    return f"{label}: {lines}"
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """The text in one visible line of at most so many characters, before those that hide are written out."""
+    """At most ``limit`` characters of the text in one visible line. What is written out may make it longer."""
     return visible(shorten_line(text, limit))
 
 
 def join_nonempty(separator: str, *texts: str | None) -> str:
-    """The texts that say something, with the separator between them."""
+    """Join the texts that are not empty."""
     return separator.join(filter(None, texts))
 
 
-def _escaped(match: re.Match[str]) -> str:
-    if not match[1]:
-        return match[0]
-    code = ord(match[1])
-    return (
-        f"\\x{code:02x}"
-        if code < 0x100
-        else f"\\u{code:04x}"
-        if code < 0x10000
-        else f"\\U{code:08x}"
-    )
+# --- text that the runner must not take for a command -------------------------------------------------------------------
 
-
-# --- text that the runner must not take for a command ----------------------------------------------------------
-
-# How GitHub's older commands begin, wherever they stand: `##[`. Those of Azure Pipelines (`##vso[`) and TeamCity (`##teamcity[`), too,
-# where the command line may run as well.
-OLD = re.compile(r"##(?=[A-Za-z]*\[)")
+# How GitHub's older commands begin, wherever they stand: `##[`. Azure Pipelines (`##vso[`) and TeamCity (`##teamcity[`), where
+# the command line may run as well, have similar ones.
+OLD_COMMAND = re.compile(r"##(?=[A-Za-z]*\[)")
 # The runner looks for `::` at the start of a trimmed line, and for `##[` anywhere. It compares by culture, which skips invisible
 # characters; `visible` has already written those out.
-_START = re.compile(r"^([^\S\n]*)::", re.MULTILINE)
+_COMMAND_START = re.compile(r"^([^\S\n]*)::", re.MULTILINE)
 
 
-def command(kind: str, message: str, **properties: str | int | None) -> Log:
-    """``::kind file=a,line=1::message``, escaped as actions/toolkit does; empty properties are left out.
+def workflow_command(kind: str, message: str, **properties: str | int | None) -> Log:
+    """``::kind file=a,line=1::message``, escaped as actions/toolkit does. Empty properties are left out.
 
     Signs that hide or move the cursor are written out: the runner shows the message in the log, and on the page.
     """
-    written = {
-        name: _data(str(value)).replace(":", "%3A").replace(",", "%2C")
-        for name, value in properties.items()
-        if value not in (None, "")
-    }
-    pairs = ",".join(f"{name}={value}" for name, value in written.items())
-    return Log(f"::{kind}{' ' + pairs if pairs else ''}::{_data(message)}")
+    pairs = []
+    for name, value in properties.items():
+        if value not in (None, ""):
+            text = _escape_data(str(value)).replace(":", "%3A").replace(",", "%2C")
+            pairs.append(f"{name}={text}")
+    gap = " " if pairs else ""
+    return Log(f"::{kind}{gap}{','.join(pairs)}::{_escape_data(message)}")
 
 
-def harmless(text: str) -> Log:
-    """The same text for a log: nothing in it can be a command, hide, or move the cursor."""
-    return Log(OLD.sub("# #", _START.sub(r"\1: :", visible(text))))
-
-
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-# --- values ----------------------------------------------------------------------------------------------------
+def harmless(text: str) -> Log:
+    """The same text for a log. Nothing in it is a command, hides, or moves the cursor."""
+    return Log(OLD_COMMAND.sub("# #", _COMMAND_START.sub(r"\1: :", visible(text))))
 
 
-def spread(values: JsonObject) -> str:
-    """A mapping as text, one entry below the other; texts keep their lines."""
-    texts = {str(key): shown(value, indent=2) for key, value in values.items()}
-    return "\n".join(
-        f"{key}:\n{text}" if "\n" in text else f"{key}: {text}" for key, text in texts.items()
-    )
+# --- values -------------------------------------------------------------------------------------------------------------
+
+_MOST_WORDS = 12  # of a list on one line, and letters of such a word
+
+
+def spread_values(values: JsonObject) -> str:
+    """A mapping as text, one entry below the other. Texts keep their lines."""
+    entries = []
+    for key, value in values.items():
+        text = format_value(value, indent=2)
+        gap = "\n" if "\n" in text else " "
+        entries.append(f"{key}:{gap}{text}")
+    return "\n".join(entries)
 
 
 def outline(value: Any, limit: int) -> str:
-    """The beginning of nested data as indented lines, without the marks of JSON; empty lists and mappings read ``none``.
+    """At most ``limit`` characters of nested data as indented lines, without the marks of JSON. Empty data reads ``none``.
 
     Only what is shown is read: data may be a thousand times as long.
     """
     room = limit - 80  # for the words on what is left out
     lines = []
-    for line in _outlined(value):
+    for line in _outline_lines(value):
         if room <= 0:
             lines.append("… (the rest is left out)")
             break
@@ -137,21 +138,39 @@ def outline(value: Any, limit: int) -> str:
     return "\n".join(lines)
 
 
-def _outlined(value: Any, depth: int = 40) -> Iterator[str]:
+def _outline_lines(value: Any, depth: int = 40) -> Iterator[str]:
     pairs = value.items() if isinstance(value, Mapping) else (("-", item) for item in value)
     for key, item in pairs:
-        is_list = isinstance(item, list | tuple)
-        # A list of a few words, such as votes, reads best on one line; the arguments of a call stay JSON.
-        words = item if is_list and len(item) <= 12 else ["-"]
-        short = all(isinstance(it, str) and it.isalnum() and len(it) <= 12 for it in words)
-        is_nested = (is_list or isinstance(item, Mapping)) and key != "arguments" and not short
-        if is_nested and item and depth:
-            lines = _outlined(item, depth - 1)
+        is_nested = isinstance(item, list | tuple | Mapping) and key != "arguments"
+        if is_nested and item and depth and not _is_short_list(item):
+            lines = _outline_lines(item, depth - 1)
+            is_block = True
         else:
-            text = ", ".join(words) if is_list and short else shown(item)
-            lines = iter((text if item not in ([], (), {}, None) else "none").split("\n"))
-            is_nested = "\n" in text
-        label = key if key == "-" else f"{key}:"
-        # An item of a list starts on the line of its dash; what is short is beside its key.
-        yield f"{label} {next(lines)}" if key == "-" or not is_nested else label
-        yield from ("  " + line for line in lines)
+            text = _outline_text(item)
+            lines = iter(text.split("\n"))
+            is_block = "\n" in text
+
+        # An item of a list starts on the line of its dash, and a text of one line on that of its key.
+        if key == "-":
+            yield f"- {next(lines)}"
+        elif is_block:
+            yield f"{key}:"
+        else:
+            yield f"{key}: {next(lines)}"
+        for line in lines:
+            yield f"  {line}"
+
+
+def _outline_text(item: Any) -> str:
+    if item in ([], (), {}, None):
+        return "none"
+    return ", ".join(item) if _is_short_list(item) else format_value(item)
+
+
+def _is_short_list(item: Any) -> bool:
+    """Whether data is a list of a few words, such as votes."""
+    if not isinstance(item, list | tuple) or len(item) > _MOST_WORDS:
+        return False
+    return all(
+        isinstance(word, str) and word.isalnum() and len(word) <= _MOST_WORDS for word in item
+    )

@@ -1,7 +1,7 @@
 """Markdown as GitHub renders it: text that stays text, and pages that stay within a limit.
 
 A page takes only ``Markdown``. The templates of ``MARKDOWN`` and the functions here make it of our own words and escape any other
-text; what is put together in another way is a plain ``str`` again, which mypy refuses. tests/test_house.py looks at the literals.
+text. What is put together in another way is a plain ``str`` again, which mypy refuses. tests/test_house.py checks the literals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradegate.reports.format.escape import Escaped, one_line, visible
 from gradegate.reports.format.templates import Format
 
 S = TypeVar("S", bound=str)
-_LINE = 600  # characters of a text that nobody has shortened
+_LINE = 600  # characters of a text that nobody has shortened yet
 _URL = 2000  # characters; a longer address is not linked
 BREAK = "\u200b"  # keeps GitHub from seeing a mention, a reference or an emoji; takes no room
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "<span>$</span>"}
@@ -42,73 +42,72 @@ _GROUP = re.compile(r"\w{6}(?=\w)")  # so few digits of a hash are no link
 
 
 class Markdown(Escaped):
-    """Markdown in which nobody's text does anything."""
+    """Markdown in which text of users and models stays text."""
 
 
 NOTHING = Markdown()
+Render = Callable[..., Markdown]  # renders a macro of a template by its name, with its arguments
 
 
-def join(separator: str, texts: Iterable[str]) -> Markdown:
-    """The texts that say something, with a separator of ours between them."""
-    return Markdown(separator.join(map(_escaped, filter(None, texts))))
+def join_markdown(separator: str, texts: Iterable[str]) -> Markdown:
+    """Join the texts that are not empty with a separator of ours."""
+    return Markdown(separator.join(map(_as_markdown, filter(None, texts))))
 
 
 def paragraphs(*blocks: str) -> Markdown:
-    """The blocks that say something, with an empty line between them."""
-    texts = (_escaped(block).strip("\n") for block in blocks)
+    """The blocks that are not empty, with an empty line between them."""
+    texts = (_as_markdown(block).strip("\n") for block in blocks)
     text = "\n\n".join(filter(None, texts))
     return Markdown(f"{text}\n") if text else NOTHING
 
 
 def tidy(page: Markdown) -> Markdown:
-    """A part of a page without the empty lines that its silent places leave; not for blocks of code, which keep theirs."""
-    return paragraphs(Markdown(_GAP.sub("\n\n", _escaped(page))))
+    """Remove the empty lines that empty parts leave. Not for blocks of code, which must keep theirs."""
+    return paragraphs(Markdown(_GAP.sub("\n\n", _as_markdown(page))))
 
 
 def break_lines(lines: Markdown) -> Markdown:
-    """Lines as one line for GitHub to break."""
-    return join("<br>", map(Markdown, _escaped(lines).split("\n")))
+    """Lines as one line that GitHub breaks."""
+    return join_markdown("<br>", map(Markdown, _as_markdown(lines).split("\n")))
 
 
-def some(names: Sequence[Markdown], number: int) -> Markdown:
-    """``a, b and 3 more``: these names, and how many of that number they leave out."""
-    return Markdown(list_some([*map(_escaped, names)], number))
+def some_names(names: Sequence[Markdown], number: int) -> Markdown:
+    """``a, b and 3 more``: the names, and how many of ``number`` they leave out."""
+    return Markdown(list_some([*map(_as_markdown, names)], number))
 
 
 def first_names(names: Sequence[str], limit: int, most: int) -> Markdown:
-    """The first names, each of at most so many characters, and how many more there are."""
-    return some([inline(name, limit) for name in names[:most]], len(names))
+    """The ``most`` first names, each of at most ``limit`` characters, and how many more there are."""
+    return some_names([inline(name, limit) for name in names[:most]], len(names))
 
 
 def inline(text: str, limit: int = 200) -> Markdown:
-    """One line of anybody's text, for any place in a page: it looks the same and does nothing."""
-    return _plain(one_line(text, limit))
+    """One line of anybody's text for any place in a page: it looks the same and does nothing."""
+    return _escape_line(one_line(text, limit))
 
 
 def sentence(text: str, limit: int = 200) -> Markdown:
-    """One line of our own words: what stands in them between single backticks is code, all else as ``inline`` has it."""
-    parts = _NAMES.split(one_line(text, limit))
-    return Markdown(
-        "".join(part if number % 2 else _plain(part) for number, part in enumerate(parts))
-    )
+    """One line of our own words: names between single backticks are code, the rest is escaped as by ``inline``."""
+    parts: list[str] = _NAMES.split(one_line(text, limit))
+    parts[::2] = map(_escape_line, parts[::2])  # between the names
+    return Markdown("".join(parts))
 
 
-def _escaped(text: str) -> Markdown:
+def _as_markdown(text: str) -> Markdown:
     return text if isinstance(text, Markdown) else inline(text, _LINE)
 
 
-def _plain(text: str) -> Markdown:
+def _escape_line(text: str) -> Markdown:
     line = _SHORTCODE.sub(f":{BREAK}", text)
-    line = _HASH.sub(
-        lambda digits: _GROUP.sub(rf"\g<0>{BREAK}", digits[0]), _REFERENCE.sub(BREAK, line)
-    )
+    line = _REFERENCE.sub(BREAK, line)
+    line = _HASH.sub(lambda digits: _GROUP.sub(rf"\g<0>{BREAK}", digits[0]), line)
     line = line.replace("@", f"@{BREAK}").replace("#", f"#{BREAK}")
     line = _PUNCTUATION.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
     return Markdown(_NUMBERED.sub(r"\1\\", line))
 
 
 def code(text: str, limit: int = 200) -> Markdown:
-    """A name as code. What could break out of it, or of a table cell, is shown as plain text instead."""
+    """A name as code. What could break out of the code, or of a table cell, is shown as plain text instead."""
     line = one_line(text, limit)
     if not line.strip() or re.search(r"[`|\\]|<!--", line):
         return inline(text, limit)
@@ -117,57 +116,56 @@ def code(text: str, limit: int = 200) -> Markdown:
 
 def fence(text: str, language: str = "text") -> Markdown:
     """Lines of anybody's text in a block of code that they cannot close."""
-    # The opening of an HTML comment is broken up: a comment is found again by the one that it starts with.
+    # The comment of gradegate is found by the HTML comment at its start, so no other text may contain one.
     body = _LONG_FENCE.sub(r"\g<0> ", visible(text).replace("<!--", "<! --"))
-    runs = [len(run) for run in re.findall(r"`+", body)]
-    ticks = "`" * max(3, max(runs, default=0) + 1)
+    longest = max(map(len, re.findall(r"`+", body)), default=0)
+    ticks = "`" * max(3, longest + 1)
     return Markdown(f"{ticks}{inline(language)}\n{body}\n{ticks}\n")
 
 
 def link(label: str, url: str) -> Markdown:
-    """A link, or only its label where there is no address. The address may hold anything."""
+    """A link, or only its label if there is no address. The address may be any text."""
     address = quote(url, safe="/:#?=&%~+,;@", errors="replace") if len(url) <= _URL else ""
-    text = _escaped(label)
+    text = _as_markdown(label)
     return Markdown(f"[{text}]({address})") if 0 < len(address) <= _URL else text
 
 
 def details(summary: str, body: Markdown) -> Markdown:
-    """A part folded under its title; nothing for no text."""
-    title = Markdown(f"<details><summary>{_escaped(summary)}</summary>")
+    """A part folded under its title. Nothing for an empty part."""
+    title = Markdown(f"<details><summary>{_as_markdown(summary)}</summary>")
     return paragraphs(title, body, Markdown("</details>")) if body.strip() else NOTHING
 
 
 def quote_lines(text: Markdown) -> Markdown:
     """Lines as a quotation."""
-    return Markdown(
-        "".join(f"> {line}".rstrip() + "\n" for line in _escaped(text).rstrip().split("\n")),
-    )
+    lines = _as_markdown(text).rstrip().split("\n")
+    return Markdown("".join(f"> {line}".rstrip() + "\n" for line in lines))
 
 
-def utf16(text: str) -> int:
+def utf16_length(text: str) -> int:
     """The length as JavaScript counts it: never less than the number of characters."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-def utf8(text: str) -> int:
+def utf8_length(text: str) -> int:
     """The length in bytes."""
     return len(text.encode("utf-8", "replace"))
 
 
 def fit(blocks: Iterable[S], room: int, measure: Callable[[str], int]) -> list[S]:
-    """The first blocks that fit into the room; nothing is cut in the middle."""
-    taken = []
+    """The first blocks that fit into the room. No block is cut."""
+    fitting = []
     for block in blocks:
         room -= measure(block)
         if room < 0:
             break
-        taken.append(block)
-    return taken
+        fitting.append(block)
+    return fitting
 
 
 MARKDOWN = Format(
     Markdown,
-    _escaped,
+    _as_markdown,
     inline=inline,
     sentence=sentence,
     code=code,
@@ -176,10 +174,10 @@ MARKDOWN = Format(
     details=details,
     quote_lines=quote_lines,
     break_lines=break_lines,
-    some=some,
+    some=some_names,
     first_names=first_names,
     tidy=tidy,
-    dots=partial(join, " · "),
-    dashes=partial(join, " – "),
-    together=partial(join, ""),
+    dots=partial(join_markdown, " · "),
+    dashes=partial(join_markdown, " – "),
+    together=partial(join_markdown, ""),
 )

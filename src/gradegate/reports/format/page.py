@@ -1,6 +1,7 @@
-"""The Markdown page that the pull request comment and the job summary share: what decides in sight, the rest folded.
+"""The Markdown page that the pull request comment and the job summary share (``templates/comment.md``).
 
-``templates/comment.md`` is the page. Here its parts are rendered by their worth, and cases are left out that do not fit.
+What decides is in sight, the rest is folded. The parts are rendered in the order of their worth, and each gets the room that is
+left. Cases that do not fit are left out, and the page says how many.
 """
 
 import textwrap
@@ -14,31 +15,37 @@ from gradegate.reports.format.markdown import (
     MARKDOWN,
     NOTHING,
     Markdown,
+    Render,
     details,
     fence,
     fit,
     paragraphs,
     tidy,
 )
-from gradegate.reports.view import wording
 from gradegate.reports.view.case import is_fixed
-from gradegate.reports.view.findings import Effect, Finding, count_cases, merged, sort, told
+from gradegate.reports.view.findings import (
+    Effect,
+    Finding,
+    count_cases,
+    merge_similar,
+    rows_to_list,
+    sort_findings,
+)
+from gradegate.reports.view.wording import OUTCOME_HEADINGS, visible_names
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, replace
 
-_OPEN = (
-    12  # cases that are in sight; of more, those of one reason are one row, and the rest is folded
-)
-_RESERVE = 900  # for the sentences that say what was left out, and for folds
-_NAMES = 8  # of a page: its part that the names of a case's further assertions may take
+_MOST_OPEN = 12  # cases in sight; of more, similar ones are one line, and the rest is folded
+_RESERVE = 900  # for folds, and for the sentences that say what was left out
+_NAMES_SHARE = 8  # the names of a case's further assertions get an eighth of the page
 _SHORT = 400  # characters of a text in sight
-_WIDTH = 88  # what fits a comment on GitHub without scrolling
-_LABEL = 10  # characters
+_WIDTH = 88  # characters that fit into a comment on GitHub without scrolling
+_LABEL = 10  # characters of a label and its gap
 
 
 class PageForm(FrozenStruct):
-    """How long a page may be, in what unit, and whether it lists the cases that passed."""
+    """How long a page may be, in which unit, and whether it lists the cases that passed."""
 
     limit: int
     measure: Callable[[str], int]
@@ -47,7 +54,7 @@ class PageForm(FrozenStruct):
     def fit(
         self, render: Callable[[Any], Markdown], items: Iterable[Any], share: int, header: str = ""
     ) -> list[Markdown]:
-        """The first items, rendered, that fit behind a header into such a part of a page."""
+        """Render the first items that fit, with their header, into the ``share``-th part of a page."""
         room = self.limit // share - self.measure(header)
         return fit(map(render, items), room, self.measure)
 
@@ -57,14 +64,14 @@ class PageForm(FrozenStruct):
         render_rest: Callable[[int], Markdown],
         notes: Sequence[Any],
     ) -> list[Markdown]:
-        """A line for each note that there is room for, and one for how many there are besides."""
+        """Render a line for each note that fits, and a line for the number of the others."""
         lines = self.fit(render, notes, 12)
         left = len(notes) - len(lines)
         return [*lines, render_rest(left)] if left else lines
 
 
 class Widths(FrozenStruct):
-    """Characters in the line of a case: of what came, of why, and of the names of further assertions."""
+    """Characters in the line of a case: for the answer, the reason, and the names of further assertions."""
 
     got: int
     why: int
@@ -72,16 +79,15 @@ class Widths(FrozenStruct):
 
 
 class Scope(FrozenStruct):
-    """What has to be named because there are several of it."""
+    """Which of these a page must name, because there are several."""
 
     suites: bool
     providers: bool
     prompts: bool
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Row]) -> "Scope":
-        """Of these rows."""
-        rows = list(rows)
+    def from_rows(cls, rows: Sequence[Row]) -> "Scope":
+        """What the rows have several of."""
         return cls(
             len({row.suite for row in rows}) > 1,
             len({row.provider for row in rows}) > 1,
@@ -90,136 +96,131 @@ class Scope(FrozenStruct):
 
 
 class CaseLines(FrozenStruct):
-    """The lines of the table of cases: in sight and folded, and how many cases there was no room for."""
+    """The lines of the table of cases, in sight and folded, and how many cases found no room."""
 
     shown: list[Markdown]
     folded: list[Markdown]
     left: int
 
 
-def page(decision: Decision, links: Links, form: PageForm) -> Markdown:
-    """The page; what does not fit is left out by whole cases, and the page says so."""
-    run = decision.run
-    scope = Scope.from_rows(run.rows)
-    render = _macros(decision, links, form, scope)
+def render_page(decision: Decision, links: Links, form: PageForm) -> Markdown:
+    """Render the page of a decision."""
+    scope = Scope.from_rows(decision.run.rows)
+    render = _page_macros(decision, links, form, scope)
     render_case = MARKDOWN.macros("case.md", links=links, scope=scope, wrap_facts=_wrap_facts)
-    head, foot = tidy(render("head")), tidy(render("foot"))
+    head = tidy(render("head"))
+    foot = tidy(render("foot"))
     room = form.limit - form.measure(head + foot) - _RESERVE
-    groups = sort(decision)
-    if sum(map(len, groups.values())) > _OPEN:
-        groups = {effect: merged(listed) for effect, listed in groups.items()}
 
-    # A line for each case is worth more than all else, and a shorter one where they would not fit.
-    for widths in (Widths(65, 100, form.limit // _NAMES), Widths(40, 60, 100)):
+    groups = sort_findings(decision)
+    if sum(map(len, groups.values())) > _MOST_OPEN:
+        groups = {effect: merge_similar(findings) for effect, findings in groups.items()}
+
+    # A line for each case is worth more than all else. If they do not fit, the lines get shorter.
+    for widths in (Widths(65, 100, form.limit // _NAMES_SHARE), Widths(40, 60, 100)):
         lines = _fit_cases(groups, render_case, form, room * 4 // 5, widths)
         if not lines.left:
             break
     cases = tidy(render("case_table", lines.shown, lines.folded, lines.left))
     room -= form.measure(cases)
-    agents = details(
-        "For coding agents",
-        agent_cases(decision, min(room // 2, form.limit // 5), form.measure, short=True),
-    )
-    evidence = _evidence(groups, render, render_case, form, room - form.measure(agents))
-    room -= form.measure(agents + evidence)
+
+    agent_room = min(room // 2, form.limit // 5)
+    agents = agent_cases(decision, agent_room, form.measure, short=True)
+    agents = details("For coding agents", agents)
+    room -= form.measure(agents)
+    evidence = _fit_evidence(groups, render, render_case, form, room)
+    room -= form.measure(evidence)
     all_cases = NOTHING
-    if form.all_cases and run.rows:
-        all_cases = _all_cases(decision, render, form, room)
+    if form.all_cases and decision.run.rows:
+        all_cases = _fit_all_cases(decision, render, form, room)
     return paragraphs(head, cases, evidence, all_cases, agents, foot)
 
 
-def _macros(
-    decision: Decision, links: Links, form: PageForm, scope: Scope
-) -> Callable[..., Markdown]:
-    """Renders a part of the page by its name."""
-    run = decision.run
-    worse, other = decision.changes.parts
-    fixed = [row for _, row in told(run.rows) if is_fixed(row)] if run.baseline else []
+def render_bare_page(outcome: str, reason: str, text: str, links: Links) -> Markdown:
+    """Render a page without a decision. ``outcome`` is a key of ``OUTCOME_HEADINGS``, ``text`` anybody's lines."""
+    render = MARKDOWN.macros("opening.md")
+    links = replace(links, page="")
+    opening = render("opening", outcome, OUTCOME_HEADINGS[outcome].words, "", links)
+    return paragraphs(opening, reason, fence(text) if text else "")
+
+
+def _page_macros(decision: Decision, links: Links, form: PageForm, scope: Scope) -> Render:
+    rows = rows_to_list(decision.run.rows) if decision.run.baseline else []
+    fixed = [row for _, row in rows if is_fixed(row)]
     return MARKDOWN.macros(
         "comment.md",
         decision=decision,
-        run=run,
         links=links,
         scope=scope,
-        worse=worse,
-        other=other,
-        fixed=wording.names(fixed),
+        fixed=visible_names(fixed),
         fit=form.fit,
         fit_notes=form.fit_notes,
     )
 
 
-def bare(outcome: str, reason: str, text: str, links: Links) -> Markdown:
-    """A page without a decision: ``outcome`` is a key of ``wording.HEADS``, ``text`` anybody's lines."""
-    render = MARKDOWN.macros("opening.md")
-    opening = render("opening", outcome, wording.HEADS[outcome].words, "", replace(links, page=""))
-    return paragraphs(opening, reason, fence(text) if text else "")
-
-
-# --- the cases ------------------------------------------------------------------------------------------------
+# --- the cases ----------------------------------------------------------------------------------------------------------
 
 
 def _fit_cases(
     groups: Mapping[Effect, Sequence[Finding]],
-    render_case: Callable[..., Markdown],
+    render_case: Render,
     form: PageForm,
     room: int,
     widths: Widths,
 ) -> CaseLines:
+    """Render a line for each case that fits."""
     shown: list[Markdown] = []
     folded: list[Markdown] = []
     left = 0
-    in_sight = _OPEN
+    open_lines = _MOST_OPEN
     for findings in groups.values():
         rendered = (render_case("case_line", finding, widths) for finding in findings)
         lines = fit(rendered, room, form.measure)
         room -= sum(map(form.measure, lines))
         left += count_cases(findings[len(lines) :])
-        shown += lines[:in_sight]
-        folded += lines[in_sight:]
-        in_sight = max(1, in_sight - len(lines))  # of each group something is in sight
+        shown += lines[:open_lines]
+        folded += lines[open_lines:]
+        open_lines = max(1, open_lines - len(lines))  # of each effect something is in sight
     return CaseLines(shown, folded, left)
 
 
-def _evidence(
+def _fit_evidence(
     groups: Mapping[Effect, Sequence[Finding]],
-    render: Callable[..., Markdown],
-    render_case: Callable[..., Markdown],
+    render: Render,
+    render_case: Render,
     form: PageForm,
     room: int,
 ) -> Markdown:
-    """What was expected, what came and why, of as many cases as there is room for, with the evidence where it fits."""
-    findings = [finding for listed in groups.values() for finding in listed]
+    """Render what was expected, what came and why, for as many cases as fit. Long texts are added if all cases fit."""
+    findings = [finding for group in groups.values() for finding in group]
     room -= form.measure(details("x" * 80, fence("")))
-    for folded in (True, False):
-        rendered = (
-            render_case("case_block", finding, folded, form.limit // _NAMES) for finding in findings
-        )
+    names = form.limit // _NAMES_SHARE
+    for with_texts in (True, False):
+        rendered = (render_case("case_block", finding, with_texts, names) for finding in findings)
         blocks = fit(rendered, room, form.measure)
-        if len(blocks) == len(findings):  # more cases are worth more than the evidence of some
+        if len(blocks) == len(findings):
             break
     shown = count_cases(findings[: len(blocks)])
     return paragraphs(render("evidence", blocks, shown, count_cases(findings)))
 
 
 def _wrap_facts(facts: Iterable[tuple[str, str]]) -> Markdown:
-    """Texts in a block of code beside their labels, as wide as is seen without scrolling; empty ones are left out."""
-    texts = []
+    """Labels and texts in a block of code that needs no scrolling. Empty texts are left out."""
+    lines = []
     for label, text in facts:
-        if text:
-            lines = visible(clip(text.strip(), _SHORT)).split("\n")
-            wrapped = [
-                part for line in lines for part in textwrap.wrap(line, _WIDTH - _LABEL) or [""]
-            ]
-            indented = textwrap.indent("\n".join(wrapped), " " * _LABEL)
-            texts.append(indented.replace(" " * _LABEL, label.ljust(_LABEL), 1))
-    return fence("\n".join(texts))
+        if not text:
+            continue
+        margin = label.ljust(_LABEL)
+        for line in visible(clip(text.strip(), _SHORT)).split("\n"):
+            for part in textwrap.wrap(line, _WIDTH - _LABEL) or [""]:
+                lines.append(margin + part if part.strip() else part)
+                margin = " " * _LABEL
+    return fence("\n".join(lines))
 
 
-def _all_cases(
-    decision: Decision, render: Callable[..., Markdown], form: PageForm, room: int
-) -> Markdown:
-    rows = [row for _, row in told(decision.run.rows)]
+def _fit_all_cases(decision: Decision, render: Render, form: PageForm, room: int) -> Markdown:
+    """Render a table with as many cases as fit, passed ones included."""
+    rows = [row for _, row in rows_to_list(decision.run.rows)]
     room -= form.measure(render("all_cases_header"))
     lines = fit((render("all_cases_line", row) for row in rows), room, form.measure)
     return tidy(render("all_cases", lines, len(rows) - len(lines)))

@@ -15,45 +15,52 @@ from gradegate.security.hosts import NOBODY
 from gradegate.structs import replace
 
 _FILTER = next(option for option in RUN_OPTIONS if option.field == "filter_pattern")
-_HARMLESS = frozenset(f"--{option.name}" for option in RUN_OPTIONS if option.harmless)
-_HOSTS = "--allowed-hosts"
-_COMMAND = 2000  # characters; a longer one is not worth the room
-_PATTERN = 200  # characters of a description that a pattern may hold
+_HARMLESS_FLAGS = frozenset(f"--{option.name}" for option in RUN_OPTIONS if option.harmless)
+_HOSTS_FLAG = "--allowed-hosts"
+_MOST_COMMAND = 2000  # characters; a longer one is not worth the room
+_MOST_PATTERN = 200  # characters of a description in a pattern
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")  # in a regular expression
 
 
-def command(row: Row, made: Made) -> str:
-    """What asks the case again, from the root of the repository; empty where it would not be what ran."""
+def rerun_command(row: Row, made: Made) -> str:
+    """The command that asks a case again. Empty if it would ask something else than the run did."""
     for path in (row.suite, made.folder):
         if path.startswith(("/", "-")) or ".." in path.split("/"):
             return ""  # outside of the repository, or an option
-    # A file of the repository as it is named in a folder of it.
     config = posixpath.relpath(row.suite, made.folder) if made.folder else row.suite
-    words = ["gradegate", "run", config, *made.options]
-    # What was said before a case is there only if the cases before it run, too.
-    about, is_plain = row.description, one_line(row.description, _PATTERN) == row.description
-    if CONVERSATION not in row.vars and about.strip() and len(about) <= _PATTERN and is_plain:
-        pattern = f"^{_SPECIAL.sub(lambda sign: chr(92) + sign[0], about)}$"
-        if _is_whole(pattern):
-            words += _FILTER.words(pattern)
-    written = shlex.join(words)
+    if not row.suite or config.startswith("-"):
+        return ""
+
+    words = ["gradegate", "run", config, *made.options, *_filter_words(row)]
+    command = shlex.join(words)
     if made.folder:
-        written = f"cd {shlex.quote(made.folder)} && {written}"
-    whole = _is_whole(written) and len(written) <= _COMMAND
-    return written if whole and row.suite and not config.startswith("-") else ""
+        command = f"cd {shlex.quote(made.folder)} && {command}"
+    return command if _is_unchanged_in_fence(command) and len(command) <= _MOST_COMMAND else ""
+
+
+def _filter_words(row: Row) -> list[str]:
+    """The option that selects only this case, if its description allows that."""
+    name = row.description
+    if not name.strip() or len(name) > _MOST_PATTERN or one_line(name, _MOST_PATTERN) != name:
+        return []
+    if CONVERSATION in row.vars:
+        return []  # the cases before it must run, too, as they are what was said before
+    escaped = _SPECIAL.sub(r"\\\g<0>", name)
+    pattern = f"^{escaped}$"
+    return _FILTER.arguments(pattern) if _is_unchanged_in_fence(pattern) else []
 
 
 def without_rights(made: Made) -> Made:
-    """What a file says of its run, with no other options than harmless ones: anybody may have written it."""
+    """Keep only the harmless options of a run: anybody may have written the file that they come from."""
     options: list[str] = []
     for flag, value in pairwise(made.options):
-        if flag in _HARMLESS and not value.startswith("-"):
+        if flag in _HARMLESS_FLAGS and not value.startswith("-"):
             options += (flag, value)
-    if _HOSTS in made.options:  # keys were bound to hosts, and stay bound, but not to these
-        options += (_HOSTS, NOBODY)
+    if _HOSTS_FLAG in made.options:  # keys stay bound to hosts, but not to these
+        options += (_HOSTS_FLAG, NOBODY)
     return replace(made, options=tuple(options))
 
 
-def _is_whole(text: str) -> bool:
-    """Whether a line stands in a block as it is: a command that is shown otherwise would not be what ran."""
+def _is_unchanged_in_fence(text: str) -> bool:
+    """Whether a block of code shows a line as it is. A command that is shown otherwise would not be what ran."""
     return "\n" not in text and f"\n{text}\n" in fence(text)

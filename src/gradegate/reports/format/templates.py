@@ -1,8 +1,8 @@
-"""Templates of our own, which show what a report looks like; every value in them is escaped as their format needs it.
+"""Templates of reports, which show what a report looks like. Every value in them is escaped as their format needs it.
 
 All that a template prints goes through one function: text of the format's own kind stays, and anything else is escaped. Macros and
-captured parts are of that kind, since they hold our words and such text only. Two statements of Jinja print past that function,
-``call`` and ``filter``: tests/test_house.py finds them in no template.
+captured parts are of that kind, since they contain only our words and such text. Two statements of Jinja print past that function,
+``call`` and ``filter``. tests/test_house.py checks that no template has them.
 """
 
 from __future__ import annotations
@@ -13,60 +13,57 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gradegate.core.numbers import format_count, format_number
-from gradegate.reports.format.escape import Escaped, clip, one_line, outline, spread
+from gradegate.reports.format.escape import Escaped, clip, one_line, outline, spread_values
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, Template
+    from jinja2 import Environment
 
 K = TypeVar("K", bound=Escaped)
 _FOLDER = Path(__file__).parents[1] / "templates"
-_CHUNK = 100  # pieces of a template that are handed on together
+_CHUNK = 100  # pieces of a template that are passed on together
 
 
 class Format(Generic[K]):
-    """The kind of text that templates of a format give, how other text becomes that kind, and the helpers that they have."""
+    """A kind of text: how other text is escaped to become that kind, and the helpers of its templates."""
 
     def __init__(
         self, kind: type[K], escape: Callable[[str], K], **helpers: Callable[..., Any]
     ) -> None:
         self._kind = kind
         self._escape = escape
-        common: dict[str, Callable[..., Any]] = {
+        self._helpers = {
             "many": format_count,
             "figure": format_number,
             "line": one_line,
             "clip": clip,
-            "spread": spread,
+            "spread": spread_values,
             "outline": outline,
+            **helpers,
         }
-        self._helpers = {**common, **helpers}
 
     def render(self, template: str, **values: Any) -> K:
-        """A template in one part."""
-        return self._kind(self._template(template).render(values))
+        """Render a template in one part."""
+        return self._kind(self.environment.get_template(template).render(values))
 
     def stream(self, template: str, **values: Any) -> Iterator[K]:
-        """A template in parts."""
-        stream = self._template(template).stream(values)
+        """Render a template in parts."""
+        stream = self.environment.get_template(template).stream(values)
         stream.enable_buffering(_CHUNK)
         return map(self._kind, stream)
 
     def macros(self, template: str, **values: Any) -> Callable[..., K]:
-        """Renders the macro of a template by its name, with its arguments; all of them know the values."""
-        module = self._template(template).make_module(values)
+        """A function that renders a macro of the template by its name, with its arguments. All macros know the values."""
+        module = self.environment.get_template(template).make_module(values)
 
         def render_macro(name: str, *arguments: Any) -> K:
             return self._kind(getattr(module, name)(*arguments))
 
         return render_macro
 
-    def _template(self, name: str) -> Template:
-        return self.environment.get_template(name)
-
     @cached_property
     def environment(self) -> Environment:
         """Jinja with the escape and the helpers of the format."""
-        # Only where a report is written: a command that writes none need not load it.
+        # Imported here, because most commands write no report.
         from jinja2 import Environment, FunctionLoader, StrictUndefined
 
         from gradegate.reports.view import case, run_summary, wording
@@ -78,7 +75,7 @@ class Format(Generic[K]):
             lstrip_blocks=True,
             loader=FunctionLoader(read_template),
         )
-        # What a macro or a block gives is of the format's own kind.
+        # Makes what a macro or a block gives text of the kind of this format.
         environment.concat = self._join  # type: ignore[method-assign]
         environment.filters.update(self._helpers)
         environment.globals.update(self._helpers)
@@ -94,5 +91,5 @@ class Format(Generic[K]):
 
 @cache
 def read_template(name: str) -> str:
-    """The text of one of our own files."""
+    """Read one of our own files."""
     return (_FOLDER / name).read_text(encoding="utf-8")

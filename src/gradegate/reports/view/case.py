@@ -1,8 +1,8 @@
-"""A case with all that there is to tell of it, for the page in a browser and for the terminal.
+"""A case with all that there is to say about it, for the page in a browser, the terminal and the lines of other reports.
 
-Of an answer it says which words differ from what was expected, bounded, since both may be of any length. What a grader keeps
-as evidence is read by its shape: lists of mappings with a text and a verdict. Of a claim no grader says which sentence it was
-held against, so that the nearest by its words is shown: that is for people, and decides nothing.
+The words that differ from what was expected are marked if the texts are short enough to compare. The evidence of a grader is
+read by its shape: lists of mappings with a text and a verdict. No grader says which sentence of the sources a claim was checked
+against. The nearest sentence by its words is shown for people, and decides nothing.
 """
 
 import enum
@@ -20,312 +20,364 @@ from gradegate.core.conversation import Turn
 from gradegate.core.numbers import describe_usage, format_count, format_number
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.reports.format.escape import join_nonempty, one_line
-from gradegate.reports.view.findings import Effect, Finding, unchecked
+from gradegate.reports.view.findings import Effect, Finding, is_unchecked
 from gradegate.reports.view.wording import (
-    called,
-    expected,
-    name,
-    named,
-    place,
-    remarks,
-    said,
-    scored,
-    spot,
+    assertion_name,
+    assertion_outcomes,
+    expected_text,
+    grade_origin,
+    grade_outcome,
+    origin_text,
+    row_remarks,
+    score_text,
+    visible_name,
 )
-from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.baseline import FIXED, NEW_FAILURE, PRE_EXISTING, UNSTEADY, case_status
 from gradegate.results.grades import Grade
-from gradegate.results.rows import Row, name_variables, shown
+from gradegate.results.rows import Row, format_value, name_variables
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
-_LINE = 200
-_COMPARED = 300  # words of each text; what is longer is not compared
-_PAIRS = 3000  # of equal words: what the comparison takes grows with them
-_ALIKE = 0.4  # of the words are in both: below, every word would be marked, which says nothing
-_SPACED = re.compile(r"\s*\S+|\s+$")
-_TEXTS = ("claim", "statement", "sentence")
-_VERDICTS = ("verdict", "supported", "attributed", "outcome")
-_SOURCES = ("retrieval_context", "context")  # variables that hold documents
-_MOST, _SENTENCES = 40, 200  # claims of a grade, sentences that they are held against
-_LONGEST = 100_000  # characters of the sources that are looked at
-_NEAR = 0.34  # of a claim's words are in a sentence that is shown beside it
-_BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
-_WORD = re.compile(r"\w{2,}")
-_CHAT = 200_000  # characters; a longer prompt is not read as a chat
-_BESIDE = {NEW_FAILURE: "new", PRE_EXISTING: "known", UNSTEADY: "known, unsteady on the base"}
+_MOST_CHAT = 200_000  # characters; a longer prompt is not read as a chat
+_LINE = 200  # characters of the reason in the line of a case
+_STATUS_WORDS = {
+    NEW_FAILURE: "new",
+    PRE_EXISTING: "known",
+    UNSTEADY: "known, unsteady on the base",
+}
+
+
+# --- the exchange that a failure is about -------------------------------------------------------------------------------
 
 
 class Exchange(FrozenStruct):
-    """What was asked and answered. ``turn`` is the number of the answer in its conversation, 0 where there is no other."""
+    """A question and its answer. ``turn`` is the number of the answer in its conversation, 0 without a conversation."""
 
-    asked: str
-    answered: str
+    question: str
+    answer: str
     turn: int = 0
 
 
-def exchange(row: Row, failing: Sequence[Grade] = ()) -> Exchange:
-    """The exchange that a failure is about: of a conversation that of the first turn named by the first grade, else the last one."""
+def relevant_exchange(row: Row, failures: Sequence[Grade] = ()) -> Exchange:
+    """The exchange with the first turn that the first failure blames, or the last exchange."""
+    question = _last_user_message(row.prompt)
     if not row.turns:
-        return Exchange(_last_message(row.prompt), row.output or "")
-    answers = [number for number, turn in enumerate(row.turns, 1) if turn.role == "assistant"]
-    blamed = blamed_turns(row, failing[0]) if failing else ()
-    number = [*blamed, *answers[::-1], len(row.turns)][0]
-    before = (turn.content for turn in reversed(row.turns[:number]) if turn.role == "user")
+        return Exchange(question, row.output or "")
+    number = _relevant_turn(row, failures)
+    for turn in row.turns[:number]:
+        if turn.role == "user":
+            question = turn.content
     turn = row.turns[number - 1]
     answer = turn.content if turn.role == "assistant" else row.output or ""
-    return Exchange(
-        next(before, _last_message(row.prompt)), answer, number if len(row.turns) > 2 else 0
-    )
+    return Exchange(question, answer, number if len(row.turns) > 2 else 0)
+
+
+def _relevant_turn(row: Row, failures: Sequence[Grade]) -> int:
+    blamed = blamed_turns(row, failures[0]) if failures else ()
+    if blamed:
+        return blamed[0]
+    answers = [number for number, turn in enumerate(row.turns, 1) if turn.role == "assistant"]
+    return answers[-1] if answers else len(row.turns)
 
 
 def blamed_turns(row: Row, grade: Grade) -> tuple[int, ...]:
-    """The numbers of the turns that a failure is about, from 1; those that the conversation does not have are left out."""
+    """The numbers of the turns that a failure is about, from 1, without those that the conversation does not have."""
     return tuple(turn for turn in grade.turns if 0 < turn <= len(row.turns))
 
 
-def _last_message(prompt: str) -> str:
-    """What the last message of the user says, of a prompt that is a chat; else the prompt."""
-    if not prompt.lstrip().startswith("[") or len(prompt) > _CHAT:
+def _last_user_message(prompt: str) -> str:
+    """The last message of the user in a prompt that is a chat, or the prompt."""
+    if not prompt.lstrip().startswith("[") or len(prompt) > _MOST_CHAT:
         return prompt
     try:
         messages = json.loads(prompt)
     except (ValueError, RecursionError):
         return prompt
-    texts = [
-        item.get("content")
-        for item in messages
-        if isinstance(item, dict) and item.get("role") == "user"
-    ]
-    return next((text for text in reversed(texts) if isinstance(text, str)), prompt)
+    for message in reversed(messages):
+        if isinstance(message, dict) and message.get("role") == "user":
+            content = message.get("content")
+            if isinstance(content, str):
+                return content
+    return prompt
 
 
-def question(row: Row, asked: str, limit: int) -> str:
-    """What was asked in one line: the message, or what is special about the case where the message is long."""
-    line = one_line(asked, limit)
-    # A long prompt begins like that of every other case, unless with what is filled in: that tells cases apart.
-    values = [one_line(shown(value), limit)[:limit] for value in row.vars.values()]
+def question_line(row: Row, question: str, limit: int) -> str:
+    """A question in one line. If it is long, the variables of the case instead, unless the name of the case has them."""
+    line = one_line(question, limit)
+    # A long prompt begins like that of every other case, unless it begins with what is filled in.
+    values = [one_line(format_value(value), limit)[:limit] for value in row.vars.values()]
     if not line.endswith("…") or any(value and line.startswith(value) for value in values):
         return line
-    # A case without a description has its variables as a name already.
-    pairs = name_variables(row.vars) if row.description.strip() else ""
-    return one_line(pairs, limit) or line
+    # A case without a description is named by its variables already.
+    variables = name_variables(row.vars) if row.description.strip() else ""
+    return one_line(variables, limit) or line
 
 
-def why(finding: Finding, limit: int) -> tuple[str, str]:
-    """Which assertion did not pass first, and its reason in one line."""
-    row, grades = finding.row, finding.grades
+# --- a case in a line ---------------------------------------------------------------------------------------------------
+
+
+def first_failure(finding: Finding, limit: int) -> tuple[str, str]:
+    """The first assertion that did not pass, and its reason in one line."""
+    row = finding.row
     if row.error:
         return "", one_line(f"no answer: {row.error}", limit)
-    if not grades:
-        return "", one_line("; ".join(remarks(row)) or "no assertion gives a reason", limit)
-    grade = grades[0]
-    reason = one_line(grade.reason, limit) or join_nonempty(", ", said(grade), scored(grade))
-    return called(grade.assertion), reason
+    if not finding.grades:
+        remarks = "; ".join(row_remarks(row)) or "no assertion gives a reason"
+        return "", one_line(remarks, limit)
+    grade = finding.grades[0]
+    reason = one_line(grade.reason, limit)
+    reason = reason or join_nonempty(", ", grade_outcome(grade), score_text(grade))
+    return assertion_name(grade.assertion), reason
 
 
-def also(finding: Finding, limit: int = sys.maxsize) -> str:
-    """The further assertions that did not pass, which ``why`` leaves out; empty where there are none or no answer came."""
-    others = [] if finding.row.error else finding.grades[1:]
-    return f"also: {named(others, limit)}" if others else ""
+def further_failures(finding: Finding, limit: int = sys.maxsize) -> str:
+    """``also: equals failed``: the assertions that ``first_failure`` leaves out. Empty if there are none or no answer."""
+    grades = [] if finding.row.error else finding.grades[1:]
+    return f"also: {assertion_outcomes(grades, limit)}" if grades else ""
 
 
-def beside(row: Row) -> str:
-    """``new`` or ``known``, of a failure that was compared with the base; else an empty string."""
+def failure_status(row: Row) -> str:
+    """``new`` or ``known`` for a failure that was compared with the base, or an empty string."""
     if not any(grade.status for grade in row.grades):
         return ""
-    failing = [grade for grade in row.grades if grade.has_failed and not grade.inner]
-    # Those that count; where none does, those that only advise.
-    decisive = [grade for grade in failing if grade.counts] or failing
-    return _BESIDE.get(standing(row, decisive), "")
+    failures = [grade for grade in row.grades if grade.has_failed and not grade.inner]
+    decisive = [grade for grade in failures if grade.counts]
+    return _STATUS_WORDS.get(case_status(row, decisive or failures), "")
 
 
-def effect(finding: Finding) -> str:
-    """What a finding is beside the base; of what only advises, why it does: ``known, within the rules``."""
-    row, against = finding.row, beside(finding.row)
+def describe_effect(finding: Finding) -> str:
+    """``new``, ``known, within the rules``: the status of a finding, and why it only advises if it does."""
+    row = finding.row
+    status = failure_status(row)
     if finding.effect is not Effect.ADVISES:
-        return against
-    days = [grade.quarantine for grade in row.grades if grade.quarantine]
+        return status
+    quarantines = [grade.quarantine for grade in row.grades if grade.quarantine]
     if any(grade.has_failed and grade.counts for grade in row.grades):
-        why = "within the rules"
-    elif days:
-        why = f"in quarantine until {days[0]}"
+        excuse = "within the rules"
+    elif quarantines:
+        excuse = f"in quarantine until {quarantines[0]}"
     elif finding.is_within_set:
-        why = "within the set"
+        excuse = "within the set"
     else:
-        why = "advisory"
-    return join_nonempty(", ", against, why)
+        excuse = "advisory"
+    return join_nonempty(", ", status, excuse)
 
 
 def is_fixed(row: Row) -> bool:
-    """Whether a case failed on the base and does not any more."""
-    return row.has_passed and standing(row) == FIXED
+    """Whether a case failed on the base and passes now."""
+    return row.has_passed and case_status(row) == FIXED
 
 
-def flaky(rows: Iterable[Row]) -> list[str]:
-    """A line for each, the worst first: ``refunds: llm-rubric: flaky: 14 of 60 asks failed on the default branch``."""
-    where = "on the default branch"
+def flaky_lines(rows: Iterable[Row]) -> list[str]:
+    """Lines such as ``refunds: llm-rubric: flaky: 14 of 60 asks failed on the default branch``, the worst first."""
     lines = []
     for row in rows:
         for grade in row.grades:
             past = grade.history
-            if past and (past.flaky or past.broken):
-                votes = past.fails + past.passes
-                asks = f"{past.fails} of {format_count(votes, 'ask')} failed"
-                text = f"broken {where}: {asks} there" if past.broken else f"flaky: {asks} {where}"
-                line = f"{name(row)}: {called(grade.assertion)}: {text}"
-                lines.append((-past.fails / votes, line))
-    return [line for _, line in sorted(lines, key=itemgetter(0))]
+            if not past or not (past.flaky or past.broken):
+                continue
+            votes = past.fails + past.passes
+            asks = f"{past.fails} of {format_count(votes, 'ask')} failed"
+            if past.broken:
+                text = f"broken on the default branch: {asks} there"
+            else:
+                text = f"flaky: {asks} on the default branch"
+            line = f"{visible_name(row)}: {assertion_name(grade.assertion)}: {text}"
+            lines.append((-past.fails / votes, line))
+    lines.sort(key=itemgetter(0))
+    return [line for _, line in lines]
 
 
-def says_more_than_reason(grade: Grade) -> bool:
-    """Whether the evidence of a grade does more than repeat words of its reason."""
+def usage_text(usage: Usage) -> str:
+    """``1 call, 120 tokens, 0.001 USD, 0.5 s``, without the time if it was not measured."""
+    is_timed = math.isfinite(usage.seconds) and usage.seconds > 0
+    return describe_usage(usage) + (f", {format_number(usage.seconds, 2)} s" if is_timed else "")
+
+
+# --- an assertion -------------------------------------------------------------------------------------------------------
+
+
+def has_more_than_reason(grade: Grade) -> bool:
+    """Whether the evidence of a grade says more than single words of its reason."""
     words = set(re.findall(r"\w+", grade.reason))
     return any(not isinstance(text, str) or text not in words for text in grade.evidence.values())
 
 
-def steps_of(grade: Grade) -> list[str] | None:
-    """What a grader noted, step by step, if it did."""
+def grader_steps(grade: Grade) -> list[str] | None:
+    """What a grader in ``verbose_mode`` noted step by step, or None."""
     steps = grade.evidence.get("steps")
-    is_text = isinstance(steps, list) and all(isinstance(step, str) for step in steps)
-    return steps if is_text else None
+    if isinstance(steps, list) and all(isinstance(step, str) for step in steps):
+        return steps
+    return None
 
 
-def headline_of(row: Row, grade: Grade) -> str:
-    """An assertion with what became of it, its score, and its line."""
-    outcome = f"{called(grade.assertion)} {said(grade)}"
-    return join_nonempty(", ", outcome, scored(grade), place(spot(row, grade)))
+def assertion_headline(row: Row, grade: Grade) -> str:
+    """An assertion with its outcome, score and line."""
+    outcome = f"{assertion_name(grade.assertion)} {grade_outcome(grade)}"
+    return join_nonempty(", ", outcome, score_text(grade), origin_text(grade_origin(row, grade)))
 
 
-# --- words that differ ------------------------------------------------------------------------------------------
+def grade_kind(grade: Grade, decisive: Sequence[Grade]) -> str:
+    """``pass``, ``fail``, ``error``, or ``advisory`` for a failure that is not ``decisive``."""
+    is_advice = grade.has_failed and grade not in decisive
+    return "advisory" if is_advice else grade.outcome.value
+
+
+# --- words that differ --------------------------------------------------------------------------------------------------
+
+_MOST_WORDS = 300  # of each text; longer texts are not compared
+_MOST_PAIRS = 3000  # of equal words; the time of the comparison grows with them
+_LEAST_COMMON = (
+    0.4  # share of the words that both texts have; below, nearly every word would be marked
+)
+_WORD_WITH_GAP = re.compile(r"\s*\S+|\s+$")
 
 
 class Piece(FrozenStruct):
-    """Some words in a row; ``differs`` where the other text does not have them there."""
+    """Consecutive words. ``differs``: the other text does not have them there."""
 
     text: str
     differs: bool
 
 
 class Difference(FrozenStruct):
-    """Both texts in pieces that, joined, are the texts."""
+    """Two texts in pieces. The pieces of a text, joined, are the text."""
 
     expected: tuple[Piece, ...]
     got: tuple[Piece, ...]
 
 
-def difference(expected: str, got: str) -> Difference | None:
-    """The words that differ; None for equal texts, for long ones and for those that have too little in common."""
-    if expected == got or max(len(expected), len(got)) > 20 * _COMPARED:
+def compare_words(expected: str, got: str) -> Difference | None:
+    """Find the words that differ. None for equal texts, long texts, and texts with little in common."""
+    if expected == got or max(len(expected), len(got)) > 20 * _MOST_WORDS:
         return None
-    left, right = _SPACED.findall(expected), _SPACED.findall(got)
-    plain = [word.strip() for word in left], [word.strip() for word in right]
-    if max(map(len, plain)) > _COMPARED:
+    expected_words = _WORD_WITH_GAP.findall(expected)
+    got_words = _WORD_WITH_GAP.findall(got)
+    if max(len(expected_words), len(got_words)) > _MOST_WORDS:
         return None
-    here, there = map(Counter, plain)
-    pairs = sum(count * there[word] for word, count in here.items())
-    if 2 * (here & there).total() / max(1, len(left) + len(right)) < _ALIKE or pairs > _PAIRS:
+
+    plain_expected = [word.strip() for word in expected_words]
+    plain_got = [word.strip() for word in got_words]
+    expected_counts = Counter(plain_expected)
+    got_counts = Counter(plain_got)
+    common = 2 * (expected_counts & got_counts).total()
+    pairs = sum(count * got_counts[word] for word, count in expected_counts.items())
+    if common / max(1, len(plain_expected + plain_got)) < _LEAST_COMMON or pairs > _MOST_PAIRS:
         return None
-    steps = SequenceMatcher(None, *plain, autojunk=False).get_opcodes()
-    ours = _pieces(left, [(step != "equal", start, end) for step, start, end, _, _ in steps])
-    theirs = _pieces(right, [(step != "equal", start, end) for step, _, _, start, end in steps])
-    return Difference(tuple(ours), tuple(theirs))
+
+    expected_pieces: list[Piece] = []
+    got_pieces: list[Piece] = []
+    matcher = SequenceMatcher(None, plain_expected, plain_got, autojunk=False)
+    for step, start, end, got_start, got_end in matcher.get_opcodes():
+        differs = step != "equal"
+        expected_pieces += _pieces(expected_words[start:end], differs)
+        got_pieces += _pieces(got_words[got_start:got_end], differs)
+    return Difference(tuple(expected_pieces), tuple(got_pieces))
 
 
-def _pieces(words: list[str], spans: list[tuple[bool, int, int]]) -> Iterator[Piece]:
-    for differs, start, end in spans:
-        text = "".join(words[start:end])
-        words_alone = text.lstrip() if differs else text  # no gap is marked, only words
-        if space := text.removesuffix(words_alone):
-            yield Piece(space, differs=False)
-        if words_alone:
-            yield Piece(words_alone, differs)
+def _pieces(words: Sequence[str], differs: bool) -> list[Piece]:
+    """The words as one piece. A gap before words that differ is a piece of its own, which is not marked."""
+    text = "".join(words)
+    marked = text.lstrip() if differs else text
+    gap = text.removesuffix(marked)
+    return [piece for piece in (Piece(gap, False), Piece(marked, differs)) if piece.text]
 
 
-# --- claims that a grader found ---------------------------------------------------------------------------------
+# --- claims in the evidence of a grader ---------------------------------------------------------------------------------
+
+_MOST_CLAIMS = 40  # of a grade
+_MOST_SENTENCES = 200  # that claims are compared with
+_MOST_SOURCES = 100_000  # characters of the sources that are read
+_LEAST_NEAR = 0.34  # share of a claim's words that the nearest sentence must have
+_SOURCES = ("retrieval_context", "context")  # variables that contain documents
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_WORD = re.compile(r"\w{2,}")
 
 
-class Holds(enum.Enum):
-    """What a grader says of a claim."""
+class ClaimVerdict(enum.Enum):
+    """What a grader says of a claim, in the order in which reports list claims."""
 
-    YES = "holds"
     NO = "contradicted"
     UNKNOWN = "not verified"
+    YES = "holds"
 
 
-_SAID: Mapping[Any, Holds] = {
-    **dict.fromkeys(("yes", "true", True), Holds.YES),
-    **dict.fromkeys(("no", "false", False), Holds.NO),
-    **dict.fromkeys(("idk", "tie", "unknown"), Holds.UNKNOWN),
+_CLAIM_KEYS = ("claim", "statement", "sentence")
+_VERDICT_KEYS = ("verdict", "supported", "attributed", "outcome")
+_VERDICTS: Mapping[Any, ClaimVerdict] = {
+    **dict.fromkeys(("yes", "true", True), ClaimVerdict.YES),
+    **dict.fromkeys(("no", "false", False), ClaimVerdict.NO),
+    **dict.fromkeys(("idk", "tie", "unknown"), ClaimVerdict.UNKNOWN),
 }
-# Lists whose name is the verdict on all that they hold.
-_LISTS = {
-    "contradicted": Holds.NO,
-    "false_details": Holds.NO,
-    "ambiguous": Holds.UNKNOWN,
-    "unknown_details": Holds.UNKNOWN,
+# Lists with a name that is the verdict on all their claims.
+_VERDICTS_OF_LISTS = {
+    "contradicted": ClaimVerdict.NO,
+    "false_details": ClaimVerdict.NO,
+    "ambiguous": ClaimVerdict.UNKNOWN,
+    "unknown_details": ClaimVerdict.UNKNOWN,
 }
 
 
 class Claim(FrozenStruct):
-    """A claim with the verdict on it; ``near`` is the sentence of the sources that it is most like, if there is one."""
+    """A claim with its verdict. ``nearest`` is the most similar sentence of the sources, if one is similar enough."""
 
     text: str
-    holds: Holds
+    verdict: ClaimVerdict
     reason: str = ""
-    near: str = ""
-    turn: int = 0  # the number of the message that it is from, 0 where that is not told
+    nearest: str = ""
+    turn: int = 0  # the number of the message with the claim, 0 if it is not known
 
 
-def claims(row: Row, grade: Grade) -> list[Claim]:
-    """The claims of a grade's evidence, those that do not hold first."""
-    found: dict[str, Claim] = {}
-    for claim in _claims(grade.evidence):
-        known = found.get(claim.text)
-        found[claim.text] = replace(known, reason=known.reason or claim.reason) if known else claim
-        if len(found) > _MOST:
+def grade_claims(row: Row, grade: Grade) -> list[Claim]:
+    """The claims in the evidence of a grade, contradicted ones first."""
+    claims: dict[str, Claim] = {}
+    for claim in _read_claims(grade.evidence):
+        first = claims.get(claim.text, claim)
+        claims[claim.text] = replace(first, reason=first.reason or claim.reason)
+        if len(claims) > _MOST_CLAIMS:
             break
-    if not found:
+    if not claims:
         return []
-    sources = [(text, _words(text)) for text in _sentences(row, grade)]
-    listed = []
-    for claim in sorted(
-        [*found.values()][:_MOST], key=lambda claim: [*Holds].index(claim.holds) or 9
-    ):
-        words = _words(claim.text)
-        near = ((len(words & others) / max(1, len(words)), text) for text, others in sources)
-        share, text = max(
-            near, key=itemgetter(0), default=(0.0, "")
-        )  # the first of those that are as near
-        listed.append(replace(claim, near=text if share > _NEAR else ""))
-    return listed
 
-
-def _claims(evidence: JsonObject) -> Iterator[Claim]:
-    items = (
-        (key, item)
-        for key, listed in evidence.items()
-        if isinstance(listed, list | tuple)
-        for item in listed
-        if isinstance(item, Mapping)
+    sentences = {sentence: _distinct_words(sentence) for sentence in _source_sentences(row, grade)}
+    order = list(ClaimVerdict)
+    ranked = sorted(
+        list(claims.values())[:_MOST_CLAIMS], key=lambda claim: order.index(claim.verdict)
     )
-    for key, item in items:
-        text = next((item[key] for key in _TEXTS if isinstance(item.get(key), str)), "").strip()
-        said = next(
-            (_SAID.get(item[key]) for key in _VERDICTS if isinstance(item.get(key), str | bool)),
-            None,
-        )
-        holds, reason, turn = said or _LISTS.get(key), item.get("reason"), item.get("turn")
-        if text and holds:
-            yield Claim(
-                text,
-                holds,
-                reason if isinstance(reason, str) else "",
-                turn=turn if type(turn) is int else 0,
-            )
+    return [replace(claim, nearest=_nearest_sentence(claim.text, sentences)) for claim in ranked]
 
 
-def _sentences(row: Row, grade: Grade) -> list[str]:
-    """What the grader took from the documents, else the sentences of the documents themselves."""
+def _read_claims(evidence: JsonObject) -> Iterator[Claim]:
+    for key, items in evidence.items():
+        if not isinstance(items, list | tuple):
+            continue
+        for item in items:
+            claim = _read_claim(key, item) if isinstance(item, Mapping) else None
+            if claim:
+                yield claim
+
+
+def _read_claim(key: str, item: JsonObject) -> Claim | None:
+    """A claim of the list ``key``. None for an item without a text or a verdict."""
+    texts = [item[name] for name in _CLAIM_KEYS if isinstance(item.get(name), str)]
+    verdicts = [item[name] for name in _VERDICT_KEYS if isinstance(item.get(name), str | bool)]
+    verdict = _VERDICTS.get(verdicts[0]) if verdicts else None
+    verdict = verdict or _VERDICTS_OF_LISTS.get(key)
+    text = texts[0].strip() if texts else ""
+    if not text or not verdict:
+        return None
+    reason = item.get("reason")
+    turn = item.get("turn")
+    return Claim(
+        text,
+        verdict,
+        reason if isinstance(reason, str) else "",
+        turn=turn if type(turn) is int else 0,
+    )
+
+
+def _source_sentences(row: Row, grade: Grade) -> list[str]:
+    """What the grader took from the documents, or the sentences of the documents. Each once."""
     texts = grade.evidence.get("truths")
     if not isinstance(texts, list | tuple) or not texts:
         texts = [text for turn in row.turns for text in turn.retrieval_context]
@@ -334,33 +386,42 @@ def _sentences(row: Row, grade: Grade) -> list[str]:
                 texts.append(value)
             elif isinstance(value, Sequence):
                 texts += value
-    found: dict[str, None] = {}
-    left = _LONGEST
+    sentences: dict[str, None] = {}
+    room = _MOST_SOURCES
     for text in texts:
         if not isinstance(text, str):
             continue
-        found |= dict.fromkeys(filter(None, map(str.strip, _BREAK.split(text[:left]))))
-        left -= len(text)
-        if left <= 0 or len(found) >= _SENTENCES:
+        for sentence in _SENTENCE_END.split(text[:room]):
+            sentences[sentence.strip()] = None
+        room -= len(text)
+        if room <= 0 or len(sentences) > _MOST_SENTENCES:
             break
-    return [*found][:_SENTENCES]
+    sentences.pop("", None)
+    return list(sentences)[:_MOST_SENTENCES]
 
 
-def _words(text: str) -> frozenset[str]:
+def _nearest_sentence(claim: str, sentences: Mapping[str, frozenset[str]]) -> str:
+    """The sentence that has most words of a claim. Empty if no sentence has enough of them."""
+    words = _distinct_words(claim)
+    nearest = ""
+    most = _LEAST_NEAR
+    for sentence, sentence_words in sentences.items():
+        share = len(words & sentence_words) / max(1, len(words))
+        if share > most:
+            nearest = sentence
+            most = share
+    return nearest
+
+
+def _distinct_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(excerpt(text, 4000).lower()))
 
 
-# --- the case ---------------------------------------------------------------------------------------------------
+# --- a whole case -------------------------------------------------------------------------------------------------------
 
 
-def kind_of(grade: Grade, decisive: Sequence[Grade]) -> str:
-    """``pass``, ``fail``, ``error``, or ``advisory`` for a failure that is not ``decisive``."""
-    advises = grade.has_failed and grade not in decisive
-    return "advisory" if advises else grade.outcome.value
-
-
-class Told(FrozenStruct):
-    """One assertion: ``difference`` of what it expected and what came, None where that says nothing."""
+class AssertionView(FrozenStruct):
+    """An assertion with its grade. ``difference`` is None if marking words says nothing."""
 
     grade: Grade
     kind: str  # how it is coloured
@@ -369,80 +430,80 @@ class Told(FrozenStruct):
     claims: list[Claim]
 
 
-class Said(FrozenStruct):
-    """A message of a conversation, with the assertions that failed because of it."""
+class MessageView(FrozenStruct):
+    """A message of a conversation, with the names of the assertions that failed because of it."""
 
     number: int
     turn: Turn
-    blamed: tuple[str, ...] = ()
+    failures: tuple[str, ...]
 
 
 class CaseView(FrozenStruct):
-    """One answer. ``number`` is its place in results.json, from 1; ``about`` is what it is beside the base and the rules."""
+    """A case as a report shows it."""
 
-    number: int
+    number: int  # its place in results.json, from 1
     row: Row
-    about: str
-    why: tuple[str, str]  # the assertion that did not pass first, and its reason in a line
-    also: str  # the further ones
+    status: str  # compared with the base and the rules
+    first_failure: tuple[str, str]  # assertion and reason
+    further_failures: str
     exchange: Exchange
-    failing: list[Told]
-    passing: list[Told]
-    turns: list[Said]  # empty where there is no more than a question and an answer
+    failing: list[AssertionView]
+    passing: list[AssertionView]
+    messages: list[MessageView]  # empty for a single exchange
     grader: Usage
 
     @property
-    def compared(self) -> bool:
-        """Whether the answer stands beside what was expected, so that it need not stand apart."""
-        return any(told.difference for told in self.failing)
+    def has_difference(self) -> bool:
+        """Whether the answer is shown beside what was expected, and need not be shown once more."""
+        return any(assertion.difference for assertion in self.failing)
 
     @property
     def kind(self) -> str:
-        """What its line is: ``pass``, ``fail``, ``error``, or ``advisory`` for what fails and decides nothing."""
+        """``pass``, ``fail``, ``error``, or ``advisory`` for a failure that decides nothing."""
         return self.failing[0].kind if self.failing else self.row.outcome.value
 
 
-def view(number: int, finding: Finding, compare: bool = True) -> CaseView:
-    """All of a case; ``compare``: say which words differ."""
-    row, short, decisive = finding.row, finding.grades, finding.decisive
-    is_good = row.has_passed and not short
-    blamed = defaultdict(list)
-    for grade in row.grades:
-        if grade.has_failed:
-            for turn in blamed_turns(row, grade):
-                blamed[turn].append(called(grade.assertion))
-    turns = []
-    if len(row.turns) > 2:
-        for place, message in enumerate(row.turns, 1):
-            turns.append(Said(place, message, tuple(dict.fromkeys(blamed[place]))))
-    about = "" if is_good else effect(finding)
+def view_case(finding: Finding, mark_words: bool = True) -> CaseView:
+    """All about a case. ``mark_words``: find out which words of the answer differ from what was expected."""
+    row = finding.row
+    failing = finding.grades
+    decisive = finding.decisive
+
+    def view_assertion(grade: Grade) -> AssertionView:
+        expected = expected_text(grade.assertion)
+        difference = None
+        if expected and mark_words and grade.has_failed and not grade.assertion.is_negated:
+            difference = compare_words(expected, relevant_exchange(row, [grade]).answer)
+        kind = grade_kind(grade, decisive)
+        return AssertionView(grade, kind, expected, difference, grade_claims(row, grade))
+
+    is_good = row.has_passed and not failing
+    status = "" if is_good else describe_effect(finding)
     if is_fixed(row):
-        about = "fixed"
-    elif unchecked(row):
-        about = "not checked"
-    others = [grade for grade in row.grades if not any(grade is it for it in short)]
+        status = "fixed"
+    elif is_unchecked(row):
+        status = "not checked"
     return CaseView(
-        number,
-        row,
-        about,
-        ("", "") if is_good else why(finding, _LINE),
-        also(finding),
-        exchange(row, short),
-        [_told(row, grade, decisive, compare) for grade in short],
-        [_told(row, grade, decisive, compare) for grade in others],
-        turns,
-        sum((grade.usage for grade in row.grades), NO_USAGE),
+        number=finding.place + 1,
+        row=row,
+        status=status,
+        first_failure=("", "") if is_good else first_failure(finding, _LINE),
+        further_failures=further_failures(finding),
+        exchange=relevant_exchange(row, failing),
+        failing=[view_assertion(grade) for grade in failing],
+        passing=[view_assertion(grade) for grade in row.grades if grade.has_passed],
+        messages=_view_messages(row) if len(row.turns) > 2 else [],
+        grader=sum((grade.usage for grade in row.grades), NO_USAGE),
     )
 
 
-def _told(row: Row, grade: Grade, decisive: Sequence[Grade], compare: bool) -> Told:
-    wanted = expected(grade.assertion)
-    compared = compare and grade.has_failed and not grade.assertion.negated
-    words = difference(wanted, exchange(row, [grade]).answered) if compared and wanted else None
-    return Told(grade, kind_of(grade, decisive), wanted, words, claims(row, grade))
-
-
-def took(usage: Usage) -> str:
-    """``1 call, 120 tokens, 0.001 USD, 0.5 s``; no time where nobody took it."""
-    timed = math.isfinite(usage.seconds) and usage.seconds > 0
-    return describe_usage(usage) + (f", {format_number(usage.seconds, 2)} s" if timed else "")
+def _view_messages(row: Row) -> list[MessageView]:
+    failures = defaultdict(list)
+    for grade in row.grades:
+        if grade.has_failed:
+            for number in blamed_turns(row, grade):
+                failures[number].append(assertion_name(grade.assertion))
+    messages = []
+    for number, turn in enumerate(row.turns, 1):
+        messages.append(MessageView(number, turn, tuple(dict.fromkeys(failures[number]))))
+    return messages

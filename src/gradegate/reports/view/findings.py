@@ -1,4 +1,4 @@
-"""What each row of a run does to the check: blocks it, leaves it undecided, failed once, was known, or only advises."""
+"""What each row of a run does to the check: block it, leave it undecided, or only advise."""
 
 import enum
 import hashlib
@@ -9,239 +9,278 @@ from collections.abc import Collection, Iterator, Sequence
 from gradegate.core.policy import Rule
 from gradegate.core.usage import NO_USAGE
 from gradegate.reports.format.escape import join_nonempty
-from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, standing
+from gradegate.results.baseline import FIXED, OK, PRE_EXISTING, UNSTEADY, case_status
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, left_open, open_in_grade, runs_of, shown, takes, unconfirmed
+from gradegate.results.rows import (
+    Row,
+    format_value,
+    is_unconfirmed,
+    open_in_grade,
+    runs_by_case,
+    selects_grade,
+    unconfirmed_positions,
+)
 from gradegate.results.run_result import Decision
 from gradegate.structs import FrozenStruct, replace
 
 
 class Effect(enum.Enum):
-    """What a row does to the check: the one list that it belongs to, in every report."""
+    """What a row does to the check. Every report lists the row under its effect and nowhere else."""
 
     BLOCKS = "fail"
     UNCLEAR = "error"
-    ONCE = "once"  # failed once, could have been asked again, and was not asked to its end
+    ONCE = "once"  # failed once, and was not re-asked to the end
     KNOWN = "known"  # failed on the base, too
     ADVISES = "advisory"
     NONE = "pass"
 
 
 class Finding(FrozenStruct):
-    """A row with something to read; ``alike`` are further rows with an error for the same reason."""
+    """A row with its effect. ``similar`` are further rows that did not pass for the same reason."""
 
     row: Row
     effect: Effect = Effect.NONE
-    alike: tuple[Row, ...] = ()
+    place: int = 0  # of the row among those of the run, from 0
+    similar: tuple[Row, ...] = ()
 
     @property
     def is_within_set(self) -> bool:
-        """Whether all that did not pass are members of sets that did."""
+        """Whether only members of sets did not pass, while their sets did."""
         grades = self.grades
         return bool(grades) and all(grade.inner for grade in grades)
 
     @property
     def grades(self) -> list[Grade]:
-        """What did not pass: failures first, then what failed once, then errors, then what decides nothing."""
-        return [*self.decisive, *(grade for grade, decides in self._shortfalls() if not decides)]
+        """Grades that did not pass: first those that decide, then those that don't."""
+        return [grade for grade, _ in self._shortfalls()]
 
     @property
     def decisive(self) -> list[Grade]:
-        """What did not pass and takes part in deciding, in the same order; a set that did not pass is followed by its members."""
+        """Grades that did not pass and take part in deciding: failures, failures of one ask, errors.
+
+        The members of a set follow their set.
+        """
         return [grade for grade, decides in self._shortfalls() if decides]
 
     @property
     def has_other_answers(self) -> bool:
-        """Whether the rows that are alike have other answers."""
-        return any(other.output != self.row.output for other in self.alike)
+        """Whether a similar row has another answer than this one."""
+        return any(row.output != self.row.output for row in self.similar)
 
     def _shortfalls(self) -> list[tuple[Grade, bool]]:
+        """Sort the grades that did not pass, and tell for each whether it takes part in deciding. Those that do come first."""
         shortfalls = []
-        chief, once = None, False  # the last grade that is not a member: members follow their set
+        chief = None  # the set of the members that follow, or an assertion of its own
         for grade in self.row.grades:
             if chief is None or not grade.inner:
-                chief, once = grade, failed_once(self.row, grade)
+                chief = grade
+                # What a set tolerates of its members decides nothing.
+                decides = chief.counts and not chief.has_passed
+                once = has_failed_once(self.row, chief)
+                rank = (not decides, chief.has_passed, chief.has_error, once)
             if not grade.has_passed:
-                shortfalls.append(((chief.has_passed, chief.has_error, once), grade, chief))
-        shortfalls.sort(key=lambda item: item[0])
-        # What a set that passes tolerates of its members decides nothing.
-        return [(grade, chief.counts and not chief.has_passed) for _, grade, chief in shortfalls]
+                shortfalls.append((rank, grade, decides))
+        shortfalls.sort(key=lambda shortfall: shortfall[0])
+        return [(grade, decides) for _, grade, decides in shortfalls]
 
 
-def failed_once(row: Row, grade: Grade) -> bool:
-    """Whether an assertion failed by nothing but what was not re-asked to the end, so it may well be good."""
-    position = next(place for place, it in enumerate(row.grades) if it is grade)
-    return bool(open_in_grade(row.grades, position, left_open(row)))
+def has_failed_once(row: Row, grade: Grade) -> bool:
+    """Whether a grade failed only by asks that were not repeated to the end, so that it may be good."""
+    position = next(place for place, member in enumerate(row.grades) if member is grade)
+    return bool(open_in_grade(row.grades, position, unconfirmed_positions(row)))
 
 
-def unchecked(row: Row) -> bool:
-    """Whether nothing was asserted of an answer, so that its passing says nothing."""
+def selects_row(rule: Rule, row: Row) -> bool:
+    """Whether a rule looks at a grade of a row."""
+    return any(selects_grade(rule, row, grade) for grade in row.grades)
+
+
+def is_unchecked(row: Row) -> bool:
+    """Whether a row passed because nothing was asserted of its answer."""
     return row.has_passed and not row.grades
 
 
-def finding(row: Row, blocks: bool, rules: Sequence[Rule] = ()) -> Finding:
-    """A row with what it does; ``blocks``: it is a reason why the run is blocked. The row's outcome decides, then its grades.
+# --- from rows to findings ----------------------------------------------------------------------------------------------
 
-    ``rules`` are those that are doubted: nobody knows what fails in them.
+
+def classify_row(row: Row, blocks: bool, doubtful: Sequence[Rule] = (), place: int = 0) -> Finding:
+    """Find out what a row does to the check.
+
+    ``blocks``: the row is a reason why the run is blocked. ``doubtful``: rules of which nobody can tell whether they are met.
     """
-    it = Finding(row)
+    finding = Finding(row, place=place)
     if not blocks and row.has_passed and all(grade.has_passed for grade in row.grades):
-        return it  # most rows of most runs
-    erring = any(grade.has_error and not (grade.quarantine or grade.inner) for grade in row.grades)
-    failing = any(grade.has_failed and grade.counts for grade in it.grades)
-    # A case passes with a failed assertion when its own threshold allows it; a rule may still look at that assertion.
-    fails = failing or (row.counts and row.has_failed)
-    if blocks:
-        effect = Effect.BLOCKS
-    elif (
-        (row.counts and row.has_error)
-        or (erring and not fails)
-        or (
-            fails
-            and any(
-                takes(rule, row, grade)
-                for rule in rules
-                for grade in row.grades
-                if grade.has_failed
-            )
-        )
-    ):
-        effect = Effect.UNCLEAR
-    elif fails and _known(row):
-        effect = Effect.KNOWN
-    elif fails and unconfirmed(row):
-        effect = Effect.ONCE
-    else:
-        effect = Effect.ADVISES if fails or it.grades else Effect.NONE
-    return replace(it, effect=effect)
+        return finding  # most rows of most runs
+    effect = Effect.BLOCKS if blocks else _effect_without_blocking(finding, doubtful)
+    return replace(finding, effect=effect)
 
 
-def _known(row: Row) -> bool:
-    failing = {grade.status for grade in row.grades if grade.counts and grade.has_failed}
-    return (
-        bool(failing)
-        and failing <= {PRE_EXISTING, UNSTEADY}
-        and standing(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
+def _effect_without_blocking(finding: Finding, doubtful: Sequence[Rule]) -> Effect:
+    row = finding.row
+    if row.counts and row.has_error:
+        return Effect.UNCLEAR
+
+    # A case can pass with a failed assertion if its threshold allows that. A rule may still select the assertion.
+    failures = [grade for grade in row.grades if grade.has_failed]
+    fails = row.counts and row.has_failed
+    if not fails and not any(grade.counts for grade in failures):
+        if any(grade.has_error and not (grade.quarantine or grade.inner) for grade in row.grades):
+            return Effect.UNCLEAR
+        return Effect.ADVISES if finding.grades else Effect.NONE
+
+    for rule in doubtful:
+        if any(selects_grade(rule, row, grade) for grade in failures):
+            return Effect.UNCLEAR
+    if _is_known(row):
+        return Effect.KNOWN
+    return Effect.ONCE if is_unconfirmed(row) else Effect.ADVISES
+
+
+def _is_known(row: Row) -> bool:
+    """Whether all failures that count failed on the base, too."""
+    statuses = {grade.status for grade in row.grades if grade.counts and grade.has_failed}
+    if not statuses or not statuses <= {PRE_EXISTING, UNSTEADY}:
+        return False
+    return case_status(row) in (PRE_EXISTING, UNSTEADY, OK, FIXED)
+
+
+def rows_to_list(
+    rows: Sequence[Row], blocking: Collection[int] = frozenset()
+) -> Iterator[tuple[int, Row]]:
+    """Yield one row for each case, with its place among the rows of the run.
+
+    The runs of a case become one row: a run that blocks, else one with the outcome of the whole case.
+    """
+    start = 0
+    for runs in runs_by_case(rows):
+        places = range(start, start + len(runs))
+        blocks = [place for place in places if place in blocking]
+        agreeing = [place for place in places if rows[place].outcome is rows[place].verdict]
+        chosen = (blocks or agreeing or places)[0]
+        if rows[chosen].error:  # a run with an answer says more
+            failing = [place for place in places if rows[place].has_failed]
+            chosen = (failing or [chosen])[0]
+        yield chosen, _as_case(rows[chosen], runs)
+        start += len(runs)
+
+
+def _as_case(row: Row, runs: Sequence[Row]) -> Row:
+    """Give a row the outcome of all runs of its case."""
+    if not row.verdict:
+        return row
+    return replace(
+        row,
+        outcome=row.verdict,
+        reason=join_nonempty("; ", row.runs_summary, row.reason),
+        repeat=0,
+        grades=row.grades if row.verdict is Outcome.PASS else _with_failures(row, runs),
     )
 
 
-def told(rows: Sequence[Row], blocking: Collection[int] = frozenset()) -> Iterator[tuple[int, Row]]:
-    """The rows that reports list, with their places: of the runs of a case one that blocks, else one that shows the verdict."""
-    first = 0
-    for case in runs_of(rows):
-        telling = [at for at, it in enumerate(case) if it.outcome is it.verdict]
-        blocks = [at for at in range(len(case)) if first + at in blocking]
-        at = next(iter(blocks or telling), 0)
-        if case[at].error:  # a run that was answered says more
-            at = next((at for at, it in enumerate(case) if it.has_failed), at)
-        row = case[at]
-        if row.verdict:
-            row = replace(
-                row,
-                outcome=row.verdict,
-                reason=join_nonempty("; ", row.ran, row.reason),
-                repeat=0,
-                grades=row.grades if row.verdict is Outcome.PASS else _of_all_runs(case, row),
-            )
-        yield first + at, row
-        first += len(case)
-
-
-def _of_all_runs(case: Sequence[Row], shown: Row) -> tuple[Grade, ...]:
-    """The grades of one run of a case; beside those that passed, the first run in which the same assertion failed."""
+def _with_failures(row: Row, runs: Sequence[Row]) -> tuple[Grade, ...]:
+    """The grades of a row. A grade without a failure is followed by the first one of another run."""
     grades = []
-    for position, grade in enumerate(shown.grades):
+    for position, grade in enumerate(row.grades):
         grades.append(grade)
         if grade.has_failed:
             continue
-        for run in case:
+        for run in runs:
             if position < len(run.grades) and run.grades[position].has_failed:
-                failed = run.grades[position]
-                reason = f"in run {run.run}: {failed.reason}"
-                grades.append(replace(failed, reason=reason, turns=(), usage=NO_USAGE))
+                failure = run.grades[position]
+                reason = f"in run {run.run}: {failure.reason}"
+                grades.append(replace(failure, reason=reason, turns=(), usage=NO_USAGE))
                 break
     return tuple(grades)
 
 
-def doubted(decision: Decision) -> list[Rule]:
-    """The rules of which nobody can tell whether they are missed, since their grader has moved."""
-    moved = decision.run.labels is not None and decision.run.labels.moved
-    return [it.rule for it in decision.rules if moved and it.rule.blocking and it.has_error]
+# --- the findings of a run ----------------------------------------------------------------------------------------------
 
 
-def in_plan_order(decision: Decision) -> Iterator[tuple[int, Finding]]:
-    """Every row that reports list with what it does and its place, in plan order."""
-    rules = doubted(decision)
-    for place, row in told(decision.run.rows, decision.blocking):
-        yield place, finding(row, place in decision.blocking, rules)
+def doubtful_rules(decision: Decision) -> list[Rule]:
+    """Blocking rules of which nobody can tell whether they are met, because their grader has moved."""
+    labels = decision.run.labels
+    if labels is None or not labels.moved:
+        return []
+    return [result.rule for result in decision.rules if result.rule.blocking and result.has_error]
 
 
-def effects(decision: Decision) -> dict[Effect, list[tuple[int, Finding]]]:
-    """The same, under what they do."""
-    found: dict[Effect, list[tuple[int, Finding]]] = {which: [] for which in Effect}
-    for place, it in in_plan_order(decision):
-        found[it.effect].append((place, it))
-    return found
+def findings_in_plan_order(decision: Decision) -> Iterator[Finding]:
+    """A finding for each case, passed ones included."""
+    doubtful = doubtful_rules(decision)
+    for place, row in rows_to_list(decision.run.rows, decision.blocking):
+        yield classify_row(row, place in decision.blocking, doubtful, place)
 
 
-def sort(decision: Decision) -> dict[Effect, list[Finding]]:
-    """The rows with something to read under what they do, new failures before known ones; of like errors the first has the others."""
-    found = {effect: [it for _, it in placed] for effect, placed in effects(decision).items()}
-    del found[Effect.NONE]
-    found[Effect.BLOCKS].sort(key=lambda it: _known(it.row))
+def group_by_effect(decision: Decision) -> dict[Effect, list[Finding]]:
+    """The findings of each effect in plan order. Every effect is a key."""
+    groups: dict[Effect, list[Finding]] = {effect: [] for effect in Effect}
+    for finding in findings_in_plan_order(decision):
+        groups[finding.effect].append(finding)
+    return groups
+
+
+def sort_findings(decision: Decision) -> dict[Effect, list[Finding]]:
+    """What there is to read, by effect: new failures before known ones, errors of one reason merged."""
+    groups = group_by_effect(decision)
+    del groups[Effect.NONE]
+    groups[Effect.BLOCKS].sort(key=lambda finding: _is_known(finding.row))
     # A provider that is down makes every row say the same.
-    return found | {Effect.UNCLEAR: merged(found[Effect.UNCLEAR], failures=False)}
+    groups[Effect.UNCLEAR] = merge_similar(groups[Effect.UNCLEAR], failures=False)
+    return groups
 
 
-def merged(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
-    """Findings of the same assertions (what they expect included), reasons and standing, said once; without ``failures``, errors alone."""
+def merge_similar(findings: Sequence[Finding], failures: bool = True) -> list[Finding]:
+    """Merge findings with the same assertions, statuses and reasons into the first of them.
+
+    ``failures=False``: merge only findings without a failure.
+    """
     groups = defaultdict(list)
-    for number, it in enumerate(findings):
-        grades = it.grades
-        key: tuple[object, ...] = (it.row.error,) if it.row.error else ()
-        # What failed beside an error belongs to its row alone.
-        if not key and (failures or all(not grade.has_failed for grade in grades)):
-            key = tuple(
-                (
-                    of.assertion.type,
-                    shown(of.assertion.value),
-                    of.threshold,
-                    of.metric,
-                    of.status,
-                    of.reason,
-                )
-                for of in grades
-            )
-        groups[key or (number,)].append(it)
-    return [
-        replace(first, alike=(*first.alike, *(row for it in rest for row in (it.row, *it.alike))))
-        for first, *rest in groups.values()
-    ]
+    for number, finding in enumerate(findings):
+        groups[_likeness(finding, failures) or (number,)].append(finding)
+    merged = []
+    for first, *others in groups.values():
+        similar = list(first.similar)
+        for finding in others:
+            similar += [finding.row, *finding.similar]
+        merged.append(replace(first, similar=tuple(similar)))
+    return merged
+
+
+def _likeness(finding: Finding, failures: bool) -> tuple[object, ...]:
+    """What similar findings have in common. Empty for a finding that stays alone."""
+    if finding.row.error:
+        return (finding.row.error,)
+    if not failures and any(grade.has_failed for grade in finding.grades):
+        return ()
+    likeness: list[object] = []
+    for grade in finding.grades:
+        assertion = grade.assertion
+        likeness += [assertion.type, format_value(assertion.value), grade.threshold, grade.metric]
+        likeness += [grade.status, grade.reason]
+    return tuple(likeness)
 
 
 def count_cases(findings: Sequence[Finding]) -> int:
-    """How many cases they are, with those that are alike."""
-    return sum(1 + len(finding.alike) for finding in findings)
+    """How many cases there are, with the similar ones."""
+    return sum(1 + len(finding.similar) for finding in findings)
 
 
 def fingerprint(decision: Decision) -> str:
-    """Hexadecimal digits, equal where the outcome and the failing cases are, with what fails in them and what blocks."""
+    """16 hexadecimal digits of the outcome, the failing cases with what fails in them, and the weaker gate.
+
+    Equal digits mean that a report says nothing new.
+    """
     cases = []
-    for it in (it for found in sort(decision).values() for it in found):
-        for row in (it.row, *it.alike):
-            names = (
-                row.suite,
-                row.description,
-                str(row.case),
-                str(row.repeat),
-                row.provider,
-                row.prompt_label,
-            )
-            fails = sorted(
-                f"{grade.assertion.type} {grade.metric} {grade.outcome.value}"
-                for grade in Finding(row).grades
-            )
-            cases.append([it.effect.value, *names, *fails])
+    for effect, findings in sort_findings(decision).items():
+        for finding in findings:
+            for row in (finding.row, *finding.similar):
+                case = [effect.value, row.suite, row.description, str(row.case), str(row.repeat)]
+                case += [row.provider, row.prompt_label]
+                case += sorted(
+                    f"{grade.assertion.type} {grade.metric} {grade.outcome.value}"
+                    for grade in Finding(row).grades
+                )
+                cases.append(case)
     weaker = [str(change.origin) + change.text for change in decision.changes.found]
-    said = json.dumps([decision.outcome.value, sorted(cases), weaker])
-    return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    content = json.dumps([decision.outcome.value, sorted(cases), weaker])
+    return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The words that all reports share for figures, cases, rules and outcomes."""
+"""The words that all reports share for outcomes, cases, assertions and rules. Texts are visible lines."""
 
 import sys
 from collections import Counter
@@ -17,154 +17,149 @@ from gradegate.core.numbers import (
 from gradegate.core.policy import LIMITS, Note, Rule
 from gradegate.errors import Origin
 from gradegate.reports.format.escape import join_nonempty, one_line, visible
-from gradegate.reports.view.findings import Effect, Finding, effects, unchecked
+from gradegate.reports.view.findings import Effect, Finding, group_by_effect, is_unchecked
 from gradegate.results.accounts import AskedModel, BaselineReport, KeyUse, Made
 from gradegate.results.baseline import (
     NEW_FAILURE,
     PRE_EXISTING,
     UNDECIDED,
     UNSTEADY,
-    of_base,
-    standing,
+    case_status,
+    describe_base,
 )
-from gradegate.results.gate_changes import GateChanges, done
+from gradegate.results.gate_changes import GateChanges, describe_changes
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, GradedAssertion
-from gradegate.results.rows import Row, case_name, shown
+from gradegate.results.rows import Row, case_name, format_value
 from gradegate.results.run_result import Counts, Decision, GateOutcome, RuleResult
 from gradegate.structs import FrozenStruct
 
 
-class Head(FrozenStruct):
-    """How an outcome is said at the head of a report; pages for GitHub write the words in capitals."""
+class Heading(FrozenStruct):
+    """An outcome at the head of a report or a list. Pages for GitHub write the words in capitals."""
 
     sign: str
     words: str
 
 
 # By the output `decision` of the action.
-HEADS = {
-    "pass": Head("✅", "Passed"),
-    "advisory": Head("⚠️", "Passed, with advisory findings"),
-    "blocked": Head("❌", "Blocked"),
-    "inconclusive": Head("❔", "Inconclusive"),
-    "not-run": Head("⏸️", "Not run"),
-    "mistake": Head("🛑", "Could not run"),
+OUTCOME_HEADINGS = {
+    "pass": Heading("✅", "Passed"),
+    "advisory": Heading("⚠️", "Passed, with advisory findings"),
+    "blocked": Heading("❌", "Blocked"),
+    "inconclusive": Heading("❔", "Inconclusive"),
+    "not-run": Heading("⏸️", "Not run"),
+    "mistake": Heading("🛑", "Could not run"),
 }
-# What a row does to the check, as the lists of reports have it.
-EFFECTS = {
-    Effect.BLOCKS: Head("❌", "Blocks"),
-    Effect.UNCLEAR: Head("❔", "Error"),
-    Effect.ONCE: Head("🔁", "Failed once, not re-asked"),
-    Effect.KNOWN: Head("⚠️", "Known, does not block"),
-    Effect.ADVISES: Head("⚠️", "Does not block"),
-    Effect.NONE: Head("✅", "Passed"),
+EFFECT_HEADINGS = {
+    Effect.BLOCKS: Heading("❌", "Blocks"),
+    Effect.UNCLEAR: Heading("❔", "Error"),
+    Effect.ONCE: Heading("🔁", "Failed once, not re-asked"),
+    Effect.KNOWN: Heading("⚠️", "Known, does not block"),
+    Effect.ADVISES: Heading("⚠️", "Does not block"),
+    Effect.NONE: Heading("✅", "Passed"),
 }
-OUTCOMES = {PASS: "passed", FAIL: "failed", ERROR: "error"}
-_BESIDE = {
+OUTCOME_WORDS = {PASS: "passed", FAIL: "failed", ERROR: "error"}
+_STATUS_WORDS = {
     NEW_FAILURE: "new",
     PRE_EXISTING: "also failed on the base",
     UNSTEADY: "passed on the base, but not when the base's answer was graded again",
     UNDECIDED: "the base's answer could not be graded again",
 }
-_FILES = 5  # with recorded answers that are named; results.json has all
-_MET = {
-    PASS: "met",
-    FAIL: "missed",
-    ERROR: "inconclusive",
-    None: "not decided",
-}
+_RULE_WORDS = {PASS: "met", FAIL: "missed", ERROR: "inconclusive", None: "not decided"}
+_MOST_FILES = 5  # with recorded answers that are named; results.json has all
+
+
+# --- the run --------------------------------------------------------------------------------------------------------
 
 
 def headline(decision: Decision) -> str:
-    """The verdict in a few words."""
-    setup = decision.setup and decision.outcome is GateOutcome.INCONCLUSIVE
-    if (
-        decision.outcome is GateOutcome.PASS and not decision.run.rows
-    ):  # a run of no case passes in no other way
+    """The decision in a few words."""
+    outcome = decision.outcome
+    if outcome is GateOutcome.PASS and not decision.run.rows:
         return "Nothing to check"
-    part = " (a part of the gate)" if decision.run.made.only else ""
-    return HEADS[decision.outcome.value].words + (": the setup is wrong" if setup else "") + part
+    words = OUTCOME_HEADINGS[outcome.value].words
+    if decision.setup and outcome is GateOutcome.INCONCLUSIVE:
+        words += ": the setup is wrong"
+    if decision.run.made.only:
+        words += " (a part of the gate)"
+    return words
 
 
-def in_short(decision: Decision) -> str:
-    """What blocks, or how many passed: ``2 new failures in 12 cases``, ``3 of 12 cases failed``; empty where no case was run."""
+def short_result(decision: Decision) -> str:
+    """``2 new failures in 12 cases``, ``3 of 12 cases failed``: what blocks, or how many passed.
+
+    Empty if no case was run, and if something else than a case blocks.
+    """
     cases = decision.cases
     all_cases = format_count(cases.planned, "case")
     if not decision.run.rows:
         return ""
+
     if decision.blocking:
-        blocks = effects(decision)[Effect.BLOCKS]
-        if decision.run.baseline and all(standing(it.row) == NEW_FAILURE for _, it in blocks):
-            return f"{format_count(len(blocks), 'new failure')} in {all_cases}"
-        did = "failed" if len(blocks) == cases.failed else "block"
-        return f"{len(blocks):,} of {all_cases} {did}"
-    if any(it.has_failed and it.rule.blocking for it in decision.rules):
-        return ""  # for what is no case: a price, the gate itself
+        findings = group_by_effect(decision)[Effect.BLOCKS]
+        statuses = {case_status(finding.row) for finding in findings}
+        if decision.run.baseline and statuses <= {NEW_FAILURE}:
+            return f"{format_count(len(findings), 'new failure')} in {all_cases}"
+        verb = "failed" if len(findings) == cases.failed else "block"
+        return f"{len(findings):,} of {all_cases} {verb}"
+
+    if any(result.has_failed and result.rule.blocking for result in decision.rules):
+        return ""  # a price blocks, or the gate itself
     if decision.outcome in (GateOutcome.BLOCKED, GateOutcome.INCONCLUSIVE) and cases.errored:
         return f"{format_count(cases.errored, 'error')} in {all_cases}"
     return f"{cases.passed:,} of {all_cases} passed"
 
 
-def subjects(decision: Decision) -> list[str]:
-    """What was tested: each config by its description, else by its file, in a visible line."""
+def config_titles(decision: Decision) -> list[str]:
+    """What was tested: the description of each config, or its file."""
     files = dict.fromkeys(row.suite for row in decision.run.rows)
     return [one_line(decision.run.made.titles.get(file) or file, 120) for file in files]
 
 
-def no_model(models: tuple[AskedModel, ...]) -> str:
-    """Says so when replies came from a file, and of which model where others were asked; else an empty string."""
+def recorded_models_notice(models: tuple[AskedModel, ...]) -> str:
+    """Say that replies came from a file, and for which models if others were asked. Empty if all were asked."""
     recorded = [model for model in models if model.replies_from == "file"]
     if not recorded:
         return ""
-    if not any(model.replies_from == "model" for model in models):
-        return "No model was asked: replies came from a file"
-    names = ", ".join(one_line(str(model), 80) for model in recorded)
-    return f"No model was asked for {names}: replies came from a file"
+    subject = ""
+    if any(model.replies_from == "model" for model in models):
+        subject = " for " + ", ".join(one_line(str(model), 80) for model in recorded)
+    return f"No model was asked{subject}: replies came from a file"
 
 
-def recorded(made: Made) -> str:
-    """Say ``Recorded answers: answers.jsonl (SHA-256 9f86...)``, made elsewhere; empty where there are none."""
+def recorded_files_notice(made: Made) -> str:
+    """``Recorded answers, made elsewhere: answers.jsonl (SHA-256 9f86...)``. Empty if targets were asked."""
     if not made.answers:
         return ""
-    named = [f"{one_line(name, 120)} (SHA-256 {digest})" for name, digest in made.answers.items()]
-    return f"Recorded answers, made elsewhere: {list_some(named[:_FILES], len(named), 'file')}"
+    files = [f"{one_line(file, 120)} (SHA-256 {digest})" for file, digest in made.answers.items()]
+    names = list_some(files[:_MOST_FILES], len(files), "file")
+    return f"Recorded answers, made elsewhere: {names}"
 
 
-def changed(changes: GateChanges) -> str:
-    """Say ``This pull request weakens its own gate in 2 places``; an empty string where it leaves its gate alone."""
-    if not changes.found:
-        return ""
-    said, other = done(changes), len(changes.parts[1].found) if changes.weakened else 0
-    more = f", and changes it in {other:,} more" if other else ""
-    approved = f" (approved by {one_line(changes.approved)})" if changes.approved else ""
-    return f"{said[0].upper()}{said[1:]}{more}{approved}"
+def outcome_counts(counts: Counts) -> str:
+    """``9 passed, 2 failed, 1 error``, without what did not happen."""
+    parts = (
+        (counts.passed, f"{counts.passed:,} passed"),
+        (counts.failed, f"{counts.failed:,} failed"),
+        (counts.errored, format_count(counts.errored, "error")),
+    )
+    return ", ".join(text for number, text in parts if number) or "nothing was graded"
 
 
-def cure(changes: GateChanges) -> str:
-    """What to do about the findings where they are meant."""
-    if changes.approved:
-        return ""
-    if not changes.block:
-        return "If this is intended, do nothing. After the merge, this is the gate of later pull requests."
-    somebody = "If this is intended, somebody other than the author must approve it"
-    if changes.refused:
-        return f"{somebody}: {one_line(changes.refused, 400)}."
-    return f"{somebody}. Set `approve-label` in the workflow, and let that person add the label."
+def run_counts(decision: Decision) -> str:
+    """The outcomes of cases and assertions in one line."""
+    cases, grades = decision.cases, decision.grades
+    if not decision.run.rows:
+        return "No case was run, and no model was asked"
+    text = f"{format_count(cases.planned, 'case')}: {outcome_counts(cases)}. "
+    return text + f"{format_count(grades.planned, 'assertion')}: {outcome_counts(grades)}"
 
 
-def inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
-    """Which variables of the environment go where, and whose values are hidden: a line each."""
-    lines = [f"  {one_line(str(use))}" for use in keys]
-    if lines:
-        yield "keys and where they go:"
-        yield from lines
-    names = ", ".join(one_line(name, 100) for name in hidden)
-    if names:
-        yield f"hidden in reports: {names}"
+def base_comparison(report: BaselineReport | None) -> str:
+    """``Compared with the base (1a2b3c4, 2 days old): 3 new failures, 1 fixed, of 12 compared cases``.
 
-
-def compared(report: BaselineReport | None) -> str:
-    """Say ``Compared with the base (1a2b3c4, 2 days old): 3 new failures, 4 known ones, 1 fixed``; empty where there is none."""
+    Empty if there is nothing to compare with.
+    """
     if report is None:
         return ""
     parts = (
@@ -176,250 +171,291 @@ def compared(report: BaselineReport | None) -> str:
         (report.new, format_count(report.new, "new case")),
         (len(report.removed), f"{format_count(len(report.removed), 'case')} removed"),
     )
-    said = ", ".join(text for number, text in parts if number) or "nothing changed"
-    paces, answers = [], 0
-    for words, by in (
+    changes = ", ".join(text for number, text in parts if number) or "nothing changed"
+    text = f"Compared with the base{describe_base(report)}: {changes}"
+    text += f", of {format_count(report.compared, 'compared case')}"
+
+    increases = []
+    answers = 0
+    for describe, increase in (
         (describe_cost_increase, report.cost),
         (describe_latency_increase, report.latency),
     ):
-        if by:
-            paces.append(words(by))
-            answers = max(answers, by.compared)
-    over = format_count(answers, "answer")
-    more = f". An answer is {' and '.join(paces)} than on the base, over {over}" if paces else ""
-    return f"Compared with the base{of_base(report)}: {said}, of {format_count(report.compared, 'compared case')}{more}"
+        if increase:
+            increases.append(describe(increase))
+            answers = max(answers, increase.compared)
+    if increases:
+        text += f". An answer is {' and '.join(increases)} than on the base"
+        text += f", over {format_count(answers, 'answer')}"
+    return text
 
 
-def counted(counts: Counts) -> str:
-    """``9 passed, 2 failed, 1 error``; what did not happen is left out."""
-    parts = (
-        (counts.passed, f"{counts.passed:,} passed"),
-        (counts.failed, f"{counts.failed:,} failed"),
-        (counts.errored, format_count(counts.errored, "error")),
-    )
-    return ", ".join(text for number, text in parts if number) or "nothing was graded"
+def gate_changes_sentence(changes: GateChanges) -> str:
+    """Say ``This pull request weakens its own gate in 2 places``. Empty if the gate stays as it is."""
+    if not changes.found:
+        return ""
+    text = describe_changes(changes)
+    text = text[0].upper() + text[1:]
+    more = len(changes.parts[1].found)
+    if changes.has_weakening and more:
+        text += f", and changes it in {more:,} more"
+    if changes.approved:
+        text += f" (approved by {one_line(changes.approved)})"
+    return text
 
 
-def tally(decision: Decision) -> str:
-    """The counts of the run in one line."""
-    cases, grades = decision.cases, decision.grades
-    if not decision.run.rows:
-        return "No case was run, and no model was asked"
-    return f"{format_count(cases.planned, 'case')}: {counted(cases)}. {format_count(grades.planned, 'assertion')}: {counted(grades)}"
+def advice_on_changes(changes: GateChanges) -> str:
+    """What to do if the changes of the gate are intended. Empty if they are approved."""
+    if changes.approved:
+        return ""
+    if not changes.block:
+        return "If this is intended, do nothing. After the merge, this is the gate of later pull requests."
+    text = "If this is intended, somebody other than the author must approve it"
+    if changes.refused:
+        return f"{text}: {one_line(changes.refused, 400)}."
+    return f"{text}. Set `approve-label` in the workflow, and let that person add the label."
 
 
-def name(row: Row) -> str:
-    """The name of a case, escaped."""
+def distinct_notes(decision: Decision) -> tuple[Note, ...]:
+    """The notes of the run, each once."""
+    return tuple(dict.fromkeys(decision.run.notes))
+
+
+def key_inventory(keys: Iterable[KeyUse], hidden: Iterable[str]) -> Iterator[str]:
+    """Lines that say where the variables of the environment go, and which values reports hide."""
+    lines = [f"  {one_line(str(use))}" for use in keys]
+    if lines:
+        yield "keys and where they go:"
+        yield from lines
+    names = ", ".join(one_line(variable, 100) for variable in hidden)
+    if names:
+        yield f"hidden in reports: {names}"
+
+
+# --- cases ----------------------------------------------------------------------------------------------------------
+
+
+def visible_name(row: Row) -> str:
+    """The name of a case in a visible line."""
     return visible(case_name(row))
 
 
-def names(rows: Iterable[Row]) -> list[str]:
+def visible_names(rows: Iterable[Row]) -> list[str]:
     """The names of cases."""
-    return [name(row) for row in rows]
+    return [visible_name(row) for row in rows]
 
 
-def remarks(row: Row) -> list[str]:
-    """What is to be said of an answer as a whole: why its case failed by its own threshold, that it was cut."""
+def row_remarks(row: Row) -> list[str]:
+    """Why a case failed by its own threshold, and whether its answer was cut."""
     remarks = [row.reason] if row.reason else []
     if row.metadata.get("finish_reason") == "length":
         remarks.append("the answer was cut at its token limit")
     return remarks
 
 
-def place(origin: Origin | None) -> str:
+def case_result(row: Row) -> str:
+    """The outcome of a case and the counts of its asks; ``not checked`` if nothing was asserted."""
+    if row.verdict:
+        return row.runs_summary
+    if is_unchecked(row):
+        return "not checked"
+    votes = "; ".join(ask_counts(grade) for grade in row.grades if grade.votes)
+    return OUTCOME_WORDS[row.outcome] + (f" ({votes})" if votes else "")
+
+
+def origin_text(origin: Origin | None) -> str:
     """``evals/a.yaml:12``, or an empty string."""
     return one_line(str(origin), 300) if origin and origin.file else ""
 
 
-def placed(origin: Origin | None, text: str, limit: int) -> str:
-    """A text behind the place that it is about: ``evals/a.yaml:12: ...``."""
-    return join_nonempty(": ", place(origin), one_line(text, limit))
+def text_at_origin(origin: Origin | None, text: str, limit: int) -> str:
+    """A text of at most ``limit`` characters behind its place: ``evals/a.yaml:12: ...``."""
+    return join_nonempty(": ", origin_text(origin), one_line(text, limit))
 
 
-def spot(row: Row, grade: Grade) -> Origin:
-    """The config line of an assertion, else of its case."""
+def grade_origin(row: Row, grade: Grade) -> Origin:
+    """The config line of an assertion, or of its case."""
     return grade.assertion.origin if grade.assertion.origin.file else row.origin
 
 
 def failure_origin(row: Row) -> Origin:
-    """The config line of what did not pass first, else of the case, as where there is no answer."""
+    """The config line of the first assertion that did not pass, or of the case if there is no answer."""
     grades = [] if row.error else Finding(row).grades
-    return spot(row, grades[0]) if grades else row.origin
+    return grade_origin(row, grades[0]) if grades else row.origin
 
 
-def said(grade: Grade) -> str:
-    """``failed``, ``failed, 5 of 5 asks``, ``failed once, not re-asked``, ``failed (advisory)`` or ``error``, and what the base adds."""
-    beside = _BESIDE.get(grade.status, "") if grade.has_failed else ""
-    advice = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
-    where = "in the set" if grade.inner else "" if grade.counts or grade.has_passed else advice
-    once = "failed once, not re-asked" if grade.unconfirmed and not grade.votes else ""
-    about = join_nonempty("; ", where, beside)
-    return (once or asked(grade) or OUTCOMES[grade.outcome]) + (f" ({about})" if about else "")
+# --- assertions and grades ------------------------------------------------------------------------------------------
 
 
-def reason(grade: Grade) -> str:
-    """The reason of a grade, or that there is none."""
-    return grade.reason or "no reason was given"
-
-
-def named(grades: Iterable[Grade], limit: int = sys.maxsize) -> str:
-    """Each assertion with what became of it: ``equals failed (2 times); llm-rubric failed once, not re-asked``.
-
-    Names that do not fit into ``limit`` characters are counted.
-    """
-    counts = Counter(f"{called(grade.assertion)} {said(grade)}" for grade in grades)
-    names = []
-    left = counts.total()
-    for text, count in counts.items():
-        shown = text if count == 1 else f"{text} ({count:,} times)"
-        limit -= len(shown)
-        if limit < 0:
-            names.append(f"{left:,} more did not pass, and the log names all")
-            break
-        names.append(shown)
-        left -= count
-    return "; ".join(names)
-
-
-def asked(grade: Grade) -> str:
-    """``failed, 5 of 5 asks`` or ``passed, 1 of 3 asks failed``; an empty string where it was asked once."""
-    if not grade.votes:
-        return ""
-    failing, asks = grade.failing_votes, format_count(len(grade.votes), "ask")
-    before = f", {grade.history.before}" if grade.history and grade.history.before else ""
-    if grade.has_passed:
-        return f"passed, {failing} of {asks} failed{before}"
-    if grade.has_failed:
-        return f"failed, {failing} of {asks}{before}"
-    return f"error, {failing} of {asks} failed{before}"
-
-
-def ended(row: Row) -> str:
-    """What a case came to, and how its asks went; ``not checked`` where nothing was asserted."""
-    if row.verdict:
-        return row.ran
-    if unchecked(row):
-        return "not checked"
-    votes = [asked(grade) for grade in row.grades if grade.votes]
-    return OUTCOMES[row.outcome] + (f" ({'; '.join(votes)})" if votes else "")
-
-
-def notes(decision: Decision) -> tuple[Note, ...]:
-    """The notes of the run, each once."""
-    return tuple(dict.fromkeys(decision.run.notes))
-
-
-def called(assertion: GradedAssertion) -> str:
-    """The type of an assertion, with its metric if it has one."""
+def assertion_name(assertion: GradedAssertion) -> str:
+    """The type of an assertion, and its metric if it has one."""
     metric = one_line(assertion.metric, 60)
     return one_line(assertion.type, 60) + (f" ({metric})" if metric else "")
 
 
-def scored(grade: Grade) -> str:
-    """``score 0.2, threshold 0.5``; an empty string where there is no score."""
-    if grade.score is None:
-        return ""
-    of = "" if grade.scale == 1 else f" of {grade.scale}"
-    if grade.threshold is None or grade.most:
-        limit = (
-            ""
-            if grade.threshold is None
-            else f", at most {format_number(grade.threshold)} is allowed"
-        )
-        return f"score {format_scores(grade.score, grade.score, grade.scale)[0]}{of}{limit}"
-    score, threshold = format_scores(grade.score, grade.threshold, grade.scale)
-    return f"score {score}{of}, threshold {threshold}"
-
-
-def expected(assertion: GradedAssertion) -> str:
-    """What was asserted, as text; empty for assertions that take no value."""
-    text = shown(assertion.value)
+def expected_text(assertion: GradedAssertion) -> str:
+    """What was asserted, as text. Empty for assertions that take no value."""
+    text = format_value(assertion.value)
     return f"not: {text}" if text and assertion.type.startswith("not-") else text
 
 
-def verdict(result: RuleResult) -> str:
-    """``met``, ``missed``, ``inconclusive`` or ``not decided``; ``met, with errors`` where the graded cases meet it and others have no grade."""
-    return "met, with errors" if incomplete(result) else _MET[result.outcome]
+def grade_outcome(grade: Grade) -> str:
+    """``failed, 5 of 5 asks``, ``failed (advisory; new)``, ``failed once, not re-asked`` or ``error``."""
+    if grade.unconfirmed and not grade.votes:
+        outcome = "failed once, not re-asked"
+    else:
+        outcome = ask_counts(grade) or OUTCOME_WORDS[grade.outcome]
+
+    role = ""
+    if grade.inner:
+        role = "in the set"
+    elif not grade.counts and not grade.has_passed:
+        role = f"in quarantine until {grade.quarantine}" if grade.quarantine else "advisory"
+    status = _STATUS_WORDS.get(grade.status, "") if grade.has_failed else ""
+    details = join_nonempty("; ", role, status)
+    return f"{outcome} ({details})" if details else outcome
 
 
-def incomplete(result: RuleResult) -> bool:
-    """Whether the graded part meets the rule, while some of what it selects has no grade."""
-    return result.has_passed and result.errored > 0
+def ask_counts(grade: Grade) -> str:
+    """``failed, 5 of 5 asks``, ``passed, 1 of 3 asks failed``. Empty for a grade that was asked once."""
+    if not grade.votes:
+        return ""
+    counts = f"{grade.failing_votes} of {format_count(len(grade.votes), 'ask')}"
+    if not grade.has_failed:
+        counts += " failed"
+    if grade.history and grade.history.earlier_votes:
+        counts += f", {grade.history.earlier_votes}"
+    return f"{OUTCOME_WORDS[grade.outcome]}, {counts}"
 
 
-def weight(rule: Rule) -> str:
-    """Whether a rule can block."""
-    return "blocking" if rule.blocking else "advisory"
+def grade_reason(grade: Grade) -> str:
+    """The reason of a grade, or that there is no reason."""
+    return grade.reason or "no reason was given"
 
 
-def titled(rule: Rule, several: bool) -> str:
-    """The name of a rule, with its config file where there are several."""
-    text = one_line(rule.name, 100) or "every case"
-    return f"{text} ({one_line(rule.suite, 100)})" if several and rule.suite else text
+def score_text(grade: Grade) -> str:
+    """``score 0.2, threshold 0.5``. Empty if there is no score."""
+    if grade.score is None:
+        return ""
+    of_scale = "" if grade.scale == 1 else f" of {grade.scale}"
+    if grade.threshold is not None and not grade.most:
+        score, threshold = format_scores(grade.score, grade.threshold, grade.scale)
+        return f"score {score}{of_scale}, threshold {threshold}"
+    text = f"score {format_scores(grade.score, grade.score, grade.scale)[0]}{of_scale}"
+    if grade.threshold is not None:
+        text += f", at most {format_number(grade.threshold)} is allowed"
+    return text
+
+
+def assertion_outcomes(grades: Iterable[Grade], limit: int = sys.maxsize) -> str:
+    """``equals failed (2 times); llm-rubric failed once, not re-asked``.
+
+    Assertions that do not fit into ``limit`` characters are counted.
+    """
+    counts = Counter(
+        f"{assertion_name(grade.assertion)} {grade_outcome(grade)}" for grade in grades
+    )
+    texts = []
+    remaining = counts.total()
+    for outcome, count in counts.items():
+        text = outcome if count == 1 else f"{outcome} ({count:,} times)"
+        limit -= len(text)
+        if limit < 0:
+            texts.append(f"{remaining:,} more did not pass, and the log names all")
+            break
+        texts.append(text)
+        remaining -= count
+    return "; ".join(texts)
+
+
+# --- rules ----------------------------------------------------------------------------------------------------------
+
+
+def rule_title(rule: Rule, several_files: bool) -> str:
+    """The name of a rule, with its config file if there are several."""
+    title = one_line(rule.name, 100) or "every case"
+    return f"{title} ({one_line(rule.suite, 100)})" if several_files and rule.suite else title
 
 
 def has_several_suites(rules: Iterable[RuleResult]) -> bool:
-    """Whether rules of several config files may have one name."""
+    """Whether rules come from several config files, so that two of them may have one name."""
     return len({result.rule.suite for result in rules}) > 1
 
 
-def measured(result: RuleResult) -> str:
-    """What a rule found, in the terms of what it requires."""
-    rule, graded = result.rule, result.passed + result.failed
-    if not rule.own and result.new_failures is None and result.p is None:
+def rule_outcome(result: RuleResult) -> str:
+    """``met``, ``met, with errors``, ``missed``, ``inconclusive`` or ``not decided``."""
+    return "met, with errors" if is_met_with_errors(result) else _RULE_WORDS[result.outcome]
+
+
+def is_met_with_errors(result: RuleResult) -> bool:
+    """Whether the graded cases meet a rule while other cases of it have no grade."""
+    return result.has_passed and result.errored > 0
+
+
+def rule_measure(result: RuleResult) -> str:
+    """What was measured for a rule, in the terms of what it requires."""
+    rule = result.rule
+    if not rule.has_run_limit and result.new_failures is None and result.p is None:
         return one_line(result.reason, 300)
+
     parts = []
     if rule.every_case or rule.min_pass_rate is not None:
-        # Of every case, a rate of the others says nothing as long as they may still pass.
-        open_ = result.errored if (rule.every_case or not graded) and not result.has_failed else 0
-        of = f"{result.passed:,} of {graded + open_:,}{' graded' if result.errored > open_ else ''}"
-        if result.pass_rate is None or open_:
-            parts.append(f"{of} passed")
-        else:
-            parts.append(f"{_rates(rule, result.pass_rate)[0]} passed ({of})")
+        parts.append(_passes(result))
     if rule.min_score is not None and result.score is not None:
-        parts.append(f"mean score {_scores(result)[0]}")
+        parts.append(f"mean score {_score_and_limit(result)[0]}")
     if result.new_failures is not None:
         parts.append(format_count(result.new_failures, "new failure"))
     if result.worse is not None and result.better is not None and result.p is not None:
         parts.append(
             f"{result.worse:,} worse, {result.better:,} better, p = {format_number(result.p, 6)}"
         )
-    parts += [
-        words(by)
-        for words, by in (
-            (describe_cost_increase, result.cost),
-            (describe_latency_increase, result.latency),
-        )
-        if by
-    ]
+    if result.cost:
+        parts.append(describe_cost_increase(result.cost))
+    if result.latency:
+        parts.append(describe_latency_increase(result.latency))
     if result.errored:
         parts.append(format_count(result.errored, "error"))
     return ", ".join(parts) or "nothing was graded"
 
 
-def before(result: RuleResult, report: BaselineReport) -> str:
-    """What the base says of what a rule measures, with the change; empty where that is not known."""
+def _passes(result: RuleResult) -> str:
+    """``9 of 12 passed``, ``75% passed (9 of 12 graded)``."""
+    graded = result.passed + result.failed
+    # A rate of the graded cases says nothing about a rule for every case while the others may still pass.
+    undecided = 0
+    if (result.rule.every_case or not graded) and not result.has_failed:
+        undecided = result.errored
+    counts = f"{result.passed:,} of {graded + undecided:,}"
+    if result.errored > undecided:
+        counts += " graded"
+    if result.pass_rate is None or undecided:
+        return f"{counts} passed"
+    return f"{_rate_and_limit(result.rule, result.pass_rate)[0]} passed ({counts})"
+
+
+def rule_on_base(result: RuleResult, report: BaselineReport) -> str:
+    """What the base has for the measure of a rule, with the change. Empty if that is not known."""
     if result.base_rate is None:
         if result.rule.max_new_failures is None or not report.pre_existing:
             return ""
         return format_count(report.pre_existing, "known failure")
-    rate = _rates(result.rule, result.base_rate)[0]
-    # Not of the same grades, so no change of them.
+    rate = _rate_and_limit(result.rule, result.base_rate)[0]
+    # The rates are not of the same grades, so their difference is no change.
     if result.pass_rate is None or result.errored or report.new or report.removed:
         return rate
-    change = round(100 * (result.pass_rate - result.base_rate), 1)
-    return f"{rate} ({f'{change:+g}'.replace('-', '−') if change else 'the same'})"
+    points = round(100 * (result.pass_rate - result.base_rate), 1)
+    change = f"{points:+g}".replace("-", "−") if points else "the same"
+    return f"{rate} ({change})"
 
 
-def shares(result: RuleResult) -> str:
+def rule_counts(result: RuleResult) -> str:
     """The cases that a rule selects, by outcome: ``12 cases: 9 passed, 3 failed``."""
     counts = Counts(result.passed, result.failed, result.errored)
-    return f"{format_count(counts.planned, 'case')}: {counted(counts)}"
+    return f"{format_count(counts.planned, 'case')}: {outcome_counts(counts)}"
 
 
-def required(result: RuleResult) -> str:
-    """What a rule asks for."""
+def rule_requirement(result: RuleResult) -> str:
+    """What a rule requires."""
     rule = result.rule
     parts = ["every case passes"] if rule.every_case else []
     for name, limit in LIMITS.items():
@@ -430,10 +466,10 @@ def required(result: RuleResult) -> str:
             parts.append(f"no {limit.counts}")
             continue
         text = f"{value:g}"
-        if name == "min_pass_rate":  # with as many digits as tell it from what was measured
-            text = _rates(rule, result.pass_rate)[1]
+        if name == "min_pass_rate":
+            text = _rate_and_limit(rule, result.pass_rate)[1]
         elif name == "min_score":
-            text = _scores(result)[1]
+            text = _score_and_limit(result)[1]
         elif limit.counts:
             text = format_count(value, limit.counts)
         elif limit.is_share:
@@ -442,12 +478,14 @@ def required(result: RuleResult) -> str:
     return ", ".join(parts) or "every grade of the base, the same or stricter"
 
 
-def _scores(result: RuleResult) -> tuple[str, str]:
-    rule, least = result.rule, result.rule.min_score or 0.0
-    measured = least if result.score is None else result.score
-    return format_scores(measured, least, rule.scale)
+def _score_and_limit(result: RuleResult) -> tuple[str, str]:
+    """The mean score and the required one, with the digits that tell them apart."""
+    limit = result.rule.min_score or 0.0
+    score = limit if result.score is None else result.score
+    return format_scores(score, limit, result.rule.scale)
 
 
-def _rates(rule: Rule, rate: float | None) -> tuple[str, str]:
-    least = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
-    return format_percents(least if rate is None else rate, least)
+def _rate_and_limit(rule: Rule, rate: float | None) -> tuple[str, str]:
+    """A pass rate and the required one, with the digits that tell them apart."""
+    limit = 1.0 if rule.min_pass_rate is None else rule.min_pass_rate
+    return format_percents(limit if rate is None else rate, limit)

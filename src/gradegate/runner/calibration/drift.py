@@ -1,4 +1,4 @@
-"""Labelled outputs that are graded in a run, to notice a grader that has changed: chooses, checks and writes these."""
+"""Chooses labelled outputs that a run grades, to notice a grader that has changed. Checks and writes files of labels."""
 
 import hashlib
 import json
@@ -18,118 +18,140 @@ from gradegate.planning.plan import Job, LabelledJobs, Plan
 from gradegate.planning.planner import make_plan
 from gradegate.reports.delivery.report import Document, data_file
 from gradegate.runner.baseline_folder import replaces_baseline
-from gradegate.runner.calibration.labels import Label, Selected, Selection, jobs_of, parse, select
+from gradegate.runner.calibration.labels import (
+    Label,
+    SelectedLabel,
+    Selection,
+    label_jobs,
+    parse_labels,
+    select_cases,
+)
 from gradegate.runner.comparison import Base
 from gradegate.structs import replace
 
-LEAST = 5  # labels of a file
-MOST = 30  # that a run grades
-_NONE = Note("the base has no labels: the labels of this pull request count after the merge")
+LEAST = 5  # labels in a file
+MOST = 30  # labels that a run grades
+_NO_LABELS = Note("the base has no labels: the labels of this pull request count after the merge")
 
 
 def label_mistakes(suites: Sequence[SuiteFile]) -> list[Mistake]:
-    """What is wrong with the files that gates name."""
-    return [
-        mistake
-        for file, group in _by_file(suites).items()
-        for mistake in _chosen(file, group).mistakes
-    ]
+    """The mistakes in the files of labels that gates name."""
+    mistakes: list[Mistake] = []
+    for file, group in _suites_by_file(suites).items():
+        mistakes += _select_labels(file, group).mistakes
+    return mistakes
 
 
 def with_labels(
     plan: Plan, suites: Sequence[SuiteFile], base: Base | None, context: Context, client: Client
 ) -> Plan:
-    """The plan with the labelled outputs of its gates, of a base its own. Raises ConfigError."""
-    found = []
-    shares, notes, wrong = [], list[Note](), list[Mistake]()
-    held = {}
-    missing_keys = plan.missing_keys
+    """The plan with the labelled outputs of its gates. If there is a base, its labels count. Raises ConfigError."""
+    base_files: dict[str, LabelsFile | None] = {}
     if base:
-        held = {rule.suite: policy.labels for policy in base.policies for rule in policy.rules}
-    files = []
-    for own, group in _by_file(suites).items():
-        former = (held[it.suite.file] for it in group if held.get(it.suite.file))
-        file = next(former, None) if base else own
+        for policy in base.policies:
+            base_files |= {rule.suite: policy.labels for rule in policy.rules}
+
+    # The file that counts for each group of suites; None if the base has no labels
+    files: list[tuple[LabelsFile | None, list[SuiteFile]]] = []
+    mistakes: list[Mistake] = []
+    for head_file, group in _suites_by_file(suites).items():
+        file: LabelsFile | None = head_file
+        excused = set[str]()
+        if base:
+            candidates = (base_files.get(suite.suite.file) for suite in group)
+            file = next(filter(None, candidates), None)
+            if file:
+                # A label of a removed case is a mistake in the file of the base, too.
+                excused = {mistake.what for mistake in _select_labels(file, group).mistakes}
         files.append((file, group))
-        # What was left of a removed case is wrong in the file of the base, too.
-        excused = {it.what for it in _chosen(file, group).mistakes} if base and file else set[str]()
-        wrong += [it for it in _chosen(own, group).mistakes if it.what not in excused]
-    for file, group in files if not context.settings.listing else ():
+        head_mistakes = _select_labels(head_file, group).mistakes
+        mistakes += [mistake for mistake in head_mistakes if mistake.what not in excused]
+
+    sample: list[tuple[Job, bool]] = []
+    shares: list[float] = []
+    notes: list[Note] = []
+    missing_keys = plan.missing_keys
+    for file, group in files if not context.settings.is_listing else ():
         if file is None:
-            notes.append(_NONE)
+            notes.append(_NO_LABELS)
             continue
-        selection = _chosen(file, group)
+        selection = _select_labels(file, group)
         unfit = [*selection.mistakes]
         jobs: Sequence[Job] = ()
-        if selection.labels and not wrong:
-            made = make_plan(selection.suites, context, client)
-            missing_keys |= made.missing_keys
-            jobs = jobs_of(made, selection.labels, 1)
+        if selection.labels and not mistakes:
+            labels_plan = make_plan(selection.suites, context, client)
+            missing_keys |= labels_plan.missing_keys
+            jobs = label_jobs(labels_plan, selection.labels, 1)
         graded = []
-        for it, job in zip(selection.labels, jobs, strict=False):
-            if any("text" in bound.models for bound in job.assertions[0].bounds):
-                graded.append((it.label, job))
+        for selected, job in zip(selection.labels, jobs, strict=False):
+            if is_graded_by_model(job):
+                graded.append((selected.label, job))
             else:
                 what = "no model grades this, so it cannot show whether a grader has moved"
-                unfit += it.label.wrong(what, "leave it out").mistakes
-        sample = sorted(graded, key=lambda pair: _digest(pair[0]))[:MOST]
-        found += [(job, label.passes) for label, job in sample]
+                unfit += selected.label.mistake(what, "leave it out").mistakes
+        graded.sort(key=lambda pair: _label_digest(pair[0]))
+        sample += [(job, label.passes) for label, job in graded[:MOST]]
+        shares.append(_measured_agreement(file, 1 - group[0].suite.policy.noise))
         if base and unfit:
             what = f"{format_count(len(unfit), 'label')} of the base cannot be used here"
             notes.append(Note(f"{what}; the first: {unfit[0].what}"))
         if not base:
-            wrong += [it for it in unfit if it not in wrong]
-        lines, share = document.readable_lines(file.content, file.name)[0], file.agreement
-        if (
-            share is None and lines
-        ):  # what the grader agreed with, where the first line of the file says it
-            measured = lines[0].get("agreement")
-            share = measured if isinstance(measured, float) or type(measured) is int else None
-        shares.append(1 - group[0].suite.policy.noise if share is None else share)
-    if wrong:
-        raise ConfigError(*wrong)
+            mistakes += [mistake for mistake in unfit if mistake not in mistakes]
+    if mistakes:
+        raise ConfigError(*mistakes)
     labels = None
-    if found:
-        labels = LabelledJobs(tuple(found), min(shares), replaces_baseline(context))
+    if sample:
+        labels = LabelledJobs(tuple(sample), min(shares), replaces_baseline(context))
     return replace(plan, labels=labels, notes=(*plan.notes, *notes), missing_keys=missing_keys)
 
 
-def _by_file(suites: Sequence[SuiteFile]) -> dict[LabelsFile, list[SuiteFile]]:
-    """The suites by the file that their gates name."""
+def is_graded_by_model(job: Job) -> bool:
+    """Whether a model grades the one assertion of a labelled output."""
+    return any("text" in bound.models for bound in job.assertions[0].members)
+
+
+def _measured_agreement(file: LabelsFile, otherwise: float) -> float:
+    """The share of labels that the grader agreed with: by the config, else by the first line of the file."""
+    if file.agreement is not None:
+        return file.agreement
+    lines, _ = document.readable_lines(file.content, file.name)
+    measured = lines[0].get("agreement") if lines else None
+    return measured if isinstance(measured, float) or type(measured) is int else otherwise
+
+
+def _suites_by_file(suites: Sequence[SuiteFile]) -> dict[LabelsFile, list[SuiteFile]]:
+    """The suites by the file of labels that their gates name."""
     groups = defaultdict(list)
-    for located in suites:
-        if file := located.suite.policy.labels:
-            groups[file].append(located)
+    for suite_file in suites:
+        if labels_file := suite_file.suite.policy.labels:
+            groups[labels_file].append(suite_file)
     return groups
 
 
-def _chosen(file: LabelsFile, group: Sequence[SuiteFile]) -> Selection:
-    """The labelled outputs of a file, with what is wrong with it."""
-    found, wrong = parse(file.content, file.name)
-    if found and len(found) < LEAST:
-        what = f"`{file.name}` has {format_count(len(found), 'labelled output')}"
-        wrong.append(Mistake(what, file.origin, f"label at least {LEAST}"))
-    selection = select(found, group, 1)
-    return replace(selection, mistakes=[*wrong, *selection.mistakes])
+def _select_labels(file: LabelsFile, group: Sequence[SuiteFile]) -> Selection:
+    """The labelled outputs of a file, with its mistakes."""
+    labels, mistakes = parse_labels(file.content, file.name)
+    if labels and len(labels) < LEAST:
+        what = f"`{file.name}` has {format_count(len(labels), 'labelled output')}"
+        mistakes.append(Mistake(what, file.origin, f"label at least {LEAST}"))
+    selection = select_cases(labels, group, 1)
+    return replace(selection, mistakes=[*mistakes, *selection.mistakes])
 
 
-def _digest(label: Label) -> bytes:
-    """The hash that orders labels: the sample of a file stays the same while its labels stay."""
-    return hashlib.sha256(json.dumps(_line(label), sort_keys=True).encode()).digest()
+def _label_digest(label: Label) -> bytes:
+    """A hash that orders labels, so that the sample of a file stays the same as long as its labels do."""
+    return hashlib.sha256(json.dumps(_label_keys(label), sort_keys=True).encode()).digest()
 
 
-def _line(label: Label) -> dict[str, Any]:
+def _label_keys(label: Label) -> dict[str, Any]:
     return label.model_dump(exclude={"origin"}, exclude_unset=True)
 
 
-def labels_file(calibration: Calibration, selected: Sequence[Selected]) -> Document:
-    """The agreement that was measured, and the labels of outputs that a model graded."""
-    lines = [
-        {"agreement": round(calibration.overall.agreement.value or 0.0, 4)},
-        *(
-            _line(it.label)
-            for it, judged in zip(selected, calibration.judged, strict=True)
-            if judged.asks_model
-        ),
-    ]
+def labels_file(calibration: Calibration, selected: Sequence[SelectedLabel]) -> Document:
+    """The measured agreement, and the labels of outputs that a model graded."""
+    agreement = calibration.overall.agreement.value or 0.0
+    lines: list[dict[str, Any]] = [{"agreement": round(agreement, 4)}]
+    for labelled, output in zip(selected, calibration.judged, strict=True):
+        if output.asks_model:
+            lines.append(_label_keys(labelled.label))
     return data_file(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -1,14 +1,15 @@
-"""Labelled outputs: lines in which a person says whether an assertion of a case holds."""
+"""Labelled outputs: lines in which a person says whether an output passes an assertion. Finds the cases that they are about."""
 
 import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
-from gradegate.assertions.grading.evaluator import GRADERS
+from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config.context import Context
 from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.config.load import SuiteFile
@@ -23,11 +24,11 @@ from gradegate.registry import suggest
 from gradegate.structs import FrozenStruct, replace
 
 _FORM = 'write {"description": ..., "assertion": ..., "output": ..., "label": "pass" or "fail"}'
-_SHOWN = 3  # places of cases in a message
+_SHOWN = 3  # origins of cases in a message
 _ORDINAL = re.compile(r"(.+)#([1-9]\d{0,5})", re.DOTALL)
 
 
-def _answered(output: str) -> str:
+def _check_output(output: str) -> str:
     if not any(sign.isprintable() and not sign.isspace() for sign in output):
         raise ValueError(
             "is empty: a run treats this as an error of the target, and grades nothing"
@@ -36,13 +37,13 @@ def _answered(output: str) -> str:
 
 
 class Label(BaseModel):
-    """One line: whether ``output``, as an answer to the case with that description and those variables, passes."""
+    """One line: whether ``output`` passes the assertion, as an answer to the case with this description and these variables."""
 
     model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
-    description: str | None = None  # None where the line tells the case by its variables alone
+    description: str | None = None  # None if only the variables identify the case
     assertion: str
-    output: Annotated[str, AfterValidator(_answered)]
+    output: Annotated[str, AfterValidator(_check_output)]
     label: Literal["pass", "fail"]
     vars: dict[str, Any] = {}
     origin: InstanceOf[Origin]
@@ -52,238 +53,237 @@ class Label(BaseModel):
         """Whether the assertion should pass."""
         return self.label == "pass"
 
-    def wrong(self, what: str, cure: str) -> ConfigError:
-        """What is wrong with it, at its line."""
+    def mistake(self, what: str, cure: str) -> ConfigError:
+        """A mistake at the line of the label."""
         return ConfigError.at(what, self.origin, cure)
 
 
-def read(path: str, context: Context) -> tuple[list[Label], list[Mistake]]:
-    """The labels of a file, its path relative to the working directory, and the mistakes in the lines that cannot be read."""
+def read_labels(path: str, context: Context) -> tuple[list[Label], list[Mistake]]:
+    """The labels of a file, and the mistakes in lines that cannot be read. ``path`` is relative to the working directory."""
     file = context.cwd / path
     workspace = Workspace.around(file, context.cwd, context.environment)
     name = workspace.name(file)
     try:
-        return parse(workspace.read(file.name, file.parent, Origin(name)), name)
-    except ConfigError as e:  # the mistakes of the config are said beside it
+        return parse_labels(workspace.read(file.name, file.parent, Origin(name)), name)
+    except ConfigError as e:  # reported together with the mistakes of the config
         return [], list(e.mistakes)
 
 
-def parse(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
-    """The labels and mistakes of a file of that name. A first line that says the ``agreement`` alone is no label."""
-    rows, found = document.readable_lines(content, name)
+def parse_labels(content: bytes, name: str) -> tuple[list[Label], list[Mistake]]:
+    """The labels and mistakes of a file. A first line with only an ``agreement`` is no label."""
+    rows, mistakes = document.readable_lines(content, name)
+    if not rows and not mistakes:
+        mistakes.append(Mistake("the file holds no labels", Origin(name), _FORM))
+    has_agreement = bool(rows) and rows[0].keys() == {"agreement"}
     labels = []
-    for row in rows[1:] if rows and rows[0].keys() == {"agreement"} else rows:
+    for row in rows[has_agreement:]:
         origin = Origin(name, row.line)
         if what := unwritable_part(row):
-            found.append(Mistake(what, origin, "write plain JSON"))
+            mistakes.append(Mistake(what, origin, "write plain JSON"))
             continue
+        fields = {**row, "origin": origin}
         try:
-            labels.append(Label.model_validate({**row, "origin": origin}))
+            labels.append(Label.model_validate(fields))
         except ValidationError as e:
-            found += validation_mistakes(e, row, name)
-            if {detail["loc"][0] for detail in e.errors(include_url=False)} <= {
-                "label",
-                "output",
-            }:  # whatever else is wrong is told, too
-                labels.append(
-                    Label.model_validate(
-                        {**row, "label": "pass", "output": f"line {row.line}", "origin": origin}
-                    )
-                )
-    if not rows and not found:
-        found.append(Mistake("the file holds no labels", Origin(name), _FORM))
-    return labels, found
+            mistakes += validation_mistakes(e, row, name)
+            # With another label and output, the selection of cases finds the other mistakes of the line.
+            wrong_keys = {detail["loc"][0] for detail in e.errors(include_url=False)}
+            if wrong_keys <= {"label", "output"}:
+                fields |= {"label": "pass", "output": f"line {row.line}"}
+                labels.append(Label.model_validate(fields))
+    return labels, mistakes
 
 
-# --- what of the config a label is about ----------------------------------------------------------------------
+# --- the cases that labels are about ----------------------------------------------------------------------------
 
 
-class Selected(FrozenStruct):
-    """A label with its case, which has the labelled output and the one assertion."""
+class SelectedLabel(FrozenStruct):
+    """A label with its case. The case has the labelled output and the one assertion."""
 
     label: Label
     case: Case
-    earlier: int = (
-        0  # how often the same output was labelled before, so that no ask repeats another's request
-    )
+    earlier: int = 0  # equal outputs with labels before this one; no ask repeats their requests
 
 
 class Selection(FrozenStruct):
-    """Suites with the cases that labels are about; the labels in the order of those cases; labels that fit no case, or several."""
+    """Suites with the cases that labels are about; the labels in the order of these cases; mistakes of labels without a case."""
 
     suites: Sequence[SuiteFile]
-    labels: Sequence[Selected]
+    labels: Sequence[SelectedLabel]
     mistakes: Sequence[Mistake]
 
 
-def select(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> Selection:
+def select_cases(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> Selection:
     """Find the cases that labels are about, each to be answered ``asks`` times."""
-    named: dict[str | None, list[tuple[int, Case]]] = defaultdict(
-        list
-    )  # by description, and all of them
-    for number, located in enumerate(suites):
-        for own in located.suite.cases:
-            named[own.description].append((number, own))
-            named[None].append((number, own))
-    found: dict[int, list[Selected]] = defaultdict(list)
-    seen: dict[object, Label] = {}
+    # Cases with the numbers of their suites, by description; all of them under None
+    cases: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)
+    for number, file in enumerate(suites):
+        for case in file.suite.cases:
+            cases[case.description].append((number, case))
+            cases[None].append((number, case))
+    names = set[str]()  # types and metrics of all assertions
+    for _, case in cases[None]:
+        names.update(_assertion_names(_all_assertions(case.assertions)))
+
+    selected: list[list[SelectedLabel]] = [[] for _ in suites]
+    mistakes: list[Mistake] = []
+    first_labels: dict[object, Label] = {}  # by case, assertion, variables and output
     outputs: Counter[str] = Counter()
-    wrong: list[Mistake] = []
-    known = {
-        name
-        for _, case in named[None]
-        for it in _each(case.assertions)
-        for name in (it.type, it.metric)
-        if name
-    }
     for label in labels:
-        case: Case | None = None
         try:
-            number, case = _case(label, named[label.description])
-            assertion = _assertion(case, label)
-            chosen = {
-                name: label.vars[name]
-                for name in sorted(label.vars)
-                if label.vars[name] != case.vars[name]
-            }
-            first = seen.setdefault(
-                (id(case), id(assertion), json.dumps(chosen), label.output), label
-            )
-            if first.passes != label.passes:
-                raise label.wrong(
-                    f"this output has the other label at {first.origin}", "agree on one label"
-                )
-            recorded = replace(
-                _recorded(case, assertion, label), options=replace(case.options, repeat=asks)
-            )
-            found[number].append(Selected(label, recorded, outputs[label.output]))
-            outputs[label.output] += 1
+            number, case = _find_case(label, cases[label.description])
         except ConfigError as e:
-            wrong += e.mistakes
-            if case is None and known.isdisjoint(
-                (label.assertion, label.assertion.rpartition("#")[0])
-            ):
-                cure = suggest(label.assertion, known) or "name one by its type or metric"
-                wrong += label.wrong(f"no case has an assertion `{label.assertion}`", cure).mistakes
+            mistakes += e.mistakes
+            name = label.assertion
+            if names.isdisjoint((name, name.rpartition("#")[0])):
+                cure = suggest(name, names) or "name one by its type or metric"
+                mistakes += label.mistake(f"no case has an assertion `{name}`", cure).mistakes
+            continue
+        try:
+            assertion = _find_assertion(case, label)
+            _check_same_label(label, case, assertion, first_labels)
+            labelled = _labelled_case(case, assertion, label)
+        except ConfigError as e:
+            mistakes += e.mistakes
+            continue
+        labelled = replace(labelled, options=replace(case.options, repeat=asks))
+        selected[number].append(SelectedLabel(label, labelled, outputs[label.output]))
+        outputs[label.output] += 1
+
     planned = [
-        replace(it, recorded=tuple(s.case for s in found[number]))
-        for number, it in enumerate(suites)
+        replace(file, recorded=tuple(selected_label.case for selected_label in group))
+        for file, group in zip(suites, selected, strict=True)
     ]
-    selected = [label for number in range(len(suites)) for label in found[number]]
-    return Selection(planned, selected, wrong)
+    return Selection(planned, list(chain.from_iterable(selected)), mistakes)
 
 
-def jobs_of(plan: Plan, selected: Sequence[Selected], asks: int) -> tuple[Job, ...]:
-    """The jobs of all asks, the first ask of every output before any second one. Raises ConfigError."""
-    of_case: dict[int, list[Job]] = defaultdict(list)
+def _check_same_label(
+    label: Label, case: Case, assertion: Assertion, first_labels: dict[object, Label]
+) -> None:
+    """Raise ConfigError if the same output has another label in an earlier line."""
+    variables = {}
+    for name in sorted(label.vars):
+        if label.vars[name] != case.vars[name]:
+            variables[name] = label.vars[name]
+    key = (id(case), id(assertion), json.dumps(variables), label.output)
+    first = first_labels.setdefault(key, label)
+    if first.passes != label.passes:
+        what = f"this output has the other label at {first.origin}"
+        raise label.mistake(what, "agree on one label")
+
+
+def label_jobs(plan: Plan, selected: Sequence[SelectedLabel], asks: int) -> tuple[Job, ...]:
+    """The jobs of all asks: the first ask of every output comes before any second ask. Raises ConfigError."""
+    jobs_by_case: dict[int, list[Job]] = defaultdict(list)
     for job in plan.jobs:
-        of_case[id(job.case)].append(job)
-    what = "its case has several values of a variable, and the label does not say which"
-    vague = [it.label.origin for it in selected if len(of_case[id(it.case)]) > 1]
-    if vague:
-        raise ConfigError(*(Mistake(what, origin, "name them in `vars`") for origin in vague))
-    return tuple(
-        # The conversation of an output is its case's: none of the other outputs was said before it.
-        replace(
-            of_case[id(it.case)][0],
-            repeats=1,
-            render=None,
-            recall=None,
-            stores="",
-            in_order=False,
-            ask=it.earlier * asks + ask,
-        )
-        for ask in range(asks)
-        for it in selected
-    )
+        jobs_by_case[id(job.case)].append(job)
+    mistakes = []
+    for labelled in selected:
+        if len(jobs_by_case[id(labelled.case)]) > 1:
+            what = "its case has several values of a variable, and the label does not say which"
+            mistakes.append(Mistake(what, labelled.label.origin, "name them in `vars`"))
+    if mistakes:
+        raise ConfigError(*mistakes)
+
+    jobs = []
+    for ask in range(asks):
+        for labelled in selected:
+            # The conversation of an output is only that of its case. No other output came before it.
+            job = replace(
+                jobs_by_case[id(labelled.case)][0],
+                repeats=1,
+                render=None,
+                recall=None,
+                stores="",
+                in_order=False,
+                ask=labelled.earlier * asks + ask,
+            )
+            jobs.append(job)
+    return tuple(jobs)
 
 
-def _case(label: Label, named: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
-    """The one case with the label's variables, and the number of its suite. Raises ConfigError."""
+def _find_case(label: Label, candidates: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
+    """The one case with the variables of a label, and the number of its suite. Raises ConfigError."""
     if label.model_fields_set.isdisjoint({"description", "vars"}):
-        raise label.wrong("the label has no `description`", _FORM)
-    fitting = [(number, case) for number, case in named if _fits(case, label)]
+        raise label.mistake("the label has no `description`", _FORM)
+    fitting = [(number, case) for number, case in candidates if _fits(case, label)]
     if not fitting:
-        called = "" if label.description is None else f" `{label.description}`"
-        called += " with these `vars`" if label.vars else ""
-        raise label.wrong(
-            f"the config has no case{called}", "copy the `description` of a test of the config"
+        described = "" if label.description is None else f" `{label.description}`"
+        described += " with these `vars`" if label.vars else ""
+        raise label.mistake(
+            f"the config has no case{described}", "copy the `description` of a test of the config"
         )
     if len(fitting) > 1:
-        places = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN]) + ", ..." * (
-            len(fitting) > _SHOWN
-        )
-        cure = "say which with the case's variables in `vars`"
-        raise label.wrong(f"the label fits {len(fitting):,} cases of the config: {places}", cure)
+        origins = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN])
+        if len(fitting) > _SHOWN:
+            origins += ", ..."
+        what = f"the label fits {len(fitting):,} cases of the config: {origins}"
+        raise label.mistake(what, "say which with the case's variables in `vars`")
     return fitting[0]
 
 
 def _fits(case: Case, label: Label) -> bool:
-    """Whether the case has the label's variables; of a variable with several values, one of them."""
-    several = {
-        name: own
-        for name, own in case.vars.items()
-        if isinstance(own, list) and case.options.expand_vars
-    }
-    given = label.vars.items()
-    return all(
-        name in case.vars and (value == case.vars[name] or value in several.get(name, ()))
-        for name, value in given
-    )
+    """Whether the case has the variables of a label. For a variable with several values, one of them is enough."""
+    for name, value in label.vars.items():
+        if name not in case.vars:
+            return False
+        written = case.vars[name]
+        has_several = isinstance(written, list) and case.options.expand_vars
+        if value != written and not (has_several and value in written):
+            return False
+    return True
 
 
-def _assertion(case: Case, label: Label) -> Assertion:
-    """The assertion that the label names by type or metric, and by its place where there are several."""
-    written = list(_each(case.assertions))
-    found = [it for it in written if label.assertion and label.assertion in (it.type, it.metric)]
-    ordinal = _ORDINAL.fullmatch(label.assertion)
-    if not found and ordinal:
-        named = [it for it in written if ordinal[1] in (it.type, it.metric)]
-        found = named[int(ordinal[2]) - 1 : int(ordinal[2])]
-    if not found:
-        names = dict.fromkeys(
-            f"`{name}`" for it in written for name in (it.type, it.metric) if name
-        )
-        raise label.wrong(
-            f"its case has no assertion `{label.assertion}`", f"it has {', '.join(names) or 'none'}"
-        )
-    if len(found) > 1:
-        cure = (
-            f"write which in their order, `{label.assertion}#1` to `{label.assertion}#{len(found)}`"
-        )
-        raise label.wrong(f"its case has {len(found)} assertions `{label.assertion}`", cure)
-    kind = GRADERS.find(found[0].type.removeprefix("not-"))
-    if kind is not None and kind.compares:
-        raise label.wrong(
-            f"`{found[0].type}` compares several outputs, and a label is about one", "leave it out"
-        )
-    return found[0]
+def _find_assertion(case: Case, label: Label) -> Assertion:
+    """The assertion that a label names by type or metric, and by its number if there are several. Raises ConfigError."""
+    name = label.assertion
+    assertions = list(_all_assertions(case.assertions))
+    fitting = _assertions_named(name, assertions) if name else []
+    if not fitting and (ordinal := _ORDINAL.fullmatch(name)):
+        number = int(ordinal[2])
+        fitting = _assertions_named(ordinal[1], assertions)[number - 1 : number]
+    if not fitting:
+        names = [f"`{name}`" for name in dict.fromkeys(_assertion_names(assertions))]
+        cure = f"it has {', '.join(names) or 'none'}"
+        raise label.mistake(f"its case has no assertion `{label.assertion}`", cure)
+    if len(fitting) > 1:
+        cure = f"write which in their order, `{name}#1` to `{name}#{len(fitting)}`"
+        raise label.mistake(f"its case has {len(fitting)} assertions `{name}`", cure)
+    assertion = fitting[0]
+    evaluator = EVALUATORS.find(assertion.type.removeprefix("not-"))
+    if evaluator is not None and evaluator.compares:
+        what = f"`{assertion.type}` compares several outputs, and a label is about one"
+        raise label.mistake(what, "leave it out")
+    return assertion
 
 
-def _each(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+def _assertions_named(name: str, assertions: Iterable[Assertion]) -> list[Assertion]:
+    return [assertion for assertion in assertions if name in (assertion.type, assertion.metric)]
+
+
+def _assertion_names(assertions: Iterable[Assertion]) -> Iterator[str]:
+    """The type and the metric of each assertion, as far as they are set."""
+    for assertion in assertions:
+        yield from filter(None, (assertion.type, assertion.metric))
+
+
+def _all_assertions(assertions: Iterable[Assertion]) -> Iterator[Assertion]:
+    """The assertions, each set followed by its members."""
     for assertion in assertions:
         yield assertion
-        yield from _each(assertion.members)
+        yield from _all_assertions(assertion.members)
 
 
-def _recorded(case: Case, assertion: Assertion, label: Label) -> Case:
-    """The case with the labelled output in place of an answer, and nothing asserted but this. Raises ConfigError."""
+def _labelled_case(case: Case, assertion: Assertion, label: Label) -> Case:
+    """The case with the labelled output as its answer and with only this assertion. Raises ConfigError."""
     case = replace(case, vars={**case.vars, **label.vars}, assertions=(assertion,))
     if not case.turns:
         return replace(case, output=label.output)
-    answers = [number for number, turn in enumerate(case.turns) if turn.role == "assistant"]
+    turns = list(case.turns)
+    answers = [number for number, turn in enumerate(turns) if turn.role == "assistant"]
     if not answers:
         what = "its case is a live conversation, so the output alone cannot be graded"
-        raise label.wrong(what, "label cases with a recorded conversation")
+        raise label.mistake(what, "label cases with a recorded conversation")
     last = answers[-1]
-    return replace(
-        case,
-        turns=(
-            *case.turns[:last],
-            replace(case.turns[last], content=label.output),
-            *case.turns[last + 1 :],
-        ),
-    )
-
-
-# --- a file of them -------------------------------------------------------------------------------------------
+    turns[last] = replace(turns[last], content=label.output)
+    return replace(case, turns=tuple(turns))

@@ -1,4 +1,4 @@
-"""Grades the recorded answers of the base again, where they explain a failure of the head."""
+"""Grades recorded answers of the base again, if they explain a failure of the head."""
 
 from __future__ import annotations
 
@@ -6,43 +6,54 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from gradegate.core.usage import NO_USAGE
-from gradegate.gate.case_runs import as_cases, with_verdicts
+from gradegate.gate.case_runs import fold_cases, with_verdicts
 from gradegate.gate.reasks.ballot import ballot_state
 from gradegate.gate.reasks.stopping import BallotState, LeadRule
-from gradegate.gate.regressions import increases, is_old
+from gradegate.gate.regressions import is_known_failure, measure_increases
 from gradegate.planning.plan import Plan
 from gradegate.results.accounts import BaselineReport
-from gradegate.results.baseline import Baseline, beside, report, stated, together
+from gradegate.results.baseline import (
+    Baseline,
+    fold_base_runs,
+    summarize_baseline,
+    with_counterparts,
+    with_statuses,
+)
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import AnswerId, GradeId, Row
 from gradegate.runner.reasks.eligible import EligibleGrades
 from gradegate.runner.reasks.reask import BASE_ASKS, BallotBox, ReaskTask
-from gradegate.runner.rounds import Answer, by_job
+from gradegate.runner.rounds import Answer, rows_by_case
 from gradegate.structs import Struct, replace
 
-_OUTCOMES = {BallotState.PASSED: PASS, BallotState.UNANSWERABLE: ERROR}  # else the pass is lost
+_OUTCOMES = {
+    BallotState.PASSED: PASS,
+    BallotState.UNANSWERABLE: ERROR,
+}  # any other state is a failure
 
 
 class BaseRegrade(Struct):
     """What the base says of a run's answers. ``baseline`` is None if there is none."""
 
     baseline: Baseline | None
-    is_asked_for: bool  # there is one, or a rule looks at it
+    needs_statuses: bool  # there is a baseline, or a rule compares with one
     eligible: EligibleGrades
     box: BallotBox
-    is_over: bool = False  # what is not decided by now remains unknown
+    is_over: bool = False  # what is not decided now remains unknown
 
     @classmethod
     def from_plan(
         cls, plan: Plan, eligible: EligibleGrades, fresh: Iterable[Answer]
     ) -> BaseRegrade:
-        """The base of a plan; ``fresh`` are its answers that were asked for in this run."""
+        """The base of a plan. ``fresh`` are its answers that this run asked for."""
         baseline = plan.baseline
         if plan.base is not None:
             paired: dict[AnswerId, Row | None] = {}
-            for index, runs in by_job(fresh).items():
-                for row in together(with_verdicts(runs)):
-                    paired[AnswerId(index - 1, row.repeat)] = row  # the head's job comes before
+            for index, runs in rows_by_case(fresh).items():
+                for row in fold_base_runs(with_verdicts(runs)):
+                    paired[AnswerId(index - 1, row.repeat)] = (
+                        row  # the job of the head is the one before
+                    )
             baseline = Baseline(
                 (),
                 plan.base.commit,
@@ -52,26 +63,28 @@ class BaseRegrade(Struct):
                 paired=paired,
                 removed=plan.base.gone,
             )
-        is_asked_for = baseline is not None or any(rule.beside_base for rule in plan.rules)
-        return cls(baseline, is_asked_for, eligible, BallotBox())
+        needs_statuses = baseline is not None or any(rule.has_base_limit for rule in plan.rules)
+        return cls(baseline, needs_statuses, eligible, BallotBox())
 
     def _counterpart(self, answer: Answer) -> Row | None:
         return self.baseline.paired.get(answer.case_id) if self.baseline else None
 
     def update_statuses(self, answers: Iterable[Answer]) -> None:
         """Compare each grade of these answers with the base."""
-        for answer in answers if self.is_asked_for else ():
-            answer.row = beside(answer.row, self._counterpart(answer))
-            answer.row = stated(answer.row, self._regraded(answer), answer.open)
+        if not self.needs_statuses:
+            return
+        for answer in answers:
+            answer.row = with_counterparts(answer.row, self._counterpart(answer))
+            answer.row = with_statuses(answer.row, self._regraded(answer), answer.open)
 
     def _regraded(self, answer: Answer) -> dict[int, Outcome]:
-        """What the base's passes came to when they were graded again, by position. What nobody can re-ask stays a pass."""
+        """The outcomes of regraded passes of the base, by position. A pass that nobody can grade again stays a pass."""
         outcomes: dict[int, Outcome] = {}
         if not any(grade.has_failed for grade in answer.row.grades):
             return outcomes
         base = self._counterpart(answer)
-        has_runs = base is not None and base.runs > 0  # these are as good as re-asks
-        eligible = {} if has_runs else self.eligible.of(answer.job)
+        has_runs = base is not None and base.runs > 0  # runs are as good as re-asks
+        eligible = {} if has_runs else self.eligible.bounds_of(answer.job)
         is_hidden = base is not None and base.hidden and not has_runs
         for position, grade in enumerate(answer.row.grades):
             ballot = self.box.ballots.get(GradeId(answer.case_id, position))
@@ -85,26 +98,27 @@ class BaseRegrade(Struct):
         return outcomes
 
     def is_known_failure(self, row: Row, grade: Grade) -> bool:
-        """Whether a failure was there before, and only rules that look at the base need it."""
-        is_own = any(rule.own for rule in self.eligible.rules.get(row.suite, ()))
-        return not is_own and is_old(row, grade)
+        """Whether a failure is known from the base, and only rules that compare with the base need it."""
+        has_run_limit = any(rule.has_run_limit for rule in self.eligible.rules.get(row.suite, ()))
+        return not has_run_limit and is_known_failure(row, grade)
 
     def make_tasks(self, answers: Iterable[Answer]) -> Iterator[ReaskTask]:
-        """Have the base's answers graded again, to learn whether confirmed failures of these answers are new."""
+        """Grade the answers of the base again, to learn whether confirmed failures of these answers are new."""
         for answer in answers:
             base = self._counterpart(answer)
             if base is None or base.runs or base.hidden:
                 continue
             bounds = {}
-            for position, bound in self.eligible.of(answer.job).items():
-                grade, grade_id = answer.row.grades[position], GradeId(answer.case_id, position)
+            for position, bound in self.eligible.bounds_of(answer.job).items():
+                grade = answer.row.grades[position]
+                grade_id = GradeId(answer.case_id, position)
                 if _needs_base(grade) and grade_id not in self.box.ballots:
                     bounds[position] = bound
                     recorded = replace(grade, outcome=PASS, usage=NO_USAGE)
                     lead = self.eligible.lead(answer.job.suite).votes
                     self.box.start(grade_id, recorded, LeadRule(lead, side=PASS))
             if bounds:
-                # What the graders of the base saw; the variables are the same, or nothing would be compared.
+                # The transcript of the base. Its variables are the same, or the answers would not be compared.
                 job = answer.job
                 transcript = replace(
                     base.transcript, vars=job.vars, usage=NO_USAGE, tools=job.target.tools
@@ -112,12 +126,12 @@ class BaseRegrade(Struct):
                 yield ReaskTask(answer.case_id, job, transcript, bounds, asks_before=BASE_ASKS)
 
     def report(self, rows: Sequence[Row]) -> BaselineReport | None:
-        """The figures; None if there is nothing to compare with."""
+        """The comparison with the baseline in figures. None if there is no baseline."""
         if self.baseline is None:
             return None
-        cost, latency = increases(rows)
-        found = report([*as_cases(None, rows)], self.baseline, datetime.now(UTC))
-        return replace(found, cost=cost, latency=latency)
+        cost, latency = measure_increases(rows)
+        report = summarize_baseline([*fold_cases(None, rows)], self.baseline, datetime.now(UTC))
+        return replace(report, cost=cost, latency=latency)
 
 
 def _needs_base(grade: Grade) -> bool:

@@ -1,28 +1,34 @@
-"""The earlier runs of grades that may be re-asked: what they say of a grade, and what this run adds to them."""
+"""The earlier votes of grades that may be re-asked: what they say of a grade, and what this run adds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter
 
-from gradegate.gate.reasks.history import VoteCount, count_votes, cut
+from gradegate.gate.reasks.history import VoteCount, count_votes, trim_runs
 from gradegate.gate.reasks.stopping import HistoryRule, mean_share
 from gradegate.planning.identity import Ordinals, answer_key, digest, request_digest
 from gradegate.planning.plan import Job, Plan
-from gradegate.reports.view.wording import called, name
+from gradegate.reports.view.wording import assertion_name, visible_name
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.history import GradeRecord, HistoryReport, PastRun, PastVotes, Records
 from gradegate.results.results_file import history_lines
 from gradegate.results.rows import AnswerId, Row
 from gradegate.results.run_result import RunResult
-from gradegate.runner.reasks.eligible import EligibleGrades, is_recorded, mode_of, quarantine_of
+from gradegate.runner.reasks.eligible import (
+    EligibleGrades,
+    active_quarantine,
+    is_recorded,
+    reask_mode,
+)
 from gradegate.structs import FrozenStruct, replace
 
-_COMMIT_DIGITS, _REQUEST_DIGITS = 7, 16
+_COMMIT_DIGITS = 7
+_REQUEST_DIGITS = 16
 _SIGNS = {Outcome.PASS: "P", Outcome.FAIL: "F", Outcome.ERROR: "E"}
 
 
-class _KnownGrade(FrozenStruct):
+class _KeyedGrade(FrozenStruct):
     """A grade with its key in the history."""
 
     key: str
@@ -32,7 +38,7 @@ class _KnownGrade(FrozenStruct):
 
 
 class Histories:
-    """Earlier votes of the grades that may be re-asked, by one grader. Runs of a case that are counted together have none."""
+    """Earlier votes of the grades that may be re-asked. Runs of a case that are counted together have no history."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -42,7 +48,7 @@ class Histories:
 
     @cached_property
     def _keys(self) -> Mapping[AnswerId, Mapping[int, str]]:
-        """The key of each grade, by its position. Equal grades are told apart by their order in the plan."""
+        """The key of each grade, by its position. The order in the plan distinguishes equal grades."""
         keys: dict[AnswerId, dict[int, str]] = {}
         if not self._plan.history:
             return keys
@@ -50,35 +56,35 @@ class Histories:
         for index, job in enumerate(self._plan.jobs):
             if job.of_base or job.needs:
                 continue
-            eligible = self.eligible.of(job)
+            eligible = self.eligible.bounds_of(job)
             for repeat in range(job.repeats):
                 row_key = answer_key(job, repeat).hex()
                 keys[AnswerId(index, repeat)] = grade_keys = {}
                 for position, bound in eligible.items():
-                    asserted = bound.asserted
+                    asserted = bound.assertion
                     graders = sorted(model.id for model in bound.models.values())
-                    own = [asserted.key.hex(), asserted.definition.hex(), graders]
-                    key = digest([row_key, *own, bound.rubric.steps])
+                    definition = [asserted.key.hex(), asserted.definition.hex(), graders]
+                    key = digest([row_key, *definition, bound.rubric.steps])
                     grade_keys[position] = digest([key.hex(), ordinals.next(key)]).hex()
         return keys
 
     def keys(self, answer_id: AnswerId) -> Mapping[int, str]:
-        """The keys of the grades of an answer, by position; none where no history is read or written."""
+        """The keys of the grades of an answer, by position. Empty if no history is read or written."""
         return self._keys.get(answer_id, {})
 
-    def count(self, key: str, model: str) -> VoteCount:
-        """The votes that count beside a first vote of a model."""
+    def count_votes(self, key: str, model: str) -> VoteCount:
+        """The earlier votes that count together with a first vote of a model."""
         record = self.records.get(key)
         return count_votes(record.runs if record else (), model)
 
     def rule(self, answer_id: AnswerId, job: Job, position: int, model: str) -> HistoryRule | None:
-        """The rule for a grade with a first vote of a model; None if its history is not used."""
+        """The stopping rule of a grade with a first vote of a model. None if its history is not used."""
         noise = self.eligible.policies[job.suite].noise
-        past = self.count(self.keys(answer_id).get(position, ""), model)
+        past = self.count_votes(self.keys(answer_id).get(position, ""), model)
         if not (past.is_used and noise):
             return None
         returned = ""
-        if past.returned and mode_of(self.eligible.of(job)[position], job) == "grader":
+        if past.returned and reask_mode(self.eligible.bounds_of(job)[position], job) == "grader":
             returned = " and ".join(past.returned[-2:])
             if is_recorded(job):  # only a recorded answer is known to be the same
                 returned += " without a change"
@@ -90,17 +96,17 @@ class Histories:
         return HistoryRule(*past.votes, mean, noise, self.eligible.total, returned)
 
     def may_decide(self, job: Job, key: str) -> bool:
-        """Whether the history is used if one of its models grades first."""
+        """Whether a history would be used if one of its models grades first."""
         if not self.eligible.policies[job.suite].noise or key not in self.records:
             return False
         models = {run.model for run in self.records[key].runs}
-        return any(self.count(key, model).is_used for model in models)
+        return any(self.count_votes(key, model).is_used for model in models)
 
     def _find_mean_share(self, model: str, noise: float) -> float:
         fails = passes = 0
         for keys in self._keys.values():
             for key in keys.values():
-                past = self.count(key, model)
+                past = self.count_votes(key, model)
                 if past.is_used:
                     fails += past.votes.fails
                     passes += past.votes.passes
@@ -116,7 +122,7 @@ class Histories:
         grades = list(row.grades)
         for position, key in keys.items():
             grade = grades[position]
-            past = self.count(key, grade.model)
+            past = self.count_votes(key, grade.model)
             votes = _votes(grade)
             before = past.broken or past.votes
             if not sum(before) or votes.startswith("E"):
@@ -127,37 +133,47 @@ class Histories:
                 grade.model,
                 flaky=past.is_flaky,
                 broken=past.broken is not None,
-                quarantined=quarantine_of(job) is not None,
+                quarantined=active_quarantine(job) is not None,
                 bayes_factor=rule.factor(votes.count("F"), votes.count("P")) if rule else None,
             )
             grades[position] = replace(grade, history=past_votes)
         return replace(row, grades=tuple(grades))
 
     def report(self, rows: Sequence[Row]) -> HistoryReport | None:
-        """The history of the run in figures; None if no file was read."""
+        """The history of the run in figures. None if no file was read."""
         history = self._plan.history
         if not (history and history.file):
             return None
-        known = [it for it in self._known_grades(rows) if it.key in self.records]
-        past_votes = [it.grade.history for it in known if it.grade.history]
+        # Grades of this run with earlier votes
+        count = 0
+        comes_and_goes = 0
+        past_votes = []
+        for keyed in self._keyed_grades(rows):
+            if keyed.key not in self.records:
+                continue
+            count += 1
+            comes_and_goes += bool(self.count_votes(keyed.key, keyed.grade.model).returned)
+            if keyed.grade.history:
+                past_votes.append(keyed.grade.history)
+
         runs = chain.from_iterable(record.runs for record in self.records.values())
         newest = max(runs, key=attrgetter("at"), default=None)
         return HistoryReport(
             file=history.file,
             commit=newest.commit if newest else "",
-            grades=len(known),
+            grades=count,
             used=sum(past.bayes_factor is not None for past in past_votes),
             flaky=sum(past.flaky for past in past_votes),
             broken=sum(past.broken for past in past_votes),
-            comes_and_goes=sum(bool(self.count(it.key, it.grade.model).returned) for it in known),
+            comes_and_goes=comes_and_goes,
         )
 
     def lines(self, run: RunResult) -> Iterator[str]:
-        """The file with the votes of a run: of what its graders were asked now, and not of kept replies."""
+        """The lines of the history file after a run. Votes from kept replies are not added."""
         records = dict(self.records)
-        for known in self._known_grades(run.rows):
-            grade = known.grade
-            if known.row.error or grade.usage.cached or (grade.undone and not grade.votes):
+        for keyed in self._keyed_grades(run.rows):
+            grade = keyed.grade
+            if keyed.row.error or grade.usage.cached or (grade.undone and not grade.votes):
                 continue
             is_open = grade.has_failed and not grade.confirmed
             past_run = PastRun(
@@ -166,26 +182,26 @@ class Histories:
                 grade.model,
                 _votes(grade),
                 "open" if is_open else grade.outcome.value,
-                _request_digest(known.job, known.row),
+                _request_digest(keyed.job, keyed.row),
             )
-            before = records[known.key].runs if known.key in records else ()
-            title = f"{name(known.row)} / {called(grade.assertion)}"
-            records[known.key] = GradeRecord(title, cut((*before, past_run)))
+            before = records[keyed.key].runs if keyed.key in records else ()
+            title = f"{visible_name(keyed.row)} / {assertion_name(grade.assertion)}"
+            records[keyed.key] = GradeRecord(title, trim_runs((*before, past_run)))
         yield from history_lines(records)
 
-    def _known_grades(self, rows: Sequence[Row]) -> Iterator[_KnownGrade]:
+    def _keyed_grades(self, rows: Sequence[Row]) -> Iterator[_KeyedGrade]:
         single = [row for row in rows if not row.needs]
         for (answer_id, keys), row in zip(self._keys.items(), single, strict=bool(self._keys)):
             for position, key in keys.items():
-                yield _KnownGrade(key, row.grades[position], self._plan.jobs[answer_id.case], row)
+                yield _KeyedGrade(key, row.grades[position], self._plan.jobs[answer_id.case], row)
 
 
 def _request_digest(job: Job, row: Row) -> str:
-    """A hash of what the target was asked; of a recorded answer, of the answer as well."""
-    asked = request_digest(job)
+    """A hash of the request to the target. For a recorded answer it includes the answer."""
+    request = request_digest(job)
     if is_recorded(job):
-        asked = digest([asked.hex(), row.output, [turn.content for turn in row.turns]])
-    return asked.hex()[:_REQUEST_DIGITS]
+        request = digest([request.hex(), row.output, [turn.content for turn in row.turns]])
+    return request.hex()[:_REQUEST_DIGITS]
 
 
 def _votes(grade: Grade) -> str:

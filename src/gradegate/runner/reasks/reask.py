@@ -1,12 +1,12 @@
-"""Asks graders about the same grades again, until the ballot of each is decided."""
+"""Asks graders for the same grades again, until the ballot of each grade is decided."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import count
 
-from gradegate.assertions.grading.bound import Bound
-from gradegate.assertions.grading.conclusion import error
+from gradegate.assertions.grading.bound import BoundAssertion
+from gradegate.assertions.grading.conclusion import grade_from_error
 from gradegate.core.conversation import Transcript
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.reasks.ballot import Ballot, ballot_state
@@ -16,14 +16,14 @@ from gradegate.planning.plan import Job
 from gradegate.providers.api.provider import Provider
 from gradegate.results.grades import Grade
 from gradegate.results.rows import AnswerId, GradeId
-from gradegate.runner import answers as converse
-from gradegate.runner.grading import grade_of, guarded
-from gradegate.runner.transforms import Untransformed
+from gradegate.runner.answers import Memory, ask_target
+from gradegate.runner.grading import ask_grade, catch_defects
+from gradegate.runner.transforms import TransformError
 from gradegate.structs import FrozenStruct, replace
 
-Stopped = Callable[[], str]  # says why no more may be asked; empty as long as more may be
+ReasonToStop = Callable[[], str]  # an empty string if more may be asked
 
-# Asks about a base's answer are counted from here, so that none is the same request as one of the run, where both answers are the same.
+# Asks about an answer of the base are counted from here. So they are no requests of the run, even if both answers are equal.
 BASE_ASKS = 1000
 
 
@@ -33,8 +33,8 @@ class ReaskTask(FrozenStruct):
     answer: AnswerId
     job: Job
     transcript: Transcript
-    bounds: dict[int, Bound]  # by the positions of the grades
-    asks_target: bool = False  # each time for a fresh answer, in which all open grades are graded
+    bounds: dict[int, BoundAssertion]  # by the positions of the grades
+    asks_target: bool = False  # each ask grades a fresh answer
     asks_before: int = 0
 
     @property
@@ -47,7 +47,7 @@ class ReaskTask(FrozenStruct):
 
 
 class FreshAnswer(FrozenStruct):
-    """What the target said when it was asked again, or why it said nothing."""
+    """The answer of a target that was asked again, or the error in its place."""
 
     content: Transcript | Exception
     usage: Usage
@@ -56,7 +56,7 @@ class FreshAnswer(FrozenStruct):
     def text(self) -> str:
         """The answer as reports show it."""
         content = self.content
-        if isinstance(content, Untransformed):
+        if isinstance(content, TransformError):
             content = content.transcript
         return content.output if isinstance(content, Transcript) else f"(no answer: {content})"
 
@@ -71,7 +71,7 @@ class BallotBox:
         self._lock = threading.Lock()
 
     def start(self, grade_id: GradeId, first: Grade, rule: LeadRule | HistoryRule) -> None:
-        """Begin a ballot with the first ask."""
+        """Begin a ballot with the first ask of a grade."""
         self.ballots[grade_id] = Ballot((first,), rule)
 
     def is_open(self, grade_id: GradeId) -> bool:
@@ -79,14 +79,14 @@ class BallotBox:
         return ballot_state(self.ballots[grade_id]) is BallotState.OPEN
 
     def fail(self, grade_id: GradeId, ask: Grade) -> None:
-        """Fill a ballot that nobody can ask with errors."""
+        """Fill a ballot with errors, because nobody can be asked."""
         while self.is_open(grade_id):
             self.record({grade_id: ask})
 
     def record(
         self, asks: Mapping[GradeId, Grade], answer: FreshAnswer | None = None, is_cut: bool = False
     ) -> None:
-        """Add one ask of each grade of an answer. An error is no ask if it ``is_cut`` off by a signal or the budget."""
+        """Add one ask of each grade of an answer. ``is_cut``: a signal or the budget ended the asks, so errors do not count."""
         with self._lock:
             for grade_id, ask in asks.items():
                 if is_cut and ask.has_error:
@@ -102,36 +102,40 @@ class BallotBox:
 
     @property
     def grader_usage(self) -> Usage:
-        """What graders took for all re-asks."""
+        """What graders took for all re-asks; the first asks count elsewhere."""
         usage = self.lost
         for ballot in self.ballots.values():
             usage = sum((ask.usage for ask in ballot.asks[1:]), usage)
         return usage
 
 
-def ask_until_decided(task: ReaskTask, box: BallotBox, stopped: Stopped) -> None:
+def ask_until_decided(task: ReaskTask, box: BallotBox, reason_to_stop: ReasonToStop) -> None:
     """Ask for the grades of a task again and again, until each ballot is decided or no more may be asked."""
     grade_ids = [GradeId(task.answer, position) for position in task.bounds]
     for number in count(task.asks_before + 1):
-        grade_ids = [grade_id for grade_id in grade_ids if box.is_open(grade_id)]
-        if not grade_ids or stopped():
+        grade_ids = list(filter(box.is_open, grade_ids))
+        if not grade_ids or reason_to_stop():
             return
-        answer = _ask_target(task.job) if task.asks_target else None
-        content = answer.content if answer else task.transcript
-        bounds = [task.bounds[grade_id.position] for grade_id in grade_ids]
+
+        answer = None
+        content: Transcript | Exception = task.transcript
+        if task.asks_target:
+            answer = _ask_again(task.job)
+            content = answer.content
+        bounds = (task.bounds[grade_id.position] for grade_id in grade_ids)
         asks = gather_results([partial(_grade, bound, content, number) for bound in bounds])
-        box.record(dict(zip(grade_ids, asks, strict=True)), answer, is_cut=bool(stopped()))
+        box.record(dict(zip(grade_ids, asks, strict=True)), answer, is_cut=bool(reason_to_stop()))
 
 
-def _ask_target(job: Job) -> FreshAnswer:
-    memory = converse.Memory()
-    content = guarded(lambda: converse.transcript(job, memory), lambda error: error)
+def _ask_again(job: Job) -> FreshAnswer:
+    memory = Memory()
+    content = catch_defects(lambda: ask_target(job, memory))
     return FreshAnswer(content, memory.spent)
 
 
-def _grade(bound: Bound, answer: Transcript | Exception, number: int) -> Grade:
-    if isinstance(answer, Untransformed):
-        return error(bound, answer, NO_USAGE)
-    if isinstance(answer, Exception):
-        return error(bound, f"the target gave no answer: {answer}", NO_USAGE)
-    return grade_of(bound, answer, number)
+def _grade(bound: BoundAssertion, content: Transcript | Exception, number: int) -> Grade:
+    if isinstance(content, TransformError):
+        return grade_from_error(bound, content, NO_USAGE)
+    if isinstance(content, Exception):
+        return grade_from_error(bound, f"the target gave no answer: {content}", NO_USAGE)
+    return ask_grade(bound, content, number)

@@ -1,34 +1,34 @@
-"""Re-asks failing grades, in waves, until no blocking rule can change, so that noise (nearly) never blocks."""
+"""Re-asks failing grades in waves until no blocking rule can change. So noise nearly never blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
-from gradegate.assertions.grading.conclusion import error
+from gradegate.assertions.grading.conclusion import grade_from_error
 from gradegate.core.numbers import format_count
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.gate.case_runs import with_verdicts
-from gradegate.gate.reasks.ballot import doubts, undecided
+from gradegate.gate.reasks.ballot import reask_remarks, undecided_grade
 from gradegate.gate.reasks.needs import RuleNeeds
 from gradegate.gate.reasks.stopping import HistoryRule, LeadRule
 from gradegate.planning.plan import Plan
-from gradegate.reports.view.wording import name
+from gradegate.reports.view.wording import visible_name
 from gradegate.results.accounts import ReaskReport
 from gradegate.results.grades import ERROR, PASS, Grade
 from gradegate.results.history import PastVotes
-from gradegate.results.rows import AnswerId, GradeId, Row, chief
+from gradegate.results.rows import AnswerId, GradeId, Row, set_position
 from gradegate.runner.asker import Asker
 from gradegate.runner.reasks.base_regrade import BaseRegrade
-from gradegate.runner.reasks.eligible import EligibleGrades, mode_of
+from gradegate.runner.reasks.eligible import EligibleGrades, reask_mode
 from gradegate.runner.reasks.histories import Histories
 from gradegate.runner.reasks.ledger import AnswerLedger, change_grades
 from gradegate.runner.reasks.reask import BallotBox, ReaskTask, ask_until_decided
-from gradegate.runner.rounds import Answer, Rounds, by_job
+from gradegate.runner.rounds import Answer, Rounds, rows_by_case
 from gradegate.structs import Struct, replace
 
 HIDDEN = "the graded text contained a secret, which is hidden, so no other job can grade it again"
-_KNOWN_LEAD = 2  # by so many votes a known failure has to lead, where a rule needs it at all
+_KNOWN_LEAD = 2  # votes by which a known failure must lead, if a rule needs it
 
 
 class Reasks(Struct):
@@ -39,35 +39,41 @@ class Reasks(Struct):
     rounds: Rounds  # makes further runs of cases
     asker: Asker
     box: BallotBox
-    base_answers: Sequence[Answer]  # of a base that is asked in the same run
+    base_answers: Sequence[Answer]  # if the base is asked in the same run
 
     @classmethod
     def from_answers(
         cls, plan: Plan, answers: Iterable[Answer], rounds: Rounds, asker: Asker
     ) -> Reasks:
         """Begin with the first answers of a plan, in plan order."""
-        own, of_base = list[Answer](), list[Answer]()
+        head_answers = []
+        base_answers = []
         for answer in answers:
-            (of_base if answer.job.of_base else own).append(answer)
+            if answer.job.of_base:
+                base_answers.append(answer)
+            else:
+                head_answers.append(answer)
         histories = Histories(plan)
-        base = BaseRegrade.from_plan(plan, histories.eligible, of_base)
-        reasks = cls(AnswerLedger(histories), base, rounds, asker, BallotBox(), of_base)
-        reasks.add(own)
+        base = BaseRegrade.from_plan(plan, histories.eligible, base_answers)
+        reasks = cls(AnswerLedger(histories), base, rounds, asker, BallotBox(), base_answers)
+        reasks.add(head_answers)
         return reasks
 
     def add(self, answers: Collection[Answer]) -> None:
-        """Take answers that were just asked for."""
+        """Take answers of this run that are new."""
         for answer in answers:
             self.ledger.add(answer)
         self.base.update_statuses(answers)
 
     def ask(self, tasks: Sequence[ReaskTask], box: BallotBox) -> None:
-        """Ask until each task is decided, or as far as this job can."""
+        """Ask until each task is decided, or until this job may not ask any more."""
         asker = self.asker
         for task in tasks:
             asker.require_keys(task.providers)
         if tasks:
-            asker.in_threads(lambda it: ask_until_decided(it, box, asker.reason_to_stop), tasks)
+            asker.work_in_threads(
+                lambda task: ask_until_decided(task, box, asker.reason_to_stop), tasks
+            )
 
     @property
     def eligible(self) -> EligibleGrades:
@@ -76,7 +82,7 @@ class Reasks(Struct):
 
     @property
     def grader_usage(self) -> Usage:
-        """What graders took for no grade of the run: for asks that were cut off, and for the base's answers."""
+        """What graders took for grades that are in no row: asks that were cut off, and answers of the base."""
         return self.box.lost + self.base.box.grader_usage
 
 
@@ -97,13 +103,18 @@ def _rule_needs(reasks: Reasks) -> RuleNeeds:
     if not any(answer.open for answer in ledger.answers.values()):
         return RuleNeeds((), (), compared=False)
     rules = chain.from_iterable(reasks.eligible.rules.values())
-    cases = (ledger.open_case(it) for it in ledger.answers.values() if it.id == it.case_id)
+    cases = (
+        ledger.open_case(answer)
+        for answer in ledger.answers.values()
+        if answer.id == answer.case_id
+    )
     return RuleNeeds(rules, cases, compared=reasks.base.baseline is not None)
 
 
 def reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> None:
     """Ask the grades of one wave until each is decided, and tell the rules what changed."""
-    ledger, base = reasks.ledger, reasks.base
+    ledger = reasks.ledger
+    base = reasks.base
     reasks.ask(_make_tasks(reasks, wave), reasks.box)
     changed = ledger.apply(reasks.box.ballots, wave)
     _add_missing_runs(reasks)
@@ -121,20 +132,21 @@ def _passes_by_runs(reasks: Reasks, answer: Answer) -> bool:
     if not answer.job.needs:
         return False
     rows = [run.row for run in reasks.ledger.runs_of(answer)]
-    return reasks.rounds.passes(answer.id.case, rows)
+    return reasks.rounds.passes_all_rules(answer.id.case, rows)
 
 
 def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
-    """Begin the ballots of a wave. Grades of one answer are asked together, but those with fresh answers apart."""
+    """Begin the ballots of a wave. One task asks for all grades of an answer, and another for those with fresh answers."""
     tasks: dict[tuple[AnswerId, bool], ReaskTask] = {}
     for grade_id in wave:
-        answer, position = reasks.ledger.answers[grade_id.answer], grade_id.position
-        bound = reasks.eligible.of(answer.job)[position]
-        asks_target = mode_of(bound, answer.job) == "answers"
+        answer = reasks.ledger.answers[grade_id.answer]
+        position = grade_id.position
+        bound = reasks.eligible.bounds_of(answer.job)[position]
+        asks_target = reask_mode(bound, answer.job) == "answers"
         rule = _stopping_rule(reasks, answer, position)
         reasks.box.start(grade_id, answer.row.grades[position], rule)
         if answer.row.hidden and not asks_target:
-            reasks.box.fail(grade_id, error(bound, HIDDEN, NO_USAGE))
+            reasks.box.fail(grade_id, grade_from_error(bound, HIDDEN, NO_USAGE))
             continue
         key = answer.id, asks_target
         if key not in tasks:
@@ -145,7 +157,8 @@ def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
 
 
 def _stopping_rule(reasks: Reasks, answer: Answer, position: int) -> LeadRule | HistoryRule:
-    row, grade = answer.row, answer.row.grades[position]
+    row = answer.row
+    grade = row.grades[position]
     if not row.needs and reasks.base.is_known_failure(row, grade):
         return LeadRule(_KNOWN_LEAD, keeps_failure=True)
     histories = reasks.ledger.histories
@@ -154,37 +167,44 @@ def _stopping_rule(reasks: Reasks, answer: Answer, position: int) -> LeadRule | 
 
 
 def _add_missing_runs(reasks: Reasks) -> None:
-    """Make the runs that cases need whose k of n runs an overturned failure left undecided."""
+    """Make more runs of cases that overturned failures left undecided."""
     while True:
         answers = reasks.ledger.answers
-        rows = by_job(answer for answer in answers.values() if answer.job.needs)
-        # What is asked together with them may have been before.
-        missing = [answer_id for answer_id in reasks.rounds.next(rows) if answer_id not in answers]
+        rows = rows_by_case(answer for answer in answers.values() if answer.job.needs)
+        # Some answers of a round may exist already.
+        missing = [
+            answer_id for answer_id in reasks.rounds.next_answers(rows) if answer_id not in answers
+        ]
         if not missing:
             return
-        reasks.add(reasks.rounds.take(missing).values())
+        reasks.add(reasks.rounds.get_answers(missing).values())
 
 
 # --- what came of it ------------------------------------------------------------------------------------------
 
 
 def final_rows(reasks: Reasks, why: str) -> list[Row]:
-    """The rows in plan order. Where ``why`` says that asking ended early, an open grade that a rule still needs is an ERROR."""
-    ledger, base, box = reasks.ledger, reasks.base, reasks.box
-    changed = ledger.apply(box.ballots, list(box.ballots))  # those of a wave that ended early, too
+    """The rows in plan order. ``why`` says why asking ended early: then an open grade that a rule still needs is an ERROR."""
+    ledger = reasks.ledger
+    base = reasks.base
+    ballots = reasks.box.ballots
+    changed = ledger.apply(
+        ballots, list(ballots)
+    )  # a wave that ended early has not applied its own
     _add_missing_runs(reasks)
-    ended = ledger.end_quarantines()
+    quarantined = ledger.end_quarantines()
     base.is_over = bool(why)
-    base.update_statuses([*changed, *ended] if why else changed)
+    base.update_statuses(changed)
     if why:
+        base.update_statuses(quarantined)
         for answer_id, position in _rule_needs(reasks).all_needed():
             answer = ledger.answers[answer_id]
             reason = f"failed, and was not re-asked: {why}"
-            grade = undecided(answer.row.grades[position], reason, undone=True)
+            grade = undecided_grade(answer.row.grades[position], reason, undone=True)
             change_grades(answer, {position: grade})
             base.update_statuses([answer])
 
-    rows = by_job(
+    rows = rows_by_case(
         replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
     )
     return [row for case in rows.values() for row in with_verdicts(case)]
@@ -194,8 +214,8 @@ def _final_row(reasks: Reasks, answer: Answer) -> Row:
     row = answer.row
     grades = list(row.grades)
     for position in answer.open:
-        # What a set tolerates of its members does not fail.
-        if grades[position].has_failed and grades[chief(grades, position)].has_failed:
+        # A failing member does not fail a set that tolerates it.
+        if grades[position].has_failed and grades[set_position(grades, position)].has_failed:
             grades[position] = replace(grades[position], unconfirmed=True)
     if answer.open:
         row = replace(row, grades=tuple(grades))
@@ -206,20 +226,21 @@ def _final_row(reasks: Reasks, answer: Answer) -> Row:
 
 
 def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
-    """What re-asking came to, in figures."""
+    """The re-asks of a run in figures."""
     eligible = reasks.eligible
-    unconfirmed = known_failures = 0
+    unconfirmed = 0
+    known_failures = 0
     for row in rows:
         for grade in row.grades:
             if grade.unconfirmed:
                 unconfirmed += 1
                 known_failures += reasks.base.is_known_failure(row, grade)
 
-    # Answers and runs that are not there have no first asks.
+    # Missing answers and runs have no first asks.
     asks = 0
     for answer in reasks.ledger.answers.values():
         if not answer.row.error:
-            asks += len(eligible.of(answer.job))
+            asks += len(eligible.bounds_of(answer.job))
 
     reasked = _reasked_grades(rows)
     outcomes = [grade.outcome for grade in reasked]
@@ -240,14 +261,14 @@ def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
 
 
 def reask_notes(reasks: Reasks, report: ReaskReport, rows: Sequence[Row]) -> Iterator[str]:
-    """What the votes say against `noise`, against asking the same grader again, and against a quarantine."""
+    """Remarks about `noise`, about asking the same grader again, and about quarantines that the votes contradict."""
     eligible = reasks.eligible
-    is_bounded = all(eligible.lead(suite).held for suite in eligible.policies)
-    yield from doubts(report, _reasked_grades(rows), is_bounded)
+    is_bounded = all(eligible.lead(suite).is_bounded for suite in eligible.policies)
+    yield from reask_remarks(report, _reasked_grades(rows), is_bounded)
     for row in rows:
         for grade in row.grades:
             if grade.history and grade.history.quarantined:
-                yield from _quarantine_note(name(row), grade, grade.history)
+                yield from _quarantine_note(visible_name(row), grade, grade.history)
 
 
 def _quarantine_note(case: str, grade: Grade, past: PastVotes) -> Iterator[str]:
@@ -255,10 +276,10 @@ def _quarantine_note(case: str, grade: Grade, past: PastVotes) -> Iterator[str]:
     what = f"`{case}` is in quarantine, but it is"
     if past.broken:
         yield f"{what} broken, not flaky: {before}"
-    elif past.before and grade.confirmed:
+    elif past.earlier_votes and grade.confirmed:
         here = f"{grade.failing_votes} of {format_count(len(grade.votes), 'ask')} failed here"
-        yield f"{what} broken, not flaky: {here}, {past.before}"
-    elif past.before and not past.flaky:
+        yield f"{what} broken, not flaky: {here}, {past.earlier_votes}"
+    elif past.earlier_votes and not past.flaky:
         yield f"{what} not flaky: {before}: remove the quarantine"
 
 

@@ -1,9 +1,10 @@
-"""A merge: the rest of a run that the shards began. It takes their answers, re-asks what rules still need, and decides."""
+"""Merges the parts of shards: takes their answers, re-asks what rules still need, and finishes the run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from operator import add
 from pathlib import Path
 
@@ -17,14 +18,14 @@ from gradegate.planning.plan import Plan
 from gradegate.reports.format.escape import one_line
 from gradegate.results.rows import AnswerId
 from gradegate.results.run_result import RunResult
-from gradegate.runner.conclusion import Account
+from gradegate.runner.conclusion import RunRecord
 from gradegate.runner.first_answers import Watch
-from gradegate.runner.prepare import Prepared
-from gradegate.runner.rounds import Answer, Rounds, by_job
+from gradegate.runner.prepare import Preparation
+from gradegate.runner.rounds import Answer, Rounds, rows_by_case
 from gradegate.runner.rows import missing_row
 from gradegate.runner.run import EarlierJobs, run_plan
-from gradegate.runner.shards.part_file import Damaged, Header, Part, name_in, parts_in
-from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
+from gradegate.runner.shards.part_file import DamagedPartError, Header, Part, find_parts, part_name
+from gradegate.runner.shards.records import AccountRow, AnswerRow, make_header
 from gradegate.structs import Struct, replace
 
 _LONGEST = 400  # characters of a problem
@@ -33,39 +34,45 @@ _CURE = "give the merge the parts of this run, and run a shard again if its part
 _MOST_SPENT = 10**12  # calls, dollars or seconds of one shard
 
 
-def merge_parts(prepared: Prepared, context: Context, watch: Watch) -> RunResult:
-    """The run of the whole plan that begins with the parts of all shards. Raises ConfigError.
+def merge_parts(preparation: Preparation, context: Context, watch: Watch) -> RunResult:
+    """Run the whole plan, beginning with the answers of all shards. Raises ConfigError.
 
-    What no part has is an ERROR that names its shard.
+    An answer that no part has is an ERROR that names its shard.
     """
-    plan, client = prepared.plan, prepared.client
-    own = header_of(context, plan, 1, 1, 1)
-    parts = ShardParts.from_folder(context.cwd / context.settings.merge, plan, own)
+    plan = preparation.plan
+    client = preparation.client
+    expected = make_header(context, plan, 1, 1, 1)
+    parts = ShardParts.from_folder(context.cwd / context.settings.merge, plan, expected)
     client.budget.count_earlier(parts.spent)
-    earlier = EarlierJobs(parts.all_answers, parts.account)
-    run = run_plan(plan, client, watch, earlier)
+    earlier = EarlierJobs(parts.all_answers, parts.merged_record)
+    result = run_plan(plan, client, watch, earlier)
 
     problems = parts.problems
     notes = list(map(Note, problems[:_MOST]))
     if len(problems) > _MOST:
         notes.append(Note(f"{len(problems) - _MOST:,} more problems with the parts"))
-    more = len(problems) - 1
-    records = parts.accounts
+    incomplete = "".join(problems[:1])
+    if len(problems) > 1:
+        incomplete += f", and {format_count(len(problems) - 1, 'more problem')}"
+
+    # Every shard says which models and keys it used. The same ones are listed once, in order.
+    models = dict.fromkeys(chain.from_iterable(row.models for row in parts.accounts))
+    keys = dict.fromkeys(chain.from_iterable(row.keys for row in parts.accounts))
+    hidden = set(chain.from_iterable(row.hidden for row in parts.accounts))
     return replace(
-        run,
-        notes=(*run.notes, *notes),
-        models=tuple(dict.fromkeys(model for it in records for model in it.models)) or run.models,
-        keys=tuple(dict.fromkeys(key for it in records for key in it.keys)),
-        hidden=tuple(sorted({name for it in records for name in it.hidden})),
-        incomplete="".join(problems[:1])
-        + (f", and {format_count(more, 'more problem')}" if more > 0 else ""),
+        result,
+        notes=(*result.notes, *notes),
+        models=tuple(models) or result.models,
+        keys=tuple(keys),
+        hidden=tuple(sorted(hidden)),
+        incomplete=incomplete,
     )
 
 
 class ShardParts(Struct):
-    """The parts of a folder: of every shard its last attempt. ``problems`` name what is missing or cannot be used.
+    """The last attempt of every shard. ``problems`` name what is missing or unusable.
 
-    ``excuses`` say why a shard has no answers. What cannot be used counts as missing, so no decision about the rest can be green.
+    ``excuses`` say why a shard has no answers. An unusable part counts as missing, so that no decision without it is green.
     """
 
     folder: Path
@@ -78,128 +85,142 @@ class ShardParts(Struct):
     excuses: dict[int, str] = {}
 
     @classmethod
-    def from_folder(cls, folder: Path, plan: Plan, own: Header) -> ShardParts:
-        """The parts in a folder, or in folders below it, that fit one's own header. Raises ConfigError if none does."""
+    def from_folder(cls, folder: Path, plan: Plan, expected: Header) -> ShardParts:
+        """The parts of the expected run in a folder or below it. Raises ConfigError if there is none."""
         problems: list[str] = []
-        parts = parts_in(folder, own, problems)
+        parts = find_parts(folder, expected, problems)
         problems = [one_line(problem, _LONGEST) for problem in problems]
         if not parts:
             raise ConfigError(*(Mistake(problem, None, _CURE) for problem in problems[:_MOST]))
         of = parts[0].header.of
-        collected = cls(folder, plan, of, assign_shards(plan.jobs, of), problems)
+        shard_parts = cls(folder, plan, of, assign_shards(plan.jobs, of), problems)
         for shard in range(1, of + 1):
-            collected._take_shard(shard, [part for part in parts if part.header.shard == shard])
-        return collected
+            shard_parts._take_shard(shard, [part for part in parts if part.header.shard == shard])
+        return shard_parts
 
     def _take_shard(self, shard: int, parts: Sequence[Part]) -> None:
-        """Take the last attempt of a shard: wholly, or not at all."""
+        """Take all answers of the last attempt of a shard, or none of them."""
         name = f"shard {shard}/{self.of}"
         last = max((part.header.attempt for part in parts), default=0)
-        latest = [part for part in parts if part.header.attempt == last]
-        if not latest:
+        attempts = [part for part in parts if part.header.attempt == last]
+        if not attempts:
             return self._excuse(shard, f"{name} is missing")
-        if len(latest) > 1:
-            names = " and ".join(name_in(self.folder, part) for part in latest)
+        if len(attempts) > 1:
+            names = " and ".join(part_name(self.folder, part) for part in attempts)
             return self._excuse(shard, f"{name} is there twice: {names}")
-        part = latest[0]
+        part = attempts[0]
         if part.header.unasked:
             return self._excuse(shard, f"{name} did not run: {one_line(part.header.unasked, 300)}")
         try:
-            answers, record = self._read(part)
-        except Damaged as e:
-            problem = f"{name_in(self.folder, part)}: {e}"
+            answers, row = self._read(part)
+        except DamagedPartError as e:
+            problem = f"{part_name(self.folder, part)}: {e}"
             return self._excuse(shard, problem, f"{name} has no part that can be used: ")
         self.answers |= answers
-        self.accounts.append(record)
-        if record.account.stopped:
-            problem = f"{name} was {record.account.stopped} before it ended"
+        self.accounts.append(row)
+        if row.account.stopped:
+            problem = f"{name} was {row.account.stopped} before it ended"
             self.problems.append(one_line(problem, _LONGEST))
         return None
 
     def _excuse(self, shard: int, problem: str, prefix: str = "") -> None:
-        """Name what is wrong with a shard, and why it has no answers."""
+        """Record a problem of a shard, and why the shard has no answers."""
         self.problems.append(one_line(problem, _LONGEST))
         self.excuses[shard] = prefix + self.problems[-1]
 
     def _read(self, part: Part) -> tuple[dict[AnswerId, Answer], AccountRow]:
-        """The answers of a part, which are all that its shard has to give. Raises Damaged."""
-        name, jobs = f"shard {part.header.shard}/{self.of}", self.plan.jobs
-        own_jobs = [index for index, owner in self.owners.items() if owner == part.header.shard]
-        planned = {
-            AnswerId(index, repeat) for index in own_jobs for repeat in range(jobs[index].repeats)
-        }
-        answers = {}
+        """Read the answers of a part and check that none is missing. Raises DamagedPartError."""
+        jobs = self.plan.jobs
+        name = f"shard {part.header.shard}/{self.of}"
+        indexes = [index for index, shard in self.owners.items() if shard == part.header.shard]
+        planned = set[AnswerId]()
+        for index in indexes:
+            planned |= {AnswerId(index, repeat) for repeat in range(jobs[index].repeats)}
+        answers: dict[AnswerId, Answer] = {}
 
         def add_answer(row: AnswerRow) -> None:
-            place = AnswerId(row.place, row.repeat)
-            if place in answers:
-                raise Damaged("the answer is there twice")
-            if place not in planned:
-                raise Damaged(f"the answer is none of {name}")
-            answers[place] = row.as_planned(jobs[row.place])
+            answer_id = AnswerId(row.place, row.repeat)
+            if answer_id in answers:
+                raise DamagedPartError("the answer is there twice")
+            if answer_id not in planned:
+                raise DamagedPartError(f"the answer is none of {name}")
+            answers[answer_id] = row.to_answer(jobs[row.place])
 
-        record = part.read(AnswerRow, add_answer, AccountRow)
-        rows = by_job(answers.values())
-        rounds = Rounds(self.plan, lambda _: {})
-        lacking = 0
-        for index in own_jobs:
-            made = rows.get(index, ())
-            lacking += (
-                rounds.more(index, made) if jobs[index].needs else jobs[index].repeats - len(made)
-            )
-        if lacking:
-            total = len(answers) + lacking
-            raise Damaged(f"it has {len(answers):,} of the {total:,} answers of {name}")
-        budget = record.account.budget or BudgetReport()
-        for amount in (budget.calls, budget.usd, record.account.seconds):
+        account_row = part.read_lines(AnswerRow, add_answer, AccountRow)
+        self._check_complete(name, indexes, answers)
+        record = account_row.account
+        budget = record.budget or BudgetReport()
+        for amount in (budget.calls, budget.usd, record.seconds):
             if not 0 <= amount <= _MOST_SPENT:
-                raise Damaged(f"no shard can take {amount:.3g} calls, dollars or seconds")
-        return answers, record
+                raise DamagedPartError(f"no shard can take {amount:.3g} calls, dollars or seconds")
+        return answers, account_row
+
+    def _check_complete(
+        self, name: str, indexes: Sequence[int], answers: Mapping[AnswerId, Answer]
+    ) -> None:
+        """Raise DamagedPartError if a shard made fewer answers than its jobs need."""
+        rounds = Rounds(self.plan, lambda _: {})
+        rows = rows_by_case(answers.values())
+        missing = 0
+        for index in indexes:
+            job_rows = rows.get(index, ())
+            if self.plan.jobs[index].needs:
+                missing += rounds.count_missing(index, job_rows)
+            else:
+                missing += self.plan.jobs[index].repeats - len(job_rows)
+        if missing:
+            total = len(answers) + missing
+            raise DamagedPartError(f"it has {len(answers):,} of the {total:,} answers of {name}")
 
     @property
     def all_answers(self) -> dict[AnswerId, Answer]:
-        """The answers of all parts; of a shard without a usable part, errors that say why."""
+        """The answers of all parts. For a shard without a usable part, errors that say why."""
         answers = dict(self.answers)
         for index, shard in self.owners.items():
-            if shard in self.excuses:
-                job = self.plan.jobs[index]
-                for repeat in range(job.repeats):
-                    why = f"not run: {self.excuses[shard]}"
-                    row = missing_row(job, repeat, why, Trouble.STOPPED)
-                    answer = Answer(AnswerId(index, repeat), job, row)
-                    answers[answer.id] = answer
+            if shard not in self.excuses:
+                continue
+            job = self.plan.jobs[index]
+            for repeat in range(job.repeats):
+                why = f"not run: {self.excuses[shard]}"
+                row = missing_row(job, repeat, why, Trouble.STOPPED)
+                answer = Answer(AnswerId(index, repeat), job, row)
+                answers[answer.id] = answer
         return answers
 
     @property
-    def account(self) -> Account:
-        """The accounts of all shards, which run at the same time, as one."""
-        accounts = [record.account for record in self.accounts]
-        budgets = [account.budget for account in accounts if account.budget]
-        caches = [account.cache for account in accounts if account.cache]
-        used_up = next((it.used_up for it in budgets if it.used_up), "")
-        return Account(
-            started=min((it.started for it in accounts), default=""),
-            seconds=max((it.seconds for it in accounts), default=0.0),
-            lost=sum((it.lost for it in accounts), NO_USAGE),
-            budget=BudgetReport(used_up=f"{used_up} of a shard" if used_up else ""),
+    def merged_record(self) -> RunRecord:
+        """The records of all shards as one. Shards run at the same time."""
+        records = [row.account for row in self.accounts]
+        used_up = ""
+        for record in records:
+            if record.budget and record.budget.used_up:
+                used_up = f"{record.budget.used_up} of a shard"
+                break
+        caches = [record.cache for record in records if record.cache]
+        problems = chain.from_iterable(record.problems for record in records)
+        live_models = chain.from_iterable(record.live_models for record in records)
+        return RunRecord(
+            started=min((record.started for record in records), default=""),
+            seconds=max((record.seconds for record in records), default=0.0),
+            lost=sum((record.lost for record in records), NO_USAGE),
+            budget=BudgetReport(used_up=used_up),
             cache=reduce(add, caches) if caches else None,
-            problems=tuple(dict.fromkeys(problem for it in accounts for problem in it.problems)),
-            live_models=tuple(host for it in accounts for host in it.live_models),
+            problems=tuple(dict.fromkeys(problems)),
+            live_models=tuple(live_models),
         )
 
     @property
     def spent(self) -> Usage:
-        """What the parts say that their shards took of the budget."""
-        budgets = [record.account.budget for record in self.accounts if record.account.budget]
-        rows = [answer.row for answer in self.answers.values()]
-        usages = [
-            *(record.account.lost for record in self.accounts),
-            *(row.usage for row in rows),
-            *(grade.usage for row in rows for grade in row.grades),
-        ]
+        """What the shards took of the budget, by their own parts."""
+        records = [row.account for row in self.accounts]
+        usages = [record.lost for record in records]
+        for answer in self.answers.values():
+            usages.append(answer.row.usage)
+            usages += [grade.usage for grade in answer.row.grades]
+        budgets = [record.budget for record in records if record.budget]
         return Usage(
             calls=sum(budget.calls for budget in budgets),
             cost=sum(budget.usd for budget in budgets),
             unpriced=sum(usage.unpriced > 0 for usage in usages),
-            seconds=max((record.account.seconds for record in self.accounts), default=0.0),
+            seconds=max((record.seconds for record in records), default=0.0),
         )

@@ -1,7 +1,7 @@
-"""The replies of a shard on their way to other jobs: a file of JSON lines, and which files of a folder belong to one run.
+"""The file with the answers of a shard: JSON lines between a header and a footer. Finds the parts of a run in a folder.
 
-The last line says how many there are, and their digest: what is cut is seen to be. The files come from other jobs, and anybody may
-have written them: they are read strictly, and within bounds.
+The footer has the number of lines and their digest, so a cut file is noticed. The files come from other jobs, and anybody may
+have written them: they are read strictly and within limits.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from gradegate.results.encoding import MisfitError, decode, encode
 from gradegate.security.redaction import excerpt
 from gradegate.structs import Count, FrozenStruct, Sha256
 
-FORMAT = 5  # grows when a line changes its meaning
+FORMAT = 5  # increased when a line changes its meaning
 FOLDER = "gradegate-parts"  # where a shard writes its part
 MOST_FILES = 10_000
-_MOST = MAX_ANSWERS + 10  # lines: an answer each, and what stands around them
-_SHOWN = 40  # characters of what a header says
+_MOST_LINES = MAX_ANSWERS + 10  # a line for each answer, and a few more
+_SHOWN = 40  # characters of a text in the header
 _FORM = "<--shard 1/8> writes one, for each of 8 jobs"
 M = TypeVar("M")
 N = TypeVar("N")
 
 
-class Damaged(ValueError):
-    """The file cannot be used; the message says why, and at which line."""
+class DamagedPartError(ValueError):
+    """The file cannot be used. The message says why, and at which line."""
 
 
 class Writer(FrozenStruct):
-    """What every first line says, whatever its format is: who wrote the file."""
+    """What the first line of every format says: who wrote the file."""
 
     gradegate: Literal["part"]
     format: Annotated[int, Meta(ge=1, le=9999)]
@@ -48,7 +48,7 @@ class Writer(FrozenStruct):
 
     @property
     def objection(self) -> str:
-        """Why this version cannot use the file; an empty string if it can."""
+        """Why this version cannot use the file. An empty string if it can."""
         if (self.version, self.format) == (__version__, FORMAT):
             return ""
         version = excerpt(self.version, _SHOWN)
@@ -66,59 +66,58 @@ class Header(FrozenStruct, forbid_unknown_fields=True, kw_only=True):
     version: str = __version__
     plan: Sha256
     commit: str
-    run: str  # the id of the workflow run, so that no other run, such as a stranger's, has a part in it; empty elsewhere
+    run: (
+        str  # the id of the workflow run, so that parts of other runs are refused; empty off GitHub
+    )
     shard: Count
     of: Annotated[int, Meta(ge=1, le=MOST_SHARDS)]
     attempt: Annotated[int, Meta(ge=1)]
-    default_grader_key: str = (
-        ""  # the variable that chooses the default grader in the job of the shard
-    )
-    unasked: str = ""  # why the shard asked nothing at all; such a part has no further lines
+    default_grader_key: str = ""  # the variable that chose the default grader of the shard
+    unasked: str = ""  # why the shard asked nothing; such a part has no further lines
 
-    def unlike(self, own: Header) -> str:
-        """Why a file is none of one's own run, an empty string where it is one."""
-        if self.commit != own.commit:
-            return f"it is of commit {self.commit[:7] or 'unknown'}, and this is {own.commit[:7] or 'unknown'}"
-        if self.run != own.run:
-            return f"it is of the workflow run {excerpt(self.run, _SHOWN) or 'of nobody'}, and this is {own.run or 'none'}"
-        return (
-            ""
-            if self.plan == own.plan
-            else "it is of another plan: give shards and merge the same configs and options"
-        )
+    def difference(self, expected: Header) -> str:
+        """Why a file is not a part of the expected run. An empty string if it is one."""
+        if self.commit != expected.commit:
+            return f"it is of commit {self.commit[:7] or 'unknown'}, and this is {expected.commit[:7] or 'unknown'}"
+        if self.run != expected.run:
+            return f"it is of the workflow run {excerpt(self.run, _SHOWN) or 'of nobody'}, and this is {expected.run or 'none'}"
+        if self.plan != expected.plan:
+            return "it is of another plan: give shards and merge the same configs and options"
+        return ""
 
 
 class Footer(FrozenStruct, forbid_unknown_fields=True):
-    """The last line: how many there are before it, and the SHA-256 of all their bytes."""
+    """The last line: the number of lines before it, and the SHA-256 of their bytes."""
 
     lines: int
     sha256: Sha256
 
 
 class Part(FrozenStruct):
-    """A file that is whole: its first and its last line."""
+    """A complete file: its first and its last line."""
 
     path: Path
     header: Header
     footer: Footer
 
-    def read(self, model: type[M], take: Callable[[M], None], last: type[N]) -> N:
-        """Have the lines between the first and the last taken one by one, as that model; gives the last of them. Raises Damaged."""
+    def read_lines(self, model: type[M], take: Callable[[M], None], last: type[N]) -> N:
+        """Pass each answer, as ``model``, to ``take``. Gives the line before the footer, as ``last``. Raises DamagedPartError."""
         if self.footer.lines < 2:
-            raise Damaged("it has no lines between the first and the last")
-        with _opened(self.path) as file:
+            raise DamagedPartError("it has no lines between the first and the last")
+        with _open_part(self.path) as file:
             file.readline(MAX_FILE)
             for number in range(2, self.footer.lines):
                 try:
-                    take(_parsed(model, file.readline(MAX_FILE)))
-                except Damaged as e:
-                    raise Damaged(f"line {number}: {e}") from e
-            return _parsed(last, file.readline(MAX_FILE), f"line {self.footer.lines}: ")
+                    take(_parse_line(model, file.readline(MAX_FILE)))
+                except DamagedPartError as e:
+                    raise DamagedPartError(f"line {number}: {e}") from e
+            return _parse_line(last, file.readline(MAX_FILE), f"line {self.footer.lines}: ")
 
 
-def closed(lines: Iterable[str]) -> Iterator[str]:
-    """These lines, each without its end, as those of a file, and the footer."""
-    digest, count = hashlib.sha256(), 0
+def with_footer(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a file, each with its end, and then the footer."""
+    digest = hashlib.sha256()
+    count = 0
     for line in lines:
         digest.update(f"{line}\n".encode())
         count += 1
@@ -126,80 +125,79 @@ def closed(lines: Iterable[str]) -> Iterator[str]:
     yield encode(Footer(count, digest.hexdigest())) + "\n"
 
 
-def read(path: Path) -> Part:
-    """A file, once all in it is what its last line says. Raises Damaged."""
-    digest, number, first, last = hashlib.sha256(), 0, b"", b""
-    with _opened(path) as file:
+def read_part(path: Path) -> Part:
+    """Read the first and the last line of a file, and check that the file is complete. Raises DamagedPartError."""
+    digest = hashlib.sha256()
+    number = 0
+    first = last = b""
+    with _open_part(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_FILE), b""), 1):
-            if number > _MOST:
-                raise Damaged(f"it has more than {_MOST:,} lines")
+            if number > _MOST_LINES:
+                raise DamagedPartError(f"it has more than {_MOST_LINES:,} lines")
             if not line.endswith(b"\n"):
-                raise Damaged(f"it is cut: line {number} has no end")
-            digest.update(last)
-            first, last = (first or last), line
-    footer = _parsed(Footer, last, otherwise="it is cut: the last line is not a footer")
+                raise DamagedPartError(f"it is cut: line {number} has no end")
+            digest.update(last)  # all lines but the footer
+            first = first or last
+            last = line
+    footer = _parse_line(Footer, last, otherwise="it is cut: the last line is not a footer")
     if footer.lines != number - 1:
-        raise Damaged(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
+        raise DamagedPartError(f"it is cut: it has {number - 1:,} of {footer.lines:,} lines")
     if footer.sha256 != digest.hexdigest():
-        raise Damaged("it was changed after it was written: its digest is another")
-    if objection := _parsed(Writer, first, "line 1: ").objection:
-        raise Damaged(objection)
-    return Part(path, _parsed(Header, first, "line 1: "), footer)
+        raise DamagedPartError("it was changed after it was written: its digest is another")
+    if objection := _parse_line(Writer, first, "line 1: ").objection:
+        raise DamagedPartError(objection)
+    return Part(path, _parse_line(Header, first, "line 1: "), footer)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BufferedReader]:
+def _open_part(path: Path) -> Iterator[BufferedReader]:
     try:
         with regular(path, MAX_BASELINE) as file:
             yield file
     except UnusableError as e:
-        raise Damaged(str(e)) from e
+        raise DamagedPartError(str(e)) from e
 
 
-def _parsed(model: type[M], line: bytes, where: str = "", otherwise: str = "") -> M:
-    """A line as that model. Raises Damaged: ``where``, and what is wrong; or, in place of both, ``otherwise``."""
+def _parse_line(model: type[M], line: bytes, where: str = "", otherwise: str = "") -> M:
+    """A line as that model. Raises DamagedPartError with ``where`` and the mistake, or with ``otherwise`` instead."""
     try:
         return decode(line, model)
     except MisfitError as e:
-        raise Damaged(otherwise or f"{where}{e}") from e
+        raise DamagedPartError(otherwise or f"{where}{e}") from e
 
 
 # --- the files of a folder ------------------------------------------------------------------------------------
 
 
-def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
-    """The parts in a folder, or in folders below it, of one's own run, plan, commit and version.
+def find_parts(folder: Path, expected: Header, problems: list[str]) -> list[Part]:
+    """The parts in a folder, or in folders below it, of the expected run, plan, commit and version.
 
-    They have the number of shards that most of them have. The others are named in ``problems``. Raises ConfigError.
+    Their number of shards is the most frequent one. ``problems`` gets a sentence for each other file. Raises ConfigError.
     """
     if not folder.is_dir():
-        raise NoPartsError.at(
-            f"`{folder}` is not a folder with parts",
-            None,
-            "name the one that the shards' files are in",
-        )
-    paths = _files_in(folder)
+        cure = "name the one that the shards' files are in"
+        raise NoPartsError.at(f"`{folder}` is not a folder with parts", None, cure)
+    paths = _find_files(folder)
     if len(paths) > MOST_FILES:
-        raise ConfigError.at(
-            f"`{folder}` has more than {MOST_FILES:,} files",
-            None,
-            "keep the parts of one run in it",
-        )
+        what = f"`{folder}` has more than {MOST_FILES:,} files"
+        raise ConfigError.at(what, None, "keep the parts of one run in it")
     parts = []
     for path in paths:
         try:
-            parts.append(read(path))
-        except Damaged as e:
+            parts.append(read_part(path))
+        except DamagedPartError as e:
             problems.append(f"{path.relative_to(folder).as_posix()}: {e}")
-    numbers = Counter(part.header.of for part in parts)
-    of = max(numbers, key=lambda number: (numbers[number], number), default=0)
+
+    counts = Counter(part.header.of for part in parts)
+    of = max(counts, key=lambda number: (counts[number], number), default=0)
     fitting = []
     for part in parts:
-        head, fits = part.header, part.header.of == of and 1 <= part.header.shard <= of
-        if wrong := head.unlike(own) or (
-            "" if fits else f"it is shard {head.shard}/{head.of}, and the others are of {of}"
-        ):
-            problems.append(f"{name_in(folder, part)}: {wrong}")
+        header = part.header
+        problem = header.difference(expected)
+        if not problem and not (header.of == of and 1 <= header.shard <= of):
+            problem = f"it is shard {header.shard}/{header.of}, and the others are of {of}"
+        if problem:
+            problems.append(f"{part_name(folder, part)}: {problem}")
         else:
             fitting.append(part)
     if not fitting and not problems:
@@ -207,29 +205,31 @@ def parts_in(folder: Path, own: Header, problems: list[str]) -> list[Part]:
     return fitting
 
 
-def default_grader_key_in(folder: Path) -> str:
-    """The variable that chose the default grader in the shards, by the first part that can be read; else an empty text.
+def find_default_grader_key(folder: Path) -> str:
+    """The variable that chose the default grader in the shards, by the first readable part; else an empty text.
 
-    A merge has to know it before it plans, because its own job may have other keys.
+    A merge needs it before it plans, because its own job may have other keys.
     """
-    for path in _files_in(folder):
+    for path in _find_files(folder):
         try:
-            with _opened(path) as file:
-                return _parsed(Header, file.readline(MAX_FILE)).default_grader_key
-        except Damaged:  # said when the part is read
+            with _open_part(path) as file:
+                return _parse_line(Header, file.readline(MAX_FILE)).default_grader_key
+        except DamagedPartError:  # reported when the part is read
             continue
     return ""
 
 
-def _files_in(folder: Path) -> list[Path]:
-    """The files that may be parts, and links to folders: these are not followed, and reading one says so."""
+def _find_files(folder: Path) -> list[Path]:
+    """The files that may be parts, and links to folders. A link is not followed, and reading it reports that."""
     paths = {*folder.glob("*.jsonl")}
-    for below in folder.glob("*"):
-        if below.is_dir():
-            paths |= {below} if below.is_symlink() else {*below.glob("*.jsonl")}
+    for child in folder.glob("*"):
+        if child.is_symlink() and child.is_dir():
+            paths.add(child)
+        elif child.is_dir():
+            paths.update(child.glob("*.jsonl"))
     return sorted(paths)
 
 
-def name_in(folder: Path, part: Part) -> str:
-    """What a part is called among those of a folder."""
+def part_name(folder: Path, part: Part) -> str:
+    """The path of a part below its folder."""
     return part.path.relative_to(folder).as_posix()

@@ -1,9 +1,9 @@
-"""The lines of a part: answers in the shape of results.json, written without secrets, and read as the plan has them."""
+"""The lines of a part: answers in the shape of results.json, written without secrets and read with the plan's own checks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from gradegate.assertions.grading.conclusion import unjudged
+from gradegate.assertions.grading.conclusion import error_grades
 from gradegate.config.context import Context
 from gradegate.core.conversation import CONVERSATION, Turn, Variables
 from gradegate.core.usage import NO_USAGE
@@ -11,21 +11,21 @@ from gradegate.errors import GradegateError
 from gradegate.planning.binding.default_graders import choose_default_graders
 from gradegate.planning.identity import answer_key, plan_digest
 from gradegate.planning.plan import Job, Plan
-from gradegate.reports.delivery.redact import conceal
+from gradegate.reports.delivery.redact import redact_values
 from gradegate.results.accounts import AskedModel, KeyUse
 from gradegate.results.case_outcome import conclude_case
 from gradegate.results.grades import Grade
 from gradegate.results.rows import AnswerId, Row
-from gradegate.runner.conclusion import Account
-from gradegate.runner.prepare import Prepared
+from gradegate.runner.conclusion import RunRecord
+from gradegate.runner.prepare import Preparation
 from gradegate.runner.rounds import Answer
-from gradegate.runner.shards.part_file import Damaged, Header
-from gradegate.security.redaction import Hide
+from gradegate.runner.shards.part_file import DamagedPartError, Header
+from gradegate.security.redaction import Redact
 from gradegate.structs import Count, FrozenStruct, replace
 
 
-def header_of(context: Context, plan: Plan, shard: int, of: int, attempt: int) -> Header:
-    """The first line of a shard's part."""
+def make_header(context: Context, plan: Plan, shard: int, of: int, attempt: int) -> Header:
+    """The first line of a part."""
     return Header(
         plan=plan_digest(plan),
         commit=context.commit,
@@ -38,7 +38,7 @@ def header_of(context: Context, plan: Plan, shard: int, of: int, attempt: int) -
 
 
 class Shown(FrozenStruct, forbid_unknown_fields=True):
-    """What the graders of an answer saw beside its row. ``conversation`` is what was said before it, by its prompt."""
+    """What the graders of an answer saw besides its row. ``conversation`` is the earlier conversation in its prompt."""
 
     turns: tuple[Turn, ...]
     before: Any = None
@@ -46,9 +46,9 @@ class Shown(FrozenStruct, forbid_unknown_fields=True):
 
 
 class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
-    """An answer with its first grades. ``shown`` is there where one of them failed; ``known`` are stored answers that it used.
+    """An answer with its first grades. ``shown`` is set if a grade failed; ``known`` are the stored answers that it used.
 
-    What has a secret hidden in it nobody else can grade again.
+    If a secret was hidden in it, no other job can grade it again.
     """
 
     place: Count
@@ -58,30 +58,35 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
     known: Mapping[str, str] | None = None
 
     @classmethod
-    def from_answer(cls, answer: Answer, planned: Job, hide: Hide) -> Self:
-        """The answer without secrets; what its graders saw is in it where somebody may have to grade it again."""
-        row, transcript = conceal(answer.row, hide), answer.transcript
+    def from_answer(cls, answer: Answer, planned: Job, hide: Redact) -> Self:
+        """The answer without secrets. It contains what its graders saw, if the merge may grade it again."""
+        row = redact_values(answer.row, hide)
+        transcript = answer.transcript
         texts = None
         if transcript and not planned.of_base and any(grade.has_failed for grade in row.grades):
-            is_planned = CONVERSATION in planned.vars
-            conversation = None if is_planned else transcript.vars.get(CONVERSATION)
+            conversation = None  # if the plan has it
+            if CONVERSATION not in planned.vars:
+                conversation = transcript.vars.get(CONVERSATION)
             texts = transcript.turns, transcript.before, conversation
 
-        public, known = conceal((texts, answer.known), hide)
-        is_hidden = row.hidden or public is not texts or known is not answer.known
+        public, known = redact_values((texts, answer.stored_answers), hide)
+        is_hidden = row.hidden or public is not texts or known is not answer.stored_answers
         shown = Shown(*public) if public else None
         return cls(*answer.id, replace(row, hidden=is_hidden), shown, known)
 
-    def as_planned(self, planned: Job) -> Answer:
-        """The answer as its shard had it. Raises Damaged where it is not one to the planned question."""
-        job, shown = planned, self.shown
+    def to_answer(self, planned: Job) -> Answer:
+        """The answer as its shard had it. Raises DamagedPartError if it does not fit the planned question."""
+        job = planned
         if self.known is not None and planned.recall is not None:
             try:
                 job = planned.recall.fill(dict(self.known))
             except GradegateError as e:
-                raise Damaged(f"the stored answers that it used do not fit the plan: {e}") from e
+                raise DamagedPartError(
+                    f"the stored answers that it used do not fit the plan: {e}"
+                ) from e
         row = self._row(planned, job)
         transcript = None
+        shown = self.shown
         if shown is not None:
             variables: Variables = job.vars
             if shown.conversation is not None:
@@ -97,18 +102,22 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
         return Answer(AnswerId(self.place, self.repeat), job, row, transcript, self.known)
 
     def _row(self, planned: Job, job: Job) -> Row:
-        """The row, with all that decides as the plan has it."""
+        """The row. Everything that decides comes from the plan."""
         answer = self.answer
         if (answer.key, answer.definition, answer.repeat) != (
             answer_key(planned, self.repeat),
             planned.definition,
             self.repeat,
         ):
-            raise Damaged("the answer belongs to a different question than in the plan")
-        own = [grade for binding in job.assertions for grade in unjudged(binding, "")]
-        if len(answer.grades) != len(own):
-            raise Damaged(f"the answer has {len(answer.grades)} grades, and {len(own)} are planned")
-        grades = tuple(map(_as_planned, answer.grades, own))
+            raise DamagedPartError("the answer belongs to a different question than in the plan")
+        expected: list[Grade] = []
+        for binding in job.assertions:
+            expected += error_grades(binding, "")
+        if len(answer.grades) != len(expected):
+            raise DamagedPartError(
+                f"the answer has {len(answer.grades)} grades, and {len(expected)} are planned"
+            )
+        grades = tuple(map(_with_planned_assertion, answer.grades, expected))
         row = replace(
             answer,
             suite=planned.suite,
@@ -129,22 +138,23 @@ class AnswerRow(FrozenStruct, forbid_unknown_fields=True):
         else:
             is_sound = conclude_case(grades, row.threshold).outcome is row.outcome
         if not is_sound:
-            raise Damaged(
+            raise DamagedPartError(
                 "the answer contradicts itself: its outcome does not follow from its grades"
             )
         return row
 
 
-def _as_planned(grade: Grade, own: Grade) -> Grade:
-    """The grade, about what the plan asserts; what it shows of that is the shard's. Raises Damaged for another grade."""
-    said, asserted = grade.assertion, own.assertion
-    if (said.key, said.definition) != (asserted.key, asserted.definition):
-        raise Damaged("a grade belongs to a different assertion than in the plan")
-    shown = replace(asserted, value=said.value, config=said.config)
+def _with_planned_assertion(grade: Grade, expected: Grade) -> Grade:
+    """The grade with the assertion of the plan, shown as in the shard. Raises DamagedPartError if it is of another assertion."""
+    written = grade.assertion
+    planned = expected.assertion
+    if (written.key, written.definition) != (planned.key, planned.definition):
+        raise DamagedPartError("a grade belongs to a different assertion than in the plan")
+    shown = replace(planned, value=written.value, config=written.config)
     return replace(
         grade,
         assertion=shown,
-        inner=own.inner,
+        inner=expected.inner,
         votes=(),
         confirmed=None,
         unconfirmed=False,
@@ -156,17 +166,19 @@ def _as_planned(grade: Grade, own: Grade) -> Grade:
 
 
 class AccountRow(FrozenStruct, forbid_unknown_fields=True):
-    """The line before the last: how a shard's run went, and what it took beside its answers."""
+    """The line before the footer: how the run of a shard went, and what it took besides its answers."""
 
-    account: Account
+    account: RunRecord
     models: tuple[AskedModel, ...]
     keys: tuple[KeyUse, ...]
     hidden: tuple[str, ...]
 
     @classmethod
-    def from_account(cls, account: Account, prepared: Prepared) -> Self:
-        """The account without secrets."""
-        plan = prepared.shown_plan
-        problems, live_models = conceal((account.problems, account.live_models), prepared.hide)
-        public = replace(account, problems=problems, live_models=live_models)
-        return cls(public, plan.models, plan.keys, tuple(prepared.secrets.names))
+    def from_record(cls, record: RunRecord, preparation: Preparation) -> Self:
+        """The record without secrets."""
+        plan = preparation.shown_plan
+        problems, live_models = redact_values(
+            (record.problems, record.live_models), preparation.hide
+        )
+        public = replace(record, problems=problems, live_models=live_models)
+        return cls(public, plan.models, plan.keys, tuple(preparation.secrets.names))

@@ -1,4 +1,4 @@
-"""A shard: asks its share of a plan once and writes a part. The merge decides."""
+"""Runs a shard: asks its share of a plan once and writes a part. The merge decides."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -13,14 +13,14 @@ from gradegate.reports.delivery.report import data_file
 from gradegate.results.encoding import encode
 from gradegate.runner.run import Run
 from gradegate.runner.session import RunHooks, Session
-from gradegate.runner.shards.part_file import FOLDER, closed
-from gradegate.runner.shards.records import AccountRow, AnswerRow, header_of
+from gradegate.runner.shards.part_file import FOLDER, with_footer
+from gradegate.runner.shards.records import AccountRow, AnswerRow, make_header
 from gradegate.security.redaction import unchanged
 from gradegate.structs import FrozenStruct, replace
 
 
 class ShardReport(FrozenStruct):
-    """What a shard says at its end, and its exit code. ``problem`` says why its part could not be written."""
+    """The last line of a shard, and its exit code. ``problem`` says why the part could not be written."""
 
     text: str
     code: int = PASS
@@ -30,47 +30,50 @@ class ShardReport(FrozenStruct):
 def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
     """Ask this shard's share of the plan and write its part; nothing is decided. Raises ConfigError.
 
-    If nothing needs to be asked, the merge knows the same, and then wants no part.
+    If nothing needs to be asked, there is no part: the merge finds the same and needs none.
     """
     number, of = context.settings.shard or (1, 1)
     name = f"shard {number}/{of}"
     attempt = parse_whole_number(context.environment.run[1], 1) or 1
     path = f"{FOLDER}/part-{number}-of-{of}-attempt-{attempt}.jsonl"
-    session = Session.begin(context, [path])
-    prepared, jobs = session.prepared, session.prepared.plan.jobs
-    if reason := hooks.spare(prepared):
+    session = Session.from_context(context, [path])
+    preparation = session.preparation
+    plan = preparation.plan
+    if reason := hooks.reason_not_to_ask(preparation):
         return ShardReport(f"{name}: nothing to check: {reason}")
-    header = header_of(context, prepared.plan, number, of, attempt)
-    if unasked := session.wait():
-        # A part all the same: without it, the merge could not tell this shard from one without keys.
-        problem = _write(session, path, [encode(replace(header, unasked=unasked))])
-        return ShardReport(f"{name}: {unasked}", INCONCLUSIVE, problem)
+    header = make_header(context, plan, number, of, attempt)
+    if reason := session.wait_until_ready():
+        # Without a part, the merge would think that this shard had no keys.
+        problem = _write_part(session, path, [encode(replace(header, unasked=reason))])
+        return ShardReport(f"{name}: {reason}", INCONCLUSIVE, problem)
 
-    own_jobs = [index for index, owner in assign_shards(jobs, of).items() if owner == number]
-    with hooks.progress(sum(jobs[index].repeats for index in own_jobs)) as watch:
-        answers, account = session.evaluate(
-            lambda: Run(prepared.plan, prepared.client, watch).first(own_jobs)
+    shards = assign_shards(plan.jobs, of)
+    indexes = [index for index, shard in shards.items() if shard == number]
+    with hooks.progress(sum(plan.jobs[index].repeats for index in indexes)) as watch:
+        # The run is made while the cache is open.
+        answers, record = session.ask(
+            lambda: Run(plan, preparation.client, watch).ask_share(indexes)
         )
+
     rows = (
-        encode(AnswerRow.from_answer(answer, jobs[answer.id.case], prepared.hide))
+        encode(AnswerRow.from_answer(answer, plan.jobs[answer.id.case], preparation.hide))
         for answer in answers.values()
     )
-    last = encode(AccountRow.from_account(account, prepared))
-    problem = _write(session, path, chain([encode(header)], rows, [last]))
-    failures = sum(answer.row.has_failed for answer in answers.values())
-    counts = format_count(len(answers), "answer") + (
-        f", {format_count(failures, 'failure')}" if failures else ""
-    )
-    code = {"": PASS, "terminated": TERMINATED}.get(account.stopped, INTERRUPTED)
-    return ShardReport(
-        f"{name}: {counts}; `gradegate merge` decides",
-        INCONCLUSIVE if problem else code,
-        problem,
-    )
+    last = encode(AccountRow.from_record(record, preparation))
+    problem = _write_part(session, path, chain([encode(header)], rows, [last]))
+
+    counts = format_count(len(answers), "answer")
+    if failures := sum(answer.row.has_failed for answer in answers.values()):
+        counts += f", {format_count(failures, 'failure')}"
+    if problem:
+        code = INCONCLUSIVE
+    else:
+        code = {"": PASS, "terminated": TERMINATED}.get(record.stopped, INTERRUPTED)
+    return ShardReport(f"{name}: {counts}; `gradegate merge` decides", code, problem)
 
 
-def _write(session: Session, path: str, lines: Iterable[str]) -> str:
-    """Write the part with its footer; gives why that failed."""
-    sealed = closed(map(session.prepared.seal, lines))
-    problems = write_documents({path: lambda: data_file(sealed)}, session.where, unchanged)
+def _write_part(session: Session, path: str, lines: Iterable[str]) -> str:
+    """Write the part with its footer. Gives why that failed."""
+    public = with_footer(map(session.preparation.seal, lines))
+    problems = write_documents({path: lambda: data_file(public)}, session.places, unchanged)
     return "".join(problems.values())
