@@ -167,8 +167,8 @@ def replies() -> None:
     limit = 2 * loaded + 30e-6
     print(f"a reply of {len(text):,} characters; json.loads takes {loaded * 1e6:.1f} us")
     works: dict[str, Callable[[], object]] = {
-        "constrained": lambda: reading.constrained(text, FORMS["pass"]),
-        "alone": lambda: reading.read(text, FORMS["pass"], judged),
+        "constrained": lambda: reading.read_constrained_reply(text, FORMS["pass"]),
+        "alone": lambda: reading.read_reply(text, FORMS["pass"], judged),
     }
     for name, work in works.items():
         seconds = fastest(work, 2000)

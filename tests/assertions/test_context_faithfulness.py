@@ -1,7 +1,7 @@
 import pytest
 
-from gradegate.assertions.context_faithfulness import _form
-from gradegate.assertions.judge.verdict_forms import items
+from gradegate.assertions.context_faithfulness import statements_form
+from gradegate.assertions.judge.verdict_forms import items_form
 from gradegate.errors import Unreadable
 from support.each import each, table
 from support.readers import read
@@ -11,7 +11,7 @@ MARK = "Final verdict for each statement in order:"
 
 def said(text, count):
     try:
-        return "".join("y" if yes else "n" for yes in read(_form([str(number) for number in range(count)]), text))
+        return "".join("y" if yes else "n" for yes in read(statements_form([str(number) for number in range(count)]), text))
     except Unreadable:
         return None
 
@@ -30,10 +30,10 @@ def test_no_verdicts_for_two_statements(text):
 
 @each(("text", "expected"), table(__file__, "statements"))
 def test_statements(text, expected):
-    assert list(read(items("statements"), text)) == expected
+    assert list(read(items_form("statements"), text)) == expected
 
 
 @each("text", ["", " ", "None", "Statements:\n- One.", "- \n- ", "[]", '["a", 1]', '{"statements": ["Cut off.', '{"statements": []}', '{"statements": ["a", ""]}', '{"statements": "a"}'])  # fmt: skip
 def test_no_statements(text):
     with pytest.raises(Unreadable):
-        read(items("statements"), text)
+        read(items_form("statements"), text)

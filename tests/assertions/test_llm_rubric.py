@@ -21,8 +21,8 @@ BEFORE = {"": True, "It is fine, not great.\n\n": True, "<think>{'pass': false}<
 @given(st.sampled_from(sorted(BEFORE)), OBJECTS, st.sampled_from([None, 0.5, 2]), st.booleans())
 def test_there_is_a_verdict_exactly_where_the_rules_say(before, verdict, threshold, is_our_prompt):
     reply = before + json.dumps(verdict)
-    says = scalars.truth(verdict.get("pass"))
-    score = scalars.number(verdict.get("score"))
+    says = scalars.parse_truth(verdict.get("pass"))
+    score = scalars.parse_number(verdict.get("score"))
     unread = score is None and "score" in verdict
     decided = says is not None or ("pass" not in verdict and score is not None and threshold is not None)
     readable = BEFORE[before] and decided and not (unread and threshold is not None)

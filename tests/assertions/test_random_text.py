@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.assertions import answer_relevance, closedqa, conversation_relevance, factuality, g_eval
-from gradegate.assertions.judge.verdict_forms import items
+from gradegate.assertions.judge.verdict_forms import items_form
 from gradegate.assertions.select_best import index_form
 from gradegate.errors import Unreadable
 from support.readers import read
@@ -18,7 +18,7 @@ NEITHER = {  # a form, and the signs of which none is in the text
     "category": (factuality.FORM, st.characters(exclude_characters="abcdeABCDE{")),
     "score": (g_eval.SCORE, NO_DIGIT),
     "index": (index_form(3), NO_DIGIT),
-    "steps": (items("steps"), st.characters(categories=["L", "Zs"])),  # prose is no list
+    "steps": (items_form("steps"), st.characters(categories=["L", "Zs"])),  # prose is no list
 }
 
 

@@ -10,7 +10,7 @@ from gradegate.providers.cache.store import Store
 from support.kept import TRUSTED, config
 
 
-def moved(path: Path, days: float) -> None:
+def age_replies(path: Path, days: float) -> None:
     """Put every reply of a cache so many days back."""
     with sqlite3.connect(path) as connection:
         keys = [key for (key,) in connection.execute("SELECT key FROM replies")]
@@ -24,7 +24,7 @@ def moved(path: Path, days: float) -> None:
 @pytest.mark.parametrize(("days", "asked"), [(3.5, 0), (6.9, 0), (7.1, 4), (-0.5, 4)])
 def test_how_old_replies_are_is_said_and_those_that_are_too_old_are_asked_for(llm, again, days, asked):
     ran, _ = again(config(llm, 2))
-    moved(ran.folder / "kept" / TRUSTED, days)
+    age_replies(ran.folder / "kept" / TRUSTED, days)
     ran, sent = again(config(llm, 2))
     assert (ran.code, sent) == (0, asked)
     if not asked:

@@ -31,17 +31,17 @@ def test_code_ends_with_the_run(tmp_path: Path, number: int, code: int):
     (tmp_path / "app.py").write_text(SOURCE)
     line = [sys.executable, "-m", "gradegate", "run", "--allow-exec", "-o", "results.json"]
     with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
-        pids = waited(tmp_path / "pids")
+        pids = wait_for_pids(tmp_path / "pids")
         os.kill(run.pid, number)
         assert run.wait(30) == code, run.stderr.read()
     assert len(pids) == 2
-    assert [pid for pid in pids if not gone(pid)] == []
+    assert [pid for pid in pids if not has_ended(pid)] == []
     if number != signal.SIGKILL:
         results = json.loads((tmp_path / "results.json").read_text())
         assert [case["outcome"] for case in results["cases"]] == ["error"]
 
 
-def waited(path: Path) -> list[int]:
+def wait_for_pids(path: Path) -> list[int]:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if path.exists() and "ready" in path.read_text():
@@ -50,7 +50,7 @@ def waited(path: Path) -> list[int]:
     raise AssertionError("it did not begin")
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         try:

@@ -14,7 +14,7 @@ from support.each import each, table
 from support.kept import config
 
 
-def said(llm, gate, written, *arguments: str) -> list[str]:
+def validate_lines(llm, gate, written, *arguments: str) -> list[str]:
     ran = gate(written, *arguments, command="validate")
     assert (ran.code, llm.requests, ran.results) == (0, [], {})
     lines = ran.out.splitlines()
@@ -50,7 +50,7 @@ def test_the_estimate_is_what_the_run_sends(llm, gate):
     written["tests"][0]["assert"] += [{"type": "similar", "value": "hello"}, {"type": "equals", "value": "x"}]
     written["tests"][1]["assert"] = [{"type": "answer-relevance", "threshold": 0}]
     written["tests"][2]["providerOutput"] = "recorded"
-    lines = said(llm, gate, written)
+    lines = validate_lines(llm, gate, written)
     gate(written)
     target = sum(body["model"] == "fake" for body in llm.bodies)
     assert lines[:2] == [f"target: {target} calls", f"grader: {len(llm.requests) - target} calls"]
@@ -59,7 +59,7 @@ def test_the_estimate_is_what_the_run_sends(llm, gate):
 SAYS = {"reason": "r", "score": 10, "verdict": "yes", "pass": True, "verdicts": [{"verdict": "yes", "reason": ""}] * 3}
 
 
-def talk(answered: bool) -> list[dict[str, str]]:
+def conversation_turns(answered: bool) -> list[dict[str, str]]:
     """A conversation of three messages, with its answers or without."""
     reply = [{"role": "assistant", "content": "yes"}] if answered else []
     return [turn for text in "abc" for turn in ({"role": "user", "content": text}, *reply)]
@@ -77,9 +77,9 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
     llm.reply = reply
     written = config(llm, 1)
     del written["tests"][0]["vars"]
-    written["tests"][0] |= {"turns": talk(answered), "assert": [{"provider": llm.spec("judge"), **asserted}]}
+    written["tests"][0] |= {"turns": conversation_turns(answered), "assert": [{"provider": llm.spec("judge"), **asserted}]}
     written["prompts"] = ["You help."]
-    lines = said(llm, gate, written)
+    lines = validate_lines(llm, gate, written)
     gate(written, "--grader-retries", "0")
     judged = sum(body["model"] == "judge" for body in llm.bodies)
     assert lines[:2] == [f"target: {format_count(len(llm.bodies) - judged, 'call')}", f"grader: {format_count(judged, 'call')}"]
@@ -87,7 +87,7 @@ def test_a_conversation_is_estimated_by_its_exchanges(llm, gate, answered, asser
 
 def test_new_answers_to_failures_have_their_price(llm, gate):
     def most(reask: str) -> float:
-        line = said(llm, gate, config(llm, 10), "--reask", reask)[3]
+        line = validate_lines(llm, gate, config(llm, 10), "--reask", reask)[3]
         return float(line.partition("; ")[2].split()[0])
 
     assert most("answers") > 1.2 * most("grader")

@@ -18,21 +18,21 @@ pytestmark = pytest.mark.slow
 COUNTS = ("planned", "passed", "failed", "errored")
 
 
-def held_up(path, body):
+def reply_slowly(path, body):
     if "slow" in json.dumps(body):
         time.sleep(600)
     return "quick"
 
 
-def asking(llm, *prompts, words, assertions=({"type": "equals", "value": "quick"},), **more):
+def config_with_words(llm, *prompts, words, assertions=({"type": "equals", "value": "quick"},), **more):
     tests = [{"vars": {"x": word}, "assert": list(assertions)} for word in words]
     return {"prompts": list(prompts), "providers": [llm.spec()], "tests": tests, **more}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number):
-    llm.reply = held_up
-    written = asking(llm, "{{x}}", words=["quick", *["slow"] * 9])
+    llm.reply = reply_slowly
+    written = config_with_words(llm, "{{x}}", words=["quick", *["slow"] * 9])
     results = interrupted(llm, tmp_path, written, 4, "-j", "3", "-o", "junit.xml", number=number)
     assert llm.in_flight == 3  # the server still holds its answers: nobody waited for them
     assert [results["summary"][k] for k in COUNTS] == [10, 1, 0, 9]
@@ -42,10 +42,10 @@ def test_a_signal_stops_calls_and_keeps_the_reports(llm, tmp_path, number):
 
 def test_what_a_signal_left_undone_is_known_as_such_and_misses_no_rule(llm, tmp_path):
     """Of ten answers the first two are there, and fail; half of them would do."""
-    llm.reply = held_up
+    llm.reply = reply_slowly
     rivals = [{"type": "equals", "value": "slow"}, {"type": "select-best", "value": "best", "provider": llm.spec()}]
     rule = {"name": "r", "select": {"assertion": "equals"}, "min-pass-rate": 0.5}
-    written = asking(llm, "{{x}}", "again {{x}}", words=["quick", *["slow"] * 4], assertions=rivals, gate={"rules": [rule]})
+    written = config_with_words(llm, "{{x}}", "again {{x}}", words=["quick", *["slow"] * 4], assertions=rivals, gate={"rules": [rule]})
     results = interrupted(llm, tmp_path, written, 3, "-j", "1")
     assert (results["outcome"], results["rules"][0]["outcome"]) == ("inconclusive", "error")
     found = [(case["undone"], *(grade["undone"] for grade in case["grades"])) for case in results["cases"]]
@@ -61,14 +61,14 @@ def test_a_signal_while_threads_are_started_loses_no_row(llm, tmp_path):
         time.sleep(600)
 
     llm.reply = reply
-    process = started(tmp_path, asking(llm, "{{x}}", words=range(400)), "-j", "400", "-o", "results.json")
+    process = started(tmp_path, config_with_words(llm, "{{x}}", words=range(400)), "-j", "400", "-o", "results.json")
     assert ended(process, tmp_path)["summary"]["errored"] == 400
 
 
 def test_a_hung_server_meets_the_deadline(gate, llm):
     llm.latency = 600
     begun = time.monotonic()
-    ran = gate(asking(llm, "x", words="x"), "--timeout", "1")
+    ran = gate(config_with_words(llm, "x", words="x"), "--timeout", "1")
     assert time.monotonic() - begun < PATIENCE
     assert (llm.in_flight, ran.code) == (1, 3)
     assert "did not answer within 1 s" in ran.grades[0]["reason"]
@@ -105,7 +105,7 @@ def test_a_signal_before_anything_was_asked_again_blocks_nothing_that_was_not_co
     assert (results["summary"]["errored"], results["summary"]["failed"]) == (4, 0)
 
 
-def stuck(path, body):
+def reply_or_hang(path, body):
     text = json.dumps(body["messages"])
     if "hangs" in text:
         time.sleep(600)
@@ -114,10 +114,12 @@ def stuck(path, body):
 
 def test_what_unfinished_cases_were_graded_and_took_is_told(llm, tmp_path):
     """Of three rubrics, one hangs: what the others say stays, and each reply is on the account."""
-    llm.reply = stuck
+    llm.reply = reply_or_hang
     rubrics = [{"type": "llm-rubric", "value": text} for text in ("is good", "is bad", "hangs")]
     one_by_one = [{"type": "assert-set", "assert": rubrics}]
-    written = asking(llm, "{{x}}", words=["one", "two"], assertions=one_by_one, defaultTest={"options": {"provider": llm.spec("judge")}})
+    written = config_with_words(
+        llm, "{{x}}", words=["one", "two"], assertions=one_by_one, defaultTest={"options": {"provider": llm.spec("judge")}}
+    )
     results = interrupted(llm, tmp_path, written, 2 + 2 * 3, "-j", "6", "--reask", "off")
     assert [[(it["outcome"], it["undone"]) for it in case["grades"]] for case in results["cases"]] == [
         [("fail", False), ("pass", False), ("fail", False), ("error", True)]
@@ -130,7 +132,7 @@ def test_what_unfinished_cases_were_graded_and_took_is_told(llm, tmp_path):
 
 
 def test_the_turns_of_a_conversation_that_was_cut_off_are_on_the_account(llm, tmp_path):
-    llm.reply = stuck
+    llm.reply = reply_or_hang
     turns = [{"role": "user", "content": text} for text in ("first", "second", "hangs")]
     written = {
         "prompts": ["be kind"],
@@ -144,7 +146,7 @@ def test_the_turns_of_a_conversation_that_was_cut_off_are_on_the_account(llm, tm
 
 def test_labels_that_were_cut_off_are_on_the_account(llm, tmp_path):
     """Labels are graded last, for a rule that is missed; of five, one hangs."""
-    llm.reply = stuck
+    llm.reply = reply_or_hang
     words = ["is good", "is good", "is good", "is good", "hangs"]
     lines = [{"description": "one", "assertion": "llm-rubric", "output": word, "label": "pass"} for word in words]
     (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, lines)))

@@ -13,7 +13,7 @@ from support.flips import scripted, suite
 VECTORS = json.loads((Path(__file__).parent.parent / "conformance" / "history.json").read_text())
 
 
-def quarantined(llm, cases=3):
+def config_with_quarantine(llm, cases=3):
     config = suite(llm.spec(), cases)
     config["tests"][0]["flaky"] = (datetime.now(UTC).date() + timedelta(30)).isoformat()
     return config
@@ -31,7 +31,7 @@ def notes(ran):
 def test_what_the_votes_say_does_not_change_what_counts(gate, llm):
     for vector in VECTORS["quarantine"]:
         fails, passes = vector["fails"], vector["passes"]
-        config = quarantined(llm, vector["grades"])
+        config = config_with_quarantine(llm, vector["grades"])
         earlier(gate, llm, config, 1)
         # One run in three fails at most, so nothing is broken before; the other cases decide how often an ask fails.
         votes = [*filter(None, ["F" * fails, "P" * (passes - 1), "P"])]
@@ -49,7 +49,7 @@ def test_a_quarantine_forgives_flaking(gate, llm, replies, code, outcome):
     remember(gate().folder, {0: ["FFPP"] * 15})
     ran = run(gate, llm, config, {0: replies})
     assert (ran.code, ran.grades[0]["outcome"]) == (0 if outcome == "pass" else 3, outcome)
-    ran = run(gate, llm, quarantined(llm), {0: replies})
+    ran = run(gate, llm, config_with_quarantine(llm), {0: replies})
     assert (ran.code, ran.grades[0]["outcome"]) == (code, outcome)
     assert "case 0: llm-rubric: flaky: 30 of 60 asks failed on the default branch" in ran.out
 
@@ -70,14 +70,14 @@ def test_a_quarantine_forgives_flaking(gate, llm, replies, code, outcome):
 def test_a_break_only_advises_and_is_said(gate, llm, before, replies, said):
     earlier(gate, llm, suite(llm.spec(), 3), 1)
     remember(gate().folder, {0: before})
-    ran = run(gate, llm, quarantined(llm), {0: replies})
+    ran = run(gate, llm, config_with_quarantine(llm), {0: replies})
     assert (ran.code, notes(ran)) == (0, [f"`case 0` is in quarantine, but it is {said}"] if said else [])
     assert said in ran.out
     (gate().folder / FOLDER / "history.jsonl").unlink()
 
 
 def test_a_failure_that_no_rule_needs_to_be_asked_again_is_forgiven_too(gate, llm):
-    config = quarantined(llm) | {"gate": {"min-pass-rate": 0.5}}
+    config = config_with_quarantine(llm) | {"gate": {"min-pass-rate": 0.5}}
     earlier(gate, llm, config, 1)
     remember(gate().folder, {0: ["P"] * 12})
     ran = run(gate, llm, config, {0: "F"})

@@ -18,7 +18,7 @@ OUTCOMES = {"pass": 0, "fail": 1, "error": 3}
 NOISE = 0.22  # with which 3 to 5 grades take a lead of 5, as in the vectors
 
 
-def asked(llm, model):
+def count_requests(llm, model):
     return sum(body["model"] == model for body in llm.bodies)
 
 
@@ -45,11 +45,11 @@ def test_the_vectors(gate, llm, tmp_path, capsys):
             "verdict": rows[0]["verdict"],
             "runs": rows[0]["runs"],
             "passed": rows[0]["passed"],
-            "asks": asked(llm, "judge"),
+            "asks": count_requests(llm, "judge"),
             "not_asked_again": ran.results["reask"]["not_asked_again"] if vector["lead"] else 0,
             "lead": ran.results["reask"]["lead"] if vector["lead"] else None,
             "code": ran.code,
-            "calls": asked(llm, "target"),
+            "calls": count_requests(llm, "target"),
             "rows": len(rows),
         }
         calls = 0 if vector["recorded"] is not None else vector["runs"]
@@ -101,7 +101,7 @@ def test_a_test_wins_over_a_rule_and_a_rule_over_the_gate(gate, llm):
         ("first", 1, 0),
         ("own", 1, 0),
     ]
-    assert asked(llm, "target") == 3 + 3 + 1 + 1
+    assert count_requests(llm, "target") == 3 + 3 + 1 + 1
 
 
 def test_a_rule_has_no_runs_made_of_a_case_that_it_does_not_look_at(gate, llm):
@@ -110,7 +110,7 @@ def test_a_rule_has_no_runs_made_of_a_case_that_it_does_not_look_at(gate, llm):
         {"name": "all", "min-pass-rate": 1, "runs": "1/2"},
         {"name": "one", "min-pass-rate": 1, "select": {"description": "case 1"}, "runs": "3/4"},
     ]
-    assert (gate(suite_of_runs(llm, 2, rules=rules), "-j", "1").code, asked(llm, "target")) == (0, 1 + 3)
+    assert (gate(suite_of_runs(llm, 2, rules=rules), "-j", "1").code, count_requests(llm, "target")) == (0, 1 + 3)
 
 
 @pytest.mark.parametrize(("numbers", "code"), [([1, 2], 0), ([1, 3], 3), ([2, 3], 3)])
@@ -179,7 +179,7 @@ def test_verdicts_are_compared_with_the_base(gate, llm, tmp_path, base, runs, he
     ran = gate(suite_of_runs(llm, 1, rules=NEW, runs="2/3"), "-j", "1", "--baseline", str(kept), reask="")
     assert said in ran.results["rules"][0]["reason"]
     code = {"1 new failure": 1, "the base is broken": 3}.get(re.split("[,:]", said)[0], 0)
-    assert (asked(llm, "judge"), ran.code) == (judged, code)
+    assert (count_requests(llm, "judge"), ran.code) == (judged, code)
     if runs and ran.code == 1:
         assert "failed: 0 of 2 runs passed, 2 needed; on the base 2 of 2 passed" in ran.out
 
@@ -195,7 +195,7 @@ CELLS = [  # runs, reask, flips of the judge, share of failing runs of the last 
 CASES, TIMES = 15, 200
 
 
-def drawn(*of):
+def draw_share(*of):
     """A number from 0 to 1 that depends on these alone."""
     return int.from_bytes(hashlib.sha256(repr(of).encode()).digest()[:8], "big") / 2**64
 
@@ -211,10 +211,10 @@ def test_a_cell_of_the_specification(gate, llm, cell):
         if body["model"] == "target":
             case = case_in(body)
             made[case] += 1
-            fails = drawn(cell, seed, case, made[case]) < (broken if case == CASES - 1 else 0.03)
+            fails = draw_share(cell, seed, case, made[case]) < (broken if case == CASES - 1 else 0.03)
             return f"{'bad' if fails else 'good'} answer {made[case]} to case {case}"
         is_good = "good answer" in text
-        return GOOD if is_good != (drawn(cell, seed, text) < flips) else BAD
+        return GOOD if is_good != (draw_share(cell, seed, text) < flips) else BAD
 
     llm.reply = reply
     config, codes, asks = suite_of_runs(llm, CASES, runs=runs), Counter(), 0

@@ -85,7 +85,7 @@ class Replies:
     """Answers by the name of our prompt: with a value as JSON, a text as it is, or what a function of the user's part gives."""
 
     def __init__(self, **replies: Any) -> None:
-        self.starts = {rubric.default(name.replace("_", "-"))[0].content[:60]: name for name in replies}
+        self.starts = {rubric.default_prompt(name.replace("_", "-"))[0].content[:60]: name for name in replies}
         self.replies = replies
         self.prompts: list[tuple[str, str]] = []
 

@@ -15,21 +15,21 @@ FORMS = {
     "letter": factuality.FORM,
     "yes": closedqa.FORM,
     "score": g_eval.SCORE,
-    "in order": context_faithfulness._form(("one", "two")),
-    "marked": context_recall._form(["The sky is blue.", "Grass is red.", "It snows."], is_our_prompt=False),
+    "in order": context_faithfulness.statements_form(("one", "two")),
+    "marked": context_recall.sentences_form(["The sky is blue.", "Grass is red.", "It snows."], is_our_prompt=False),
 }
 
 
 def read(form, reply, *judged, prompt=(), **keys):
     """The value of a reply. Raises Unreadable."""
     found = form if isinstance(form, Form) else FORMS[form]
-    return reading.read(reply, found, Circumstances(judged, prompt, **keys)).value
+    return reading.read_reply(reply, found, Circumstances(judged, prompt, **keys)).value
 
 
 def way(form, reply, *judged, prompt=(), **keys):
     """The form of a reply; why it is unreadable, where it is."""
     try:
-        return reading.read(reply, FORMS[form], Circumstances(judged, prompt, **keys)).way
+        return reading.read_reply(reply, FORMS[form], Circumstances(judged, prompt, **keys)).reply_form
     except Unreadable as e:
         return f"unreadable: {e}"
 

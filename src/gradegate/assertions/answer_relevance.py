@@ -21,7 +21,7 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.assertions.judge import form, prose
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.last_line import single_line
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.metrics import vectors
 from gradegate.assertions.metrics.context import lacks_query
 from gradegate.core.conversation import Variables
@@ -31,7 +31,7 @@ from gradegate.structs import JsonObject, Struct
 QUESTIONS = 3
 
 
-SCHEMA = shape(question={"type": "string"}, evades={"type": "boolean"})
+SCHEMA = object_schema(question={"type": "string"}, evades={"type": "boolean"})
 
 
 class Question(Struct, frozen=True):
@@ -45,7 +45,11 @@ def _read(item: JsonObject, *, is_our_prompt: bool) -> Question:
     question = item.get("question")
     if not isinstance(question, str) or not prose.has_words(question):
         raise Unreadable("`question` is not a text")
-    evades = form.truth(form.entry(item, "evades")) if is_our_prompt or "evades" in item else False
+    evades = (
+        form.parse_truth(form.required_value(item, "evades"))
+        if is_our_prompt or "evades" in item
+        else False
+    )
     if evades is None:
         raise Unreadable("`evades` is not a boolean")
     return Question(question.strip(), evades)
@@ -55,8 +59,8 @@ OURS = Form(SCHEMA, partial(_read, is_our_prompt=True))
 OF_USER = Form(
     SCHEMA,
     partial(_read, is_our_prompt=False),
-    lines=lambda text: {"question": single_line(text)},
-    texts="question",
+    read_lines=lambda text: {"question": single_line(text)},
+    texts_key="question",
 )
 
 

@@ -15,7 +15,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import verdict_forms
 
-FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
+FORM = verdict_forms.verdict_form(last_line=verdict_forms.YES_NO_LINE)
 
 
 @assertion("model-graded-closedqa")

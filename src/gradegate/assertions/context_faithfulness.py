@@ -12,7 +12,7 @@ from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, a
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
-from gradegate.assertions.judge.rubric import list_of, shape
+from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.assertions.metrics.context import ContextEvaluator, share_of
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.errors import Unreadable
@@ -21,7 +21,7 @@ from gradegate.structs import replace
 LABEL = "verdict for each statement in order"
 
 
-def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
+def statements_form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
     """A verdict on each statement."""
     count = len(statements)
 
@@ -32,17 +32,17 @@ def _form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
             raise Unreadable("it judges a statement twice")
         return tuple(judgement.verdict == "yes" for judgement in judgements)
 
-    counted = verdict_forms.listed(count=count)
+    counted = verdict_forms.verdict_list_form(count=count)
 
     def item(statement: Object) -> Object:
-        return shape(
+        return object_schema(
             statement=statement,
             reason=verdict_forms.TEXT,
             verdict={**verdict_forms.TEXT, "enum": ["yes", "no"]},
         )
 
     each = [item({**verdict_forms.TEXT, "enum": [statement]}) for statement in statements]
-    schema = list_of("verdicts", item(verdict_forms.TEXT), count, each)
+    schema = list_schema("verdicts", item(verdict_forms.TEXT), count, each)
     return Form(
         schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
     )
@@ -61,7 +61,7 @@ class ContextFaithfulness(ContextEvaluator):
         question = transcript.vars["query"]
         answer = transcript.output
         judge = judge.with_graded(answer, question, source.text)
-        form = verdict_forms.items("statements", least=0)
+        form = verdict_forms.items_form("statements", least=0)
         statements = [
             *judge.ask(
                 "context-faithfulness-statements",
@@ -75,7 +75,7 @@ class ContextFaithfulness(ContextEvaluator):
             return verdict_without_units("the answer makes no statement", self.no_claims)
         supported = judge.ask(
             "context-faithfulness-verdicts",
-            _form(statements),
+            statements_form(statements),
             step="verdicts",
             context=source.text,
             statements=statements,

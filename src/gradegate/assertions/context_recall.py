@@ -25,9 +25,11 @@ from gradegate.structs import replace
 MARKS = {"attributed": "yes", "not attributed": "no"}
 
 
-def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[verdict_forms.Judgements]:
+def sentences_form(
+    sentences: Sequence[str], *, is_our_prompt: bool
+) -> Form[verdict_forms.Judgements]:
     """A verdict on each sentence by its number; for a prompt of the user's also a line with its mark for each."""
-    numbered = verdict_forms.numbered(MARKS, len(sentences))
+    numbered = verdict_forms.numbered_verdicts_form(MARKS, len(sentences))
     if is_our_prompt:
         return numbered
     quotations = Quotations("\n".join(sentences), sentences)
@@ -44,7 +46,7 @@ def _form(sentences: Sequence[str], *, is_our_prompt: bool) -> Form[verdict_form
             "verdicts": [{"id": id_, "verdict": mark} for id_, (_, mark) in enumerate(pairs, 1)]
         }
 
-    return replace(numbered, lines=marked, marks=tuple(MARKS))
+    return replace(numbered, read_lines=marked, marks=tuple(MARKS))
 
 
 @assertion("context-recall")
@@ -63,7 +65,7 @@ class ContextRecall(ContextEvaluator):
         sentences = units(self.value)
         judgements = judge.ask(
             "context-recall",
-            _form(sentences, is_our_prompt=not judge.rubric.steps),
+            sentences_form(sentences, is_our_prompt=not judge.rubric.steps),
             context=source.text,
             groundTruth=self.value,
             sentences=sentences,

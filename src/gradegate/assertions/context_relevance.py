@@ -11,7 +11,7 @@ from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import quoted_lines
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics.context import ContextEvaluator, Quotations
 
@@ -33,10 +33,10 @@ class ContextRelevance(ContextEvaluator):
         quotations = Quotations(source.text, units)
 
         def read(item: Object) -> tuple[str, ...]:
-            sentences = form.texts(item, "sentences")
+            sentences = form.required_texts(item, "sentences")
             if not sentences:
                 raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
-            if [form.word(text) for text in sentences] == [NOTHING.lower()]:
+            if [form.parse_word(text) for text in sentences] == [NOTHING.lower()]:
                 return ()
             return quotations.covered(sentences)
 
@@ -45,8 +45,8 @@ class ContextRelevance(ContextEvaluator):
             "items": TEXT,
             "anyOf": [_some_of(units), {**_some_of([NOTHING]), "maxItems": 1}],
         }
-        schema = shape(reason=TEXT, sentences=sentences)
-        quoting = Form(schema, read, lines=lambda text: {"sentences": quoted_lines(text)})
+        schema = object_schema(reason=TEXT, sentences=sentences)
+        quoting = Form(schema, read, read_lines=lambda text: {"sentences": quoted_lines(text)})
         judge = judge.with_graded(source.text, query)
         quoted = judge.ask("context-relevance", quoting, context=source.text, query=query)
         count = min(len(quoted), len(units))

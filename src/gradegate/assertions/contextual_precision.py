@@ -21,7 +21,7 @@ class ContextualPrecision(Expecting):
         sources = retrieved(transcript)
         judgements = judge.ask(
             "contextual-precision",
-            verdict_forms.listed(count=len(sources.documents)),
+            verdict_forms.verdict_list_form(count=len(sources.documents)),
             step="verdicts",
             images=sources.images,
             question=sources.question,

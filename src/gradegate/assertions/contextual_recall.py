@@ -20,7 +20,7 @@ class ContextualRecall(Expecting):
         sentences = units(expected)
         judgements = judge.ask(
             "contextual-recall",
-            verdict_forms.numbered(verdict_forms.YES_NO, len(sentences)),
+            verdict_forms.numbered_verdicts_form(verdict_forms.YES_NO, len(sentences)),
             step="verdicts",
             images=sources.images,
             expected=expected,

@@ -28,7 +28,9 @@ class ContextualRelevancy(Metric):
             sources.documents,
             lambda document: judge.ask(
                 "contextual-relevancy",
-                verdict_forms.numbered(verdict_forms.YES_NO, len(sentences[document])),
+                verdict_forms.numbered_verdicts_form(
+                    verdict_forms.YES_NO, len(sentences[document])
+                ),
                 step="verdicts",
                 document=document,
                 sentences=sentences[document],

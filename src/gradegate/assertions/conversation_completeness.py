@@ -16,8 +16,8 @@ from gradegate.assertions.metrics.conversation import (
     shown,
 )
 
-_INTENTIONS = verdict_forms.texts("intentions")
-_VERDICT = verdict_forms.single()
+_INTENTIONS = verdict_forms.texts_form("intentions")
+_VERDICT = verdict_forms.verdict_form()
 
 
 @assertion("conversation-completeness")

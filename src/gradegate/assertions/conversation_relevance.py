@@ -22,7 +22,7 @@ from gradegate.core.conversation import (
     window_turns,
 )
 
-FORM = verdict_forms.single(line=verdict_forms.YES_NO_LINE)
+FORM = verdict_forms.verdict_form(last_line=verdict_forms.YES_NO_LINE)
 
 
 @assertion("conversation-relevance")

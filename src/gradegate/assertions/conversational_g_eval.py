@@ -14,7 +14,7 @@ from gradegate.core.conversation import Variables
 from gradegate.core.numbers import exact_fraction
 
 BEST = 10
-_SCORE = verdict_forms.score(BEST)
+_SCORE = verdict_forms.score_form(BEST)
 _KNOWN = ("scenario", "expected_outcome", "chatbot_role")
 
 
@@ -38,7 +38,7 @@ class ConversationalGEval(Metric):
         conversation = shown("conversation", numbered(transcript))
         steps = tuple(self.evaluation_steps) or judge.ask_once(
             "conversational-g-eval-steps",
-            verdict_forms.items("steps"),
+            verdict_forms.items_form("steps"),
             step="steps",
             criteria=self.value,
         )

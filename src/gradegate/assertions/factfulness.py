@@ -26,7 +26,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import form, prose, verdict_forms
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.rubric import list_of, shape
+from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement, Judgements
 from gradegate.assertions.metrics.conversation import clipped
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
@@ -37,7 +37,7 @@ from gradegate.structs import NamedTexts
 
 WORDS: NamedTexts = {"true": "true", "false": "false", "idk": "idk"}
 NAMED = 5  # claims that a summary quotes; the evidence has all
-_CLAIMS = list_of("claims", shape(claim=TEXT, checkable={"type": "boolean"}))
+_CLAIMS = list_schema("claims", object_schema(claim=TEXT, checkable={"type": "boolean"}))
 
 
 class Standing(enum.Enum):
@@ -47,6 +47,9 @@ class Standing(enum.Enum):
     FALSE = "false"
     TIE = "tie"  # as many true as false: counts in full, and not as true
     UNKNOWN = "unknown"  # every run said idk: counts with the penalty weight
+
+
+_NOT_TRUE = {Standing.FALSE: "false", Standing.TIE: "tied", Standing.UNKNOWN: "unknown"}
 
 
 def standing(words: Iterable[str]) -> Standing:
@@ -203,13 +206,13 @@ class Factfulness(ModelEvaluator):
 def read_claims(found: Object) -> tuple[Claim, ...]:
     """``{"claims": [{"claim", "checkable"}]}``, in the order of the answer; may be nothing. Raises Unreadable."""
     claims = []
-    for number, item in enumerate(form.table(found, "claims"), 1):
+    for number, item in enumerate(form.required_list(found, "claims"), 1):
         text = item.get("claim") if isinstance(item, Mapping) else None
         if not isinstance(text, str) or not prose.has_words(text):
             raise Unreadable(
                 f'claim {number} is not a JSON object with a text under the key "claim"'
             )
-        checkable = form.truth(item.get("checkable"))
+        checkable = form.parse_truth(item.get("checkable"))
         if checkable is None:
             raise Unreadable(f'"checkable" of claim {number} is not a boolean')
         # On one line, so that it cannot pass for several
@@ -222,17 +225,22 @@ def read_claims(found: Object) -> tuple[Claim, ...]:
 
 def _summary(judged: Sequence[VotedClaim]) -> str:
     """How many claims are true, and the first of those that are not."""
-    counts = {outcome: sum(voted.standing is outcome for voted in judged) for outcome in Standing}
-    parts = [f"{counts[Standing.TRUE]} of {len(judged)} checkable claims are true"]
-    words = ((Standing.FALSE, "false"), (Standing.TIE, "tied"), (Standing.UNKNOWN, "unknown"))
-    parts[0] += "".join(f", {counts[outcome]} {word}" for outcome, word in words if counts[outcome])
-    bad = [voted for outcome, _ in words for voted in judged if voted.standing is outcome]
-    parts += [
-        f'{voted_claim.standing.value}: "{clipped(voted_claim.claim)}"'
-        + (f" ({clipped(voted_claim.reason)})" if voted_claim.reason else "")
-        for voted_claim in bad[:NAMED]
-    ]
-    return "; ".join([*parts, *([f"and {len(bad) - NAMED} more"] if len(bad) > NAMED else [])])
+    true_count = sum(voted.standing is Standing.TRUE for voted in judged)
+    counts = f"{true_count} of {len(judged)} checkable claims are true"
+    not_true: list[VotedClaim] = []
+    for outcome, word in _NOT_TRUE.items():
+        claims = [voted for voted in judged if voted.standing is outcome]
+        if claims:
+            counts += f", {len(claims)} {word}"
+        not_true += claims
+
+    parts = [counts]
+    for voted in not_true[:NAMED]:
+        reason = f" ({clipped(voted.reason)})" if voted.reason else ""
+        parts.append(f'{voted.standing.value}: "{clipped(voted.claim)}"{reason}')
+    if len(not_true) > NAMED:
+        parts.append(f"and {len(not_true) - NAMED} more")
+    return "; ".join(parts)
 
 
 def _evidence(claims: Sequence[Claim], judged: Sequence[VotedClaim]) -> Object:

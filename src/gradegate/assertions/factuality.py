@@ -25,7 +25,7 @@ CATEGORIES = {
     "D": ("disagree", "answer and reference contradict each other"),
     "E": ("differButFactual", "answer and reference differ in nothing that matters"),
 }
-FORM = verdict_forms.chosen("category", tuple(CATEGORIES))
+FORM = verdict_forms.choice_form("category", tuple(CATEGORIES))
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))

@@ -28,7 +28,7 @@ from gradegate.core.numbers import exact_mean
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
-SCORE = verdict_forms.score(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
+SCORE = verdict_forms.score_form(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
 
 
 @assertion("g-eval")
@@ -72,7 +72,10 @@ class GEval(ModelEvaluator):
             place = f"criterion {number + 1} of {len(criteria)}: " if len(criteria) > 1 else ""
             try:
                 steps = tuple(self.evaluation_steps) or judge.ask_once(
-                    "g-eval-steps", verdict_forms.items("steps"), step="steps", criteria=criterion
+                    "g-eval-steps",
+                    verdict_forms.items_form("steps"),
+                    step="steps",
+                    criteria=criterion,
                 )
                 listed = "\n- ".join(("", *steps)).lstrip("\n")
                 judgement = judge.ask(

@@ -26,7 +26,7 @@ from gradegate.core.conversation import Numbered, window_turns
 from gradegate.core.numbers import exact_mean
 
 BEST = 10
-_MARK = verdict_forms.score(BEST)
+_MARK = verdict_forms.score_form(BEST)
 _PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}
 
 
@@ -52,28 +52,17 @@ class GoalAccuracy(Metric):
         return Metric.count_questions(self, tasks) - (0 if self.way else tasks)
 
     def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        complete = exchanges_of(with_calls(transcript))
-        if self.value.strip():
-            tasks = [_Task(self.value, window_turns(complete))]
-        else:
-            asked = (
-                "\n\n".join(turn.content for _, turn in exchange if turn.role == "user")
-                for exchange in complete
-            )
-            tasks = list(map(_Task, asked, complete))
+        tasks = self._tasks(transcript)
+        steps = ["goal", "way"] if self.way else ["goal"]
         judge = judge.with_graded(judge.graded, *(script(task.turns) for task in tasks))
-        steps = [*_PROMPTS] if self.way else ["goal"]
 
         def ask(question: tuple[_Task, str]) -> verdict_forms.Judgement[float]:
             task, step = question
-            return judge.ask(
-                _PROMPTS[step], _MARK, step=step, goal=task.goal, **shown("work", task.turns)
-            )
+            work = shown("work", task.turns)
+            return judge.ask(_PROMPTS[step], _MARK, step=step, goal=task.goal, **work)
 
         marks = ask_once(judge, [(task, step) for task in tasks for step in steps], ask)
-        means = {
-            step: exact_mean(marks[task, step].verdict for task in tasks) / BEST for step in steps
-        }
+
         rows = []
         findings = []
         low_turns: dict[int, None] = {}
@@ -85,6 +74,10 @@ class GoalAccuracy(Metric):
                 findings.append(
                     f"turn {turn}, {step} {mark.verdict:g} of {BEST}: {clipped(mark.reason)}"
                 )
+
+        means = {}
+        for step in steps:
+            means[step] = exact_mean(marks[task, step].verdict for task in tasks) / BEST
         return Measured(
             exact_mean(means.values()),
             ", ".join(f"{step} {float(share):.4g}" for step, share in means.items()),
@@ -92,3 +85,14 @@ class GoalAccuracy(Metric):
             evidence={"marks": rows},
             turns=tuple(low_turns),
         )
+
+    def _tasks(self, transcript: Transcript) -> list[_Task]:
+        """The whole conversation with the wanted outcome, or each exchange with what the user asks for in it."""
+        exchanges = exchanges_of(with_calls(transcript))
+        if self.value.strip():
+            return [_Task(self.value, window_turns(exchanges))]
+        tasks = []
+        for exchange in exchanges:
+            requests = [turn.content for _, turn in exchange if turn.role == "user"]
+            tasks.append(_Task("\n\n".join(requests), exchange))
+        return tasks

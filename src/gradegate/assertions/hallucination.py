@@ -38,7 +38,7 @@ class Hallucination(Metric):
         contexts = value or texts_of(transcript.vars, "context")
         if not contexts:
             raise NoVerdict("there is no text to check the answer against")
-        form = verdict_forms.listed(count=len(contexts))
+        form = verdict_forms.verdict_list_form(count=len(contexts))
         judgements = judge.ask(
             "hallucination",
             form,

@@ -19,8 +19,8 @@ from gradegate.assertions.metrics.conversation import (
 from gradegate.core.conversation import Turn
 from gradegate.structs import JsonObject, replace
 
-_FACTS = verdict_forms.texts("facts")
-_VERDICT = verdict_forms.single()
+_FACTS = verdict_forms.texts_form("facts")
+_VERDICT = verdict_forms.verdict_form()
 _Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and the answer
 
 

@@ -20,7 +20,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.security.redaction import excerpt
 
 _BOOLEAN = {"type": "boolean"}
@@ -32,7 +32,7 @@ _POINTS = {"anyOf": [_ABOVE_0, {"type": "integer", "minimum": 1}]}
 
 
 def _schema(passed: Object, score: Object) -> Object:
-    return shape(reason={"type": "string"}, **{"pass": passed}, score=score)
+    return object_schema(reason={"type": "string"}, **{"pass": passed}, score=score)
 
 
 def _without_contradictions(passing: Object, failing: Object) -> list[Object]:
@@ -82,8 +82,8 @@ class LlmRubric(ModelEvaluator):
 
         A prompt of the user's may ask for points and a pass that contradict each other.
         """
-        score = form.number(item.get("score"))
-        reason = form.reason(item)
+        score = form.parse_number(item.get("score"))
+        reason = form.reason_of(item)
         unread = excerpt(json.dumps(item["score"]), 80) if "score" in item and score is None else ""
         if unread and self.threshold is not None:
             raise Unreadable(f"`score` is not a number: {unread}")
@@ -93,7 +93,7 @@ class LlmRubric(ModelEvaluator):
             )
         if "pass" not in item and self.threshold is not None and score is not None:
             return Verdict(score, None, reason)
-        passed = form.truth(form.entry(item, "pass"))
+        passed = form.parse_truth(form.required_value(item, "pass"))
         if passed is None:
             raise Unreadable("`pass` is not a boolean")
         if is_our_prompt and score is not None:

@@ -69,18 +69,32 @@ def bleu(answer: str, references: Sequence[str]) -> float:
 
 def gleu(answer: str, references: Sequence[str]) -> float:
     """The smaller of precision and recall over runs of one to four words, with the reference that gives most."""
+    words = _words_without_stops(answer)
+    if not words:
+        return 0.0
+    return max(_share_of_runs(words, _words_without_stops(reference)) for reference in references)
 
-    def share(words: Sequence[str], other: Sequence[str]) -> float:
-        own, their = ([grams(text, order) for order in ORDERS] for text in (words, other))
-        most = max(sum(gram.total() for gram in own), sum(gram.total() for gram in their))
-        if words == other:
-            return 1.0
-        return sum((a & b).total() for a, b in zip(own, their, strict=True)) / most
 
-    parts, *others = (
-        [word.rstrip(".") for word in text.lower().split()] for text in (answer, *references)
-    )
-    return max(share(parts, other if any(other) else []) for other in others) if any(parts) else 0.0
+def _words_without_stops(text: str) -> list[str]:
+    """The words in lower case without full stops at their ends. Empty if only full stops are left."""
+    words = [word.rstrip(".") for word in text.lower().split()]
+    return words if any(words) else []
+
+
+def _share_of_runs(words: Sequence[str], reference: Sequence[str]) -> float:
+    """How many runs of words both have in common, over the runs of the longer one."""
+    if words == reference:
+        return 1.0
+    common = 0
+    in_answer = 0
+    in_reference = 0
+    for order in ORDERS:
+        answer_grams = grams(words, order)
+        reference_grams = grams(reference, order)
+        common += (answer_grams & reference_grams).total()
+        in_answer += answer_grams.total()
+        in_reference += reference_grams.total()
+    return common / max(in_answer, in_reference)
 
 
 def rouge(answer: str, reference: str) -> float:

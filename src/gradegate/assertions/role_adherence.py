@@ -42,7 +42,7 @@ class RoleAdherence(Metric):
         }
         judgements = judge.ask(
             "role-adherence",
-            verdict_forms.listed(count=len(answer_numbers)),
+            verdict_forms.verdict_list_form(count=len(answer_numbers)),
             step="verdicts",
             **variables,
         )

@@ -19,7 +19,7 @@ from gradegate.assertions.grading.evaluator import (
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.core.numbers import format_count
 from gradegate.structs import replace
@@ -73,18 +73,18 @@ def index_form(count: int) -> Form[Judgement[int]]:
     """The index of one of so many outputs."""
 
     def read(item: Object) -> Judgement[int]:
-        written = form.entry(item, "index")
-        index = form.number(written)
+        written = form.required_value(item, "index")
+        index = form.parse_number(written)
         if (
             index is None
             or index not in range(count)
             or (isinstance(written, str) and not written.strip().isdigit())
         ):
             raise Unreadable(f"`index` is not a whole number from 0 to {count - 1}")
-        return Judgement(int(index), form.reason(item))
+        return Judgement(int(index), form.reason_of(item))
 
     return Form(
-        shape(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
+        object_schema(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
         read,
         LastLine("index", LABELS, tuple(map(str, range(count)))),
     )

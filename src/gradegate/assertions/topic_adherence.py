@@ -42,8 +42,8 @@ _MODES = {
     "recall": (("helped",), ("helped", "withheld")),
     "f1": (("helped", "helped"), ("helped", "helped", "strayed", "withheld")),
 }
-_QUESTIONS = verdict_forms.texts("questions")
-_VERDICT = verdict_forms.single(dict(zip(WORDS, WORDS, strict=True)))
+_QUESTIONS = verdict_forms.texts_form("questions")
+_VERDICT = verdict_forms.verdict_form(dict(zip(WORDS, WORDS, strict=True)))
 _Topics = Annotated[list[FilledText], BeforeValidator(strip_texts), BeforeValidator(to_list)]
 
 

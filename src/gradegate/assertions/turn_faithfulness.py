@@ -41,6 +41,9 @@ from gradegate.core.numbers import exact_mean
 from gradegate.structs import JsonObject
 
 _WORDS = re.compile(r"\w+")
+_Question = tuple[
+    str, Any
+]  # a step, and what it asks about: a group of documents, or a ClaimSource
 
 
 class _Case(NamedTuple):
@@ -104,48 +107,54 @@ class TurnFaithfulness(FaithfulnessMetric):
                 "no answer of the conversation has a `retrieval_context`, so there is nothing to check it against"
             )
 
-        def ask(question: tuple[str, Any]) -> tuple[str, ...]:
-            kind, about = question
-            if kind == "truths":
-                return self.ask_truths(judge, about)
-            return self.ask_claims(judge, about)
+        # The truths and the claims of all windows are asked for at once.
+        questions: list[_Question] = []
+        for case in cases:
+            questions += self._truth_questions(case)
+            questions.append(("claims", case.source))
 
-        truths_of = [
-            [("truths", group) for group in self.asked_together(case.documents)] for case in cases
-        ]
-        questions = (
-            (*about, ("claims", case.source)) for about, case in zip(truths_of, cases, strict=True)
-        )
-        asked = ask_once(judge, [question for of_case in questions for question in of_case], ask)
-        pairs = [
-            (
-                asked["claims", case.source],
-                tuple(truth for about in truths for truth in asked[about]),
-            )
-            for case, truths in zip(cases, truths_of, strict=True)
-        ]
-        judgements = ask_once(judge, pairs, lambda pair: self.ask_verdicts(judge, *pair))
+        def ask(question: _Question) -> tuple[str, ...]:
+            step, source = question
+            if step == "truths":
+                return self.ask_truths(judge, source)
+            return self.ask_claims(judge, source)
+
+        answers = ask_once(judge, questions, ask)
+
+        # Then a verdict on each claim, by the truths of its window.
+        pairs = []
+        for case in cases:
+            truths: list[str] = []
+            for question in self._truth_questions(case):
+                truths += answers[question]
+            pairs.append((answers["claims", case.source], tuple(truths)))
+        judged_claims = ask_once(judge, pairs, lambda pair: self.ask_verdicts(judge, *pair))
         return self._measured(
-            cases, [judgements[pair] for pair in pairs], self._notes(transcript, cases)
+            cases, [judged_claims[pair] for pair in pairs], self._notes(transcript, cases)
         )
+
+    def _truth_questions(self, case: _Case) -> list[_Question]:
+        return [("truths", group) for group in self.asked_together(case.documents)]
 
     def _case(self, window: Window) -> _Case:
         turns = window_turns(window)
-        sources = [turn for _, turn in turns if turn.role == "assistant" or self.overlap == "last"]
-        documents = tuple(
-            dict.fromkeys(document for turn in sources for document in turn.retrieval_context)
-        )
-        judged = window[-1] if self.overlap == "last" else turns
-        # With `overlap: last`, what was said before tells what words refer to, and is not judged again.
-        earlier = "\n".join(turn.content for number, turn in turns if number < judged[0].number)
-        asked, answered = (
-            "\n".join(turn.content for _, turn in judged if turn.role == role)
-            for role in ("user", "assistant")
-        )
-        asked = "\n".join(filter(None, (earlier, asked))) if self.overlap == "last" else asked
-        return _Case(
-            documents, judged, ClaimSource(asked, answered, images_in(turn for _, turn in turns))
-        )
+        is_last_judged = self.overlap == "last"
+        judged = window[-1] if is_last_judged else turns
+
+        documents: dict[str, None] = {}  # each once, in order
+        for _, turn in turns:
+            if turn.role == "assistant" or is_last_judged:
+                documents |= dict.fromkeys(turn.retrieval_context)
+
+        asked = "\n".join(turn.content for _, turn in judged if turn.role == "user")
+        answered = "\n".join(turn.content for _, turn in judged if turn.role == "assistant")
+        if is_last_judged:
+            # What was said before tells what words refer to, and is not judged again.
+            first = judged[0].number
+            earlier = "\n".join(turn.content for number, turn in turns if number < first)
+            asked = "\n".join(filter(None, (earlier, asked)))
+        images = images_in(turn for _, turn in turns)
+        return _Case(tuple(documents), judged, ClaimSource(asked, answered, images))
 
     def _measured(
         self, cases: list[_Case], judged: list[HeldClaims], notes: tuple[str, ...]

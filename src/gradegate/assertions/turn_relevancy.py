@@ -18,7 +18,7 @@ from gradegate.assertions.metrics.conversation import (
 )
 from gradegate.core.conversation import split_windows, window_turns
 
-_FORM = verdict_forms.single()
+_FORM = verdict_forms.verdict_form()
 
 
 @assertion("turn-relevancy")

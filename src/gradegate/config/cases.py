@@ -1,21 +1,20 @@
-"""One test with its assertions and turns, as a config or a file of tests writes it; a conversation is checked before anything is asked."""
+"""Reads a test with its assertions, options and turns into a case."""
 
 import base64
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.assertions.grading.evaluator import EVALUATORS
-from gradegate.config import code as scripts
-from gradegate.config import providers as specs
 from gradegate.config import unknown_keys
+from gradegate.config.code import read_code
 from gradegate.config.dialect import Source
 from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.config.keys import AssertionKeys, OptionKeys, TestKeys
+from gradegate.config.providers import read_targets
 from gradegate.config.reader import ConfigReader
 from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Image, Turn, split_exchanges
@@ -30,166 +29,76 @@ from gradegate.providers.api.content import CALLS, uniform_call
 from gradegate.registry import suggest
 from gradegate.sandbox.repository_code import USE_OTHER_ASSERTION, load_program
 from gradegate.security.redaction import excerpt
-from gradegate.structs import Struct, field_names
+from gradegate.structs import JsonObject, Struct, field_names
 
-
-class ImageKeys(BaseModel):
-    """An image among documents."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
-
-    image: str
-
-
-def _listed(value: Any) -> Any:
-    return [] if value is None else [value] if isinstance(value, str) else value
-
-
-class TurnKeys(BaseModel):
-    """One turn as written."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
-    place: ClassVar = "turn"  # as unknown_keys.py calls it
-
-    role: Literal["user", "assistant"]
-    content: str
-    retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_listed)] = Field(
-        default_factory=list
-    )
-    images: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
-    tool_calls: list[dict[str, Any]] | None = None
-
-
-_TURNS = TypeAdapter(list[TurnKeys], config=ConfigDict(defer_build=True))
-
-
-def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]:
-    """The turns of a list, or of a ``file://`` with YAML, JSON or JSON lines. Raises ConfigError.
-
-    A conversation with answers of the assistant is recorded, and must hold one complete exchange.
-    """
-    file = origin.file
-    if isinstance(written, str):
-        content = source.read(written, origin)
-        file = source.name(written, origin)
-        read = document.read_lines if file.endswith(".jsonl") else document.read
-        written = read(content, file)
-        if isinstance(written, dict) and isinstance(written.get("turns"), list):
-            written = written["turns"]
-    if not written:
-        raise ConfigError.at("`turns` is empty", origin, "give at least one turn of the user")
-    try:
-        keys = _TURNS.validate_python(written)
-    except ValidationError as e:
-        raise ConfigError(*validation_mistakes(e, written, file, (), TurnKeys)) from e
-    turns = tuple(
-        _turn(turn, source, origin_of(file, raw)) for turn, raw in zip(keys, written, strict=True)
-    )
-    if any(turn.role == "assistant" for turn in turns) and not split_exchanges(turns):
-        what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
-        cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
-        raise ConfigError.at(what, origin, cure)
-    return turns
-
-
-def _turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
-    documents: list[str | Image] = []
-    for item in keys.retrieval_context:
-        if isinstance(item, ImageKeys):
-            documents.append(Image(load_image(item.image, source, origin)))
-        elif item.strip():
-            documents.append(Image(item) if is_data(item) else item)
-    pictures = tuple(load_image(reference, source, origin) for reference in keys.images)
-    if keys.role == "user" and keys.tool_calls:
-        cure = "give them with the turn of the assistant that called"
-        raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
-    if keys.tool_calls is None:
-        return Turn(keys.role, keys.content, tuple(documents), pictures)
-    calls = [uniform_call(call) for call in keys.tool_calls]
-    content = keys.content
-    if calls and not content:  # as of a model that calls without a word
-        content = document.to_json(calls)
-    return Turn(keys.role, content, tuple(documents), pictures, {CALLS: calls})
-
-
-# --- images -------------------------------------------------------------------------------------------------------------
-
-
-# What model APIs take (https://platform.openai.com/docs/guides/images, https://docs.anthropic.com/en/docs/vision).
-TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
-_DATA = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.IGNORECASE)
-
-
-def is_data(text: str) -> bool:
-    """Whether the text is an image as data URI."""
-    return text.startswith("data:") and _DATA.fullmatch(text) is not None
-
-
-def load_image(reference: str, source: Source, origin: Origin) -> str:
-    """A data URI or a URL as it is; the file of the workspace that a path leads to, as data URI. Raises ConfigError."""
-    if reference.startswith(("https://", "http://")) or is_data(reference):
-        return reference
-    suffix = "." + reference.rpartition(".")[2].lower()
-    if reference.startswith("data:") or suffix not in TYPES:
-        cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(TYPES)}"
-        raise ConfigError.at(f"`{excerpt(reference, 60)}` is not an image", origin, cure)
-    content = source.read(reference, origin)
-    return f"data:image/{TYPES[suffix]};base64,{base64.b64encode(content).decode()}"
-
-
-LONGEST = 90  # days of a quarantine
+MAX_QUARANTINE_DAYS = 90
 
 
 class CaseReader(Struct, frozen=True):
-    """Reads tests; what is wrong with them is noted at the reader."""
+    """Reads the tests of one file. What is wrong with them is noted at the reader of the config."""
 
     reader: ConfigReader
+    file: str
+    inline: bool  # the tests are written in the config itself
 
-    def case(self, test: Mapping[str, Any], file: str, inline: bool) -> Case | None:
-        """A test of a file; ``inline`` when that is the config itself. None when it cannot be read at all."""
-        keys = self.reader.check_keys(TestKeys, test, test, file)
+    def read_case(self, test: JsonObject) -> Case | None:
+        """Read one test. None if it cannot be read at all."""
+        keys = self.reader.check_keys(TestKeys, test, test, self.file)
         if keys is None:
             return None
-        origin, place = origin_of(file, test), partial(origin_of, file, test)
+        source = self.reader.source
+        origin = origin_of(self.file, test)
+
         output = keys.provider_output
         if not isinstance(output, str | None):
             output = document.to_json(output)
+
         with gather_mistakes(self.reader.mistakes):
+            variables = self._read_vars(keys.vars, origin)
+            assertions = tuple(self._read_assertions(test.get("assert")))
+            options = self._read_options(keys, test)
+            target = None
+            if keys.provider:
+                place = origin_of(self.file, test, "provider")
+                target = read_targets(keys.provider, source, place)[0]
+            turns: tuple[Turn, ...] = ()
+            if test.get("turns") is not None:
+                turns = read_turns(test["turns"], source, origin)
+            runs = None
+            if keys.runs:
+                runs = parse_runs(keys.runs, origin_of(self.file, test, "runs"))
+            quarantine = None
+            if keys.flaky:
+                quarantine = _read_quarantine(keys.flaky, origin_of(self.file, test, "flaky"))
             return Case(
                 description=keys.description,
-                vars=self._vars(keys.vars, origin, inline),
-                assertions=tuple(self._assertions(test.get("assert"), file, inline)),
-                options=self._options(keys, test, file),
+                vars=variables,
+                assertions=assertions,
+                options=options,
                 threshold=keys.threshold,
                 providers=tuple(keys.providers or ()),
                 prompts=tuple(keys.prompts or ()),
-                target=specs.read_targets(keys.provider, self.reader.source, place("provider"))[0]
-                if keys.provider
-                else None,
+                target=target,
                 output=output,
-                turns=read_turns(test["turns"], self.reader.source, origin)
-                if test.get("turns") is not None
-                else (),
+                turns=turns,
                 metadata=keys.metadata or NOTHING,
-                runs=parse_runs(keys.runs, place("runs")) if keys.runs else None,
-                quarantine=self._quarantine(keys.flaky, place("flaky")) if keys.flaky else None,
+                runs=runs,
+                quarantine=quarantine,
                 origin=origin,
             )
         return None
 
-    def _quarantine(self, until: date, origin: Origin) -> Quarantine:
-        days = (until - datetime.now(UTC).date()).days
-        if days > LONGEST:
-            what = f"`flaky` is {days} days ahead, but a quarantine lasts at most {LONGEST}"
-            raise ConfigError.at(what, origin, "set an earlier date, and fix the test by then")
-        return Quarantine(until, days)
+    def _read_vars(self, written: Any, origin: Origin) -> JsonObject:
+        """Variables as a mapping, or joined from the mappings in YAML and JSON files. Raises ConfigError.
 
-    def _vars(self, written: Any, origin: Origin, inline: bool) -> Mapping[str, Any]:
-        """A mapping, or the mappings of YAML and JSON files in one, which are relative to the file of the test."""
+        Paths are relative to the file of the test.
+        """
         if isinstance(written, Mapping):
             return dict(written)
-        workspace, variables = self.reader.source.workspace, dict[str, Any]()
-        folder = self.reader.source.folder if inline else (workspace.root / origin.file).parent
+        source = self.reader.source
+        workspace = source.workspace
+        folder = source.folder if self.inline else (workspace.root / origin.file).parent
+        variables: dict[str, Any] = {}
         for reference in [written] if isinstance(written, str) else written:
             if is_code(reference):
                 what = f"`{reference}` is code, which gradegate does not run"
@@ -203,131 +112,259 @@ class CaseReader(Struct, frozen=True):
                 variables |= content
         return variables
 
-    def _options(self, of_test: TestKeys, test: Mapping[str, Any], file: str) -> CaseOptions:
-        keys, own_prompt = of_test.options, of_test.rubric_prompt
-        if own_prompt is not None and keys and keys.rubric_prompt is not None:
-            what = "`rubricPrompt` stands in the test and in its `options`"
-            self.reader.say(what, origin_of(file, test, "rubricPrompt"), "remove one")
-        if keys is None and own_prompt is None:
+    def _read_options(self, test_keys: TestKeys, test: JsonObject) -> CaseOptions:
+        keys = test_keys.options
+        rubric_prompt = test_keys.rubric_prompt
+        if keys is None and rubric_prompt is None:
             return NO_OPTIONS
         keys = keys or OptionKeys()
-        rubric_prompt = keys.rubric_prompt if own_prompt is None else own_prompt
-        origin = origin_of(file, test, "options", "provider")
+
+        if rubric_prompt is None:
+            rubric_prompt = keys.rubric_prompt
+        elif keys.rubric_prompt is not None:
+            what = "`rubricPrompt` stands in the test and in its `options`"
+            self.reader.say(what, origin_of(self.file, test, "rubricPrompt"), "remove one")
+
         settings = {}
         for key, value in (keys.model_extra or {}).items():
             if cure := unknown_keys.cure_for_removed_key("options", key):
-                self.reader.say(f"unknown key `{key}`", origin_of(file, test, "options", key), cure)
+                place = origin_of(self.file, test, "options", key)
+                self.reader.say(f"unknown key `{key}`", place, cure)
             else:
                 settings[key] = value
+
+        grader_origin = origin_of(self.file, test, "options", "provider")
         return CaseOptions(
-            graders=self.reader.read_graders(keys.provider, origin),
-            rubric_prompt=self._rubric_prompt(rubric_prompt, origin),
+            graders=self.reader.read_graders(keys.provider, grader_origin),
+            rubric_prompt=self._read_rubric_prompt(rubric_prompt, grader_origin),
             settings=settings or NOTHING,
             expand_vars=not keys.disable_var_expansion,
             default_assertions=not keys.disable_default_asserts,
             prefix=keys.prefix,
             suffix=keys.suffix,
             repeat=keys.repeat,
-            transform=self._code(keys.transform, test, file, "transform"),
-            transform_vars=self._code(keys.transform_vars, test, file, "transformVars"),
+            transform=self._read_transform(keys.transform, test, "transform"),
+            transform_vars=self._read_transform(keys.transform_vars, test, "transformVars"),
         )
 
-    def _code(self, written: str, test: Mapping[str, Any], file: str, key: str) -> Code:
-        """A script of the test's options; empty when it holds a mistake, which is said."""
+    def _read_transform(self, written: str, test: JsonObject, key: str) -> Code:
+        """Read a script of the test's options; empty if there is a mistake in it, which is noted."""
         with gather_mistakes(self.reader.mistakes):
-            return scripts.read_code(
-                written, self.reader.source, origin_of(file, test, "options", key)
-            )
+            place = origin_of(self.file, test, "options", key)
+            return read_code(written, self.reader.source, place)
         return ""
 
-    def _assertions(self, written: Any, file: str, inline: bool) -> Iterator[Assertion]:
-        """The assertions of a list; of what is none, and of an item that is no mapping, the check of keys has said so."""
+    def _read_assertions(self, written: Any) -> Iterator[Assertion]:
+        """Read the assertions of a list. The check of keys has reported items that are no mappings."""
         for item in written if isinstance(written, list) else ():
             if not isinstance(item, Mapping):
                 continue
-            keys = self.reader.check_keys(AssertionKeys, item, item, file)
+            keys = self.reader.check_keys(AssertionKeys, item, item, self.file)
             if keys is not None:
                 with gather_mistakes(self.reader.mistakes):
-                    yield self._assertion(keys, item, file, inline)
+                    yield self._read_assertion(keys, item)
 
-    def _assertion(
-        self, keys: AssertionKeys, item: Mapping[str, Any], file: str, inline: bool
-    ) -> Assertion:
-        origin = origin_of(file, item)
+    def _read_assertion(self, keys: AssertionKeys, item: JsonObject) -> Assertion:
+        source = self.reader.source
+        origin = origin_of(self.file, item)
         graders = NOTHING
         if keys.provider:
-            graders = self.reader.read_graders(keys.provider, origin_of(file, item, "provider"))
-        # As they are written, and then those that mean something else than their text
-        written = {
-            name: getattr(keys, name)
-            for name in field_names(Assertion)
-            if name in keys.model_fields_set
-        }
+            place = origin_of(self.file, item, "provider")
+            graders = self.reader.read_graders(keys.provider, place)
+
+        # Most keys are fields of the same name. These are not taken as they are written:
         read = {
-            "value": self._value(keys.value, origin, inline, keys.type),
+            "value": self._read_value(keys.value, origin, keys.type),
             "graders": graders,
-            "rubric_prompt": self._rubric_prompt(keys.rubric_prompt, origin),
+            "rubric_prompt": self._read_rubric_prompt(keys.rubric_prompt, origin),
             "config": keys.config or NOTHING,
-            "transform": scripts.read_code(keys.transform, self.reader.source, origin),
-            "context_transform": scripts.read_code(
-                keys.context_transform, self.reader.source, origin
-            ),
-            "members": tuple(self._assertions(item.get("assert"), file, inline)),
+            "transform": read_code(keys.transform, source, origin),
+            "context_transform": read_code(keys.context_transform, source, origin),
+            "members": tuple(self._read_assertions(item.get("assert"))),
             "reask": keys.reask or "",
             "origin": origin,
         }
-        return Assertion(**(written | read))
+        for name in field_names(Assertion):
+            if name in keys.model_fields_set:
+                read.setdefault(name, getattr(keys, name))
+        return Assertion(**read)
 
-    def _value(self, value: Any, origin: Origin, inline: bool, kind: str = "") -> Any:
+    def _read_value(self, value: Any, origin: Origin, kind: str = "") -> Any:
+        """The value of an assertion of a type, with the content of the files that it names. Raises ConfigError."""
         if isinstance(value, list):
-            return [self._value(item, origin, inline) for item in value]
+            return [self._read_value(item, origin) for item in value]
         if not isinstance(value, str) or not value.startswith("file://"):
             return value
+
         source = self.reader.source
-        if kind.removeprefix("not-") == "python":
+        kind = kind.removeprefix("not-")
+        if kind == "python":
             return load_program(value, source.workspace, source.folder, origin, USE_OTHER_ASSERTION)
-        if kind.removeprefix("not-") == "javascript":
-            return scripts.read_code(value, source, origin)
+        if kind == "javascript":
+            return read_code(value, source, origin)
         if is_code(value):
             what = f"`{value}` is code, which gradegate does not run"
             raise ConfigError.at(what, origin, "use another assertion")
+
         suffix = value.rpartition(".")[2].partition(":")[0]
         if suffix in ("json", "yaml", "yml"):
             return document.read(source.read(value, origin), value.removeprefix("file://"))
         text = source.read_text(value, origin)
-        # As in promptfoo, only external tests fill such text in.
-        return Verbatim(text.strip()) if inline else text
+        # Only in tests outside of the config is such text a template, as in promptfoo.
+        return Verbatim(text.strip()) if self.inline else text
 
-    def _rubric_prompt(self, written: Any, origin: Origin) -> Any:
+    def _read_rubric_prompt(self, written: Any, origin: Origin) -> Any:
         if isinstance(written, str) and written.startswith("file://"):
             return self.reader.source.read_text(written, origin)
         if isinstance(written, Mapping):
-            return {key: self._rubric_prompt(value, origin) for key, value in written.items()}
+            return {key: self._read_rubric_prompt(value, origin) for key, value in written.items()}
         if isinstance(written, list):
-            return [self._rubric_prompt(value, origin) for value in written]
+            return [self._read_rubric_prompt(value, origin) for value in written]
         return written
 
 
+def _read_quarantine(until: date, origin: Origin) -> Quarantine:
+    days = (until - datetime.now(UTC).date()).days
+    if days > MAX_QUARANTINE_DAYS:
+        what = f"`flaky` is {days} days ahead, but a quarantine lasts at most {MAX_QUARANTINE_DAYS}"
+        raise ConfigError.at(what, origin, "set an earlier date, and fix the test by then")
+    return Quarantine(until, days)
+
+
+# --- templates of assertions ------------------------------------------------------------------------------
+
+
 def template_notes(templates: Any, file: str) -> Iterator[Note]:
-    """What is wrong with a template, as notes: where a test uses it, the same is a mistake there."""
-    for name, written in templates.items() if isinstance(templates, Mapping) else ():
-        if isinstance(written, Mapping) and "$ref" not in written:
-            for wrong in _wrong_template(written, file):
-                what = f"the assertion template `{name}` cannot be used: {wrong}"
+    """Notes on wrong ``assertionTemplates``. Where a test uses such a template, this is a mistake of the test."""
+    if not isinstance(templates, Mapping):
+        return
+    for name, template in templates.items():
+        if isinstance(template, Mapping) and "$ref" not in template:
+            for reason in _template_mistakes(template, file):
+                what = f"the assertion template `{name}` cannot be used: {reason}"
                 yield Note(what, origin_of(file, templates, name))
 
 
-def _wrong_template(written: Mapping[str, Any], file: str) -> Iterator[str]:
+def _template_mistakes(template: JsonObject, file: str) -> Iterator[str]:
     try:
-        keys = AssertionKeys.model_validate(
-            unknown_keys.without_idle_keys(AssertionKeys, written, file, [])
-        )
+        written = unknown_keys.without_idle_keys(AssertionKeys, template, file, [])
+        keys = AssertionKeys.model_validate(written)
     except ValidationError as e:
-        for mistake in validation_mistakes(e, written, file, keys=AssertionKeys):
+        for mistake in validation_mistakes(e, template, file, (), AssertionKeys):
             yield f"{mistake.what} ({mistake.cure})"
         return
-    base = keys.type.removeprefix("not-")
-    if base != ASSERT_SET and EVALUATORS.find(base) is None:
+    kind = keys.type.removeprefix("not-")
+    if kind != ASSERT_SET and EVALUATORS.find(kind) is None:
         what = f"there is no assertion type `{keys.type}`"
-        cure = suggest(base, EVALUATORS.names())
+        cure = suggest(kind, EVALUATORS.names())
         yield f"{what} ({cure})" if cure else what
+
+
+# --- turns ------------------------------------------------------------------------------------------------
+
+
+class ImageKeys(BaseModel):
+    """An image among documents."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+    image: str
+
+
+def _as_list(value: Any) -> Any:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else value
+
+
+class TurnKeys(BaseModel):
+    """One turn as written."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+    place: ClassVar = "turn"  # the name of the place in the tables of `unknown_keys`
+
+    role: Literal["user", "assistant"]
+    content: str
+    retrieval_context: Annotated[list[str | ImageKeys], BeforeValidator(_as_list)] = Field(
+        default_factory=list
+    )
+    images: Annotated[list[str], BeforeValidator(_as_list)] = Field(default_factory=list)
+    tool_calls: list[dict[str, Any]] | None = None
+
+
+_TURNS = TypeAdapter(list[TurnKeys], config=ConfigDict(defer_build=True))
+
+
+def read_turns(written: Any, source: Source, origin: Origin) -> tuple[Turn, ...]:
+    """Read turns from a list, or from a ``file://`` with YAML, JSON or JSON lines. Raises ConfigError.
+
+    A conversation with answers of the assistant is recorded. It must have at least one complete exchange.
+    """
+    file = origin.file
+    if isinstance(written, str):
+        content = source.read(written, origin)
+        file = source.name(written, origin)
+        parse = document.read_lines if file.endswith(".jsonl") else document.read
+        written = parse(content, file)
+        if isinstance(written, dict) and isinstance(written.get("turns"), list):
+            written = written["turns"]
+    if not written:
+        raise ConfigError.at("`turns` is empty", origin, "give at least one turn of the user")
+    try:
+        keys = _TURNS.validate_python(written)
+    except ValidationError as e:
+        raise ConfigError(*validation_mistakes(e, written, file, (), TurnKeys)) from e
+
+    turns = []
+    for turn_keys, item in zip(keys, written, strict=True):
+        turns.append(_read_turn(turn_keys, source, origin_of(file, item)))
+    if any(turn.role == "assistant" for turn in turns) and not split_exchanges(turns):
+        what = "the conversation has no complete exchange: no answer of the assistant follows a message of the user"
+        cure = "record the answers too, or leave the assistant's turns out and let a provider give them"
+        raise ConfigError.at(what, origin, cure)
+    return tuple(turns)
+
+
+def _read_turn(keys: TurnKeys, source: Source, origin: Origin) -> Turn:
+    documents: list[str | Image] = []
+    for item in keys.retrieval_context:
+        if isinstance(item, ImageKeys):
+            documents.append(Image(load_image(item.image, source, origin)))
+        elif item.strip():
+            documents.append(Image(item) if is_data_uri(item) else item)
+    images = tuple(load_image(reference, source, origin) for reference in keys.images)
+
+    if keys.role == "user" and keys.tool_calls:
+        cure = "give them with the turn of the assistant that called"
+        raise ConfigError.at("a turn of the user has `tool_calls`", origin, cure)
+    if keys.tool_calls is None:
+        return Turn(keys.role, keys.content, tuple(documents), images)
+    calls = [uniform_call(call) for call in keys.tool_calls]
+    # A model that only calls tools writes no text; then its calls are the answer.
+    content = keys.content or (document.to_json(calls) if calls else "")
+    return Turn(keys.role, content, tuple(documents), images, {CALLS: calls})
+
+
+# --- images -----------------------------------------------------------------------------------------------
+
+
+# What model APIs take (https://platform.openai.com/docs/guides/images, https://docs.anthropic.com/en/docs/vision).
+IMAGE_TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_DATA_URI = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/\s]+={0,2}\s*", re.IGNORECASE)
+
+
+def is_data_uri(text: str) -> bool:
+    """Whether the text is an image as data URI."""
+    return text.startswith("data:") and _DATA_URI.fullmatch(text) is not None
+
+
+def load_image(reference: str, source: Source, origin: Origin) -> str:
+    """A data URI or a URL as it is written, or the data URI of an image file of the workspace. Raises ConfigError."""
+    if reference.startswith(("https://", "http://")) or is_data_uri(reference):
+        return reference
+    suffix = "." + reference.rpartition(".")[2].lower()
+    if reference.startswith("data:") or suffix not in IMAGE_TYPES:
+        cure = f"give a data URI with base64, a URL, or the path of a file that ends with {', '.join(IMAGE_TYPES)}"
+        raise ConfigError.at(f"`{excerpt(reference, 60)}` is not an image", origin, cure)
+    content = source.read(reference, origin)
+    return f"data:image/{IMAGE_TYPES[suffix]};base64,{base64.b64encode(content).decode()}"

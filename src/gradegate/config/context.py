@@ -1,4 +1,4 @@
-"""What a run knows of its surroundings: found out once, at the door, and passed down."""
+"""What a run knows of its surroundings. It is found out once, when the run starts, and passed down."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -25,19 +25,21 @@ from gradegate.security.hosts import host_at
 from gradegate.security.vendors import Vendor
 from gradegate.structs import FrozenStruct, NamedTexts, replace
 
+_SEPARATE_FOLDER = "check out the base into a separate folder"
+
 
 class Context(FrozenStruct):
-    """What a run knows of its surroundings. Nobody below reads the event, the environment or the commit a second time."""
+    """What a run knows of its surroundings. Nothing below reads the event, the environment or the commit again."""
 
     settings: Settings
-    environment: Environment = Environment()  # what configs may read of it
+    environment: Environment = Environment()  # the variables that configs may read
     event: Event = Event()
-    commit: str = ""  # what is checked out, where it is known
-    on_default_branch: bool = False  # whether the default branch is what is run, and not a proposal
+    commit: str = ""  # the commit that is checked out, where it is known
+    on_default_branch: bool = False  # the default branch itself is run, and not a proposal
     awaited: tuple[readiness.ReadyTarget, ...] = ()  # what has to answer before the run begins
     egress: EgressPolicy = EgressPolicy()
     exec_policy: ExecPolicy = NO_EXEC
-    keyless: bool = False  # a key that is missing is data of the plan, which nobody asks without it
+    keyless: bool = False  # the plan lists missing keys, and nobody asks a provider without its key
 
     @property
     def environ(self) -> NamedTexts:
@@ -46,65 +48,89 @@ class Context(FrozenStruct):
 
     @property
     def cwd(self) -> Path:
-        """The folder in which paths of options are looked for."""
+        """The folder that paths of options are relative to."""
         return self.settings.cwd
 
     @property
     def top(self) -> Path:
-        """The folder that corresponds to the base: the workspace of the job, else the repository, else where we are."""
+        """The folder that corresponds to the base: the job's workspace, else the repository, else the working directory."""
         cwd = self.cwd.absolute()
         workspace = self.environment.workspace
         if workspace and cwd.resolve().is_relative_to(Path(workspace).resolve()):
             return Path(workspace).absolute()
-        return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+        for folder in (cwd, *cwd.parents):
+            if (folder / ".git").exists():
+                return folder
+        return cwd
 
     def base_root(self) -> Path:
-        """The folder of the base checkout. Raises ConfigError where that is none to compare with."""
-        written, cwd, top = self.settings.base_checkout, self.cwd, self.top
-        folder = cwd / written
+        """The folder of the base checkout.
+
+        Raises ConfigError if the pull request could have written the base, or if the base is the pull request itself.
+        """
+        base = self.settings.base_checkout
+        folder = self.cwd / base
+        top = self.top
+
+        # The pull request can commit links, and a link could lead to any folder.
         steps = [folder, *folder.parents]
-        inside = [
-            step for step in steps if step.absolute().is_relative_to(top) and step.absolute() != top
+        steps_inside = [
+            step for step in steps if step.absolute() != top and step.absolute().is_relative_to(top)
         ]
-        if any(step.is_symlink() for step in inside or steps[:1]):
-            what = f"the base `{written}` is a symbolic link, which the pull request could have created"
-            raise ConfigError.at(what, None, "check out the base into a separate folder")
+        if any(step.is_symlink() for step in steps_inside or steps[:1]):
+            what = (
+                f"the base `{base}` is a symbolic link, which the pull request could have created"
+            )
+            raise ConfigError.at(what, None, _SEPARATE_FOLDER)
+
         root = folder.resolve()
-        if cwd.resolve().is_relative_to(root):
-            what = f"the base `{written}` is the checkout under test"
-            raise ConfigError.at(what, None, "check out the base into a separate folder")
+        if self.cwd.resolve().is_relative_to(root):
+            what = f"the base `{base}` is the checkout under test"
+            raise ConfigError.at(what, None, _SEPARATE_FOLDER)
+
         if files_checked_out(folder.absolute()):
-            what = f"git tracks the base `{written}`, so the pull request could have written it"
+            what = f"git tracks the base `{base}`, so the pull request could have written it"
             cure = "check out the base into a folder that is not in the repository"
             raise ConfigError.at(what, None, cure)
-        own = repository_of(cwd.resolve())
-        judged = {self.environment.commit, self.commit, head_of(own) if own else ""} - {""}
-        # The pull request once more, as it is without a `ref`: that differs in nothing, whatever was changed.
-        is_proposed = not self.on_default_branch
-        if self.environment.on_github or self.environment.event:
-            is_proposed = self.environment.event.startswith("pull_request")
-        if is_proposed and head_of(root) in judged:
-            what = f"the base `{written}` is at the commit of the pull request"
+
+        # A checkout without `ref` is the pull request again: whatever it changes, nothing would differ.
+        if self._runs_proposal() and head_of(root) in self._commits_under_test():
+            what = f"the base `{base}` is at the commit of the pull request"
             cure = "give its checkout `ref: ${{ github.event.pull_request.base.sha }}`"
             raise ConfigError.at(what, None, cure)
         return root
 
+    def _runs_proposal(self) -> bool:
+        if self.environment.on_github or self.environment.event:
+            return self.environment.event.startswith("pull_request")
+        return not self.on_default_branch
+
+    def _commits_under_test(self) -> set[str]:
+        commits = {self.environment.commit, self.commit}
+        repository = repository_of(self.cwd.resolve())
+        if repository:
+            commits.add(head_of(repository))
+        return commits - {""}
+
     def for_base(self) -> Self:
-        """The same in the base checkout. Raises ConfigError where that is none to compare with."""
-        settings, top = self.settings, self.top
-        if not (self.cwd / settings.base_checkout).is_dir():
-            what = f"the base checkout `{settings.base_checkout}` is not a folder"
+        """The context of the base checkout. Raises ConfigError as `base_root` does, or if there is no such folder."""
+        base = self.settings.base_checkout
+        if not (self.cwd / base).is_dir():
+            what = f"the base checkout `{base}` is not a folder"
             raise ConfigError.at(what, None, "check out the base commit there")
         root = self.base_root()
+        top = self.top
+
         configs = []
-        for written in settings.configs:
-            is_inside = Path(written).is_absolute() and Path(written).is_relative_to(top)
-            configs.append(str(root / Path(written).relative_to(top)) if is_inside else written)
+        for config in self.settings.configs:
+            if Path(config).is_absolute() and Path(config).is_relative_to(top):
+                config = str(root / Path(config).relative_to(top))  # noqa: PLW2901
+            configs.append(config)
         cwd = root / self.cwd.resolve().relative_to(top.resolve())
         variables = {**self.environ, "GITHUB_WORKSPACE": str(root)}
         return replace(
             self,
-            settings=replace(settings, base_checkout="", configs=tuple(configs), cwd=cwd),
+            settings=replace(self.settings, base_checkout="", configs=tuple(configs), cwd=cwd),
             environment=replace(self.environment, variables=variables),
             commit=head_of(root),
         )
@@ -116,59 +142,66 @@ def build_context(
     process: NamedTexts | None = None,
     event: Event | None = None,
 ) -> Context:
-    """Look around. Raises ConfigError for what the event does not allow, and for a wrong `ready`.
+    """Find out where the run happens and what it may do.
 
-    ``environ`` are the variables with those of files, ``process`` those of the process, which alone say where this runs.
+    ``environ`` has the variables of the process and of env files. ``process`` has those of the process only: an env file
+    must not decide where the run happens. Raises ConfigError if the event forbids an option, or ``ready`` is wrong.
     """
-    process = environ if process is None else process
+    if process is None:
+        process = environ
     event = event or read_event(process)
-    where = Environment(process)
-    on_default_branch, commit = event.is_default_branch, event.head_sha
-    if not where.on_github:
+
+    surroundings = Environment(process)
+    on_default_branch = event.is_default_branch
+    if not surroundings.on_github:
         on_default_branch = default_branch_is_checked_out(settings.cwd, process)
+    commit = event.head_sha
     if not settings.inputs:
-        commit = commit_of(settings.cwd, where)
-    # The workflow opens no vendor's key to texts of a config.
+        commit = commit_of(settings.cwd, surroundings)
+
+    # A workflow can open variables to the texts of a config, but never the key of a vendor.
     opened = frozenset(name for name in settings.allowed_env if not is_vendors_key(name))
     environment = Environment(environ, opened)
     awaited = readiness.parse_targets(settings.ready, environ)
     egress = EgressPolicy(
-        environ,
-        settings.allowed_hosts,
-        environment.on_github or bool(settings.allowed_hosts),  # keys are held to their hosts
-        known_vendors,
-        settings.allowed_env,
-        awaited=tuple(host_at(it.url) for it in awaited),
+        variables=environ,
+        hosts=settings.allowed_hosts,
+        bound=environment.on_github or bool(settings.allowed_hosts),
+        vendors=known_vendors,
+        opened=settings.allowed_env,
+        awaited=tuple(host_at(service.url) for service in awaited),
         on_runner=environment.on_github,
     )
     return Context(
-        settings,
-        environment,
-        event,
-        commit,
-        on_default_branch,
-        awaited,
-        egress,
-        exec_policy(settings, environment, event),
+        settings=settings,
+        environment=environment,
+        event=event,
+        commit=commit,
+        on_default_branch=on_default_branch,
+        awaited=awaited,
+        egress=egress,
+        exec_policy=exec_policy(settings, environment, event),
     )
 
 
 @cache
 def known_vendors() -> tuple[Vendor, ...]:
-    """The vendors of all provider plug-ins."""
+    """The vendors of all provider plug-ins, each once."""
     return tuple({getattr(build, "vendor", Vendor()): None for _, build in PROVIDERS})
 
 
 def is_vendors_key(name: str) -> bool:
-    """Whether a variable holds the key of any vendor."""
+    """Whether a variable contains the key of any vendor."""
     return EgressPolicy(vendors=known_vendors).is_vendor_key(name)
 
 
 def with_named_keys(egress: EgressPolicy, specs: Iterable[ProviderSpec]) -> EgressPolicy:
     """The policy with the variables that providers name as their keys."""
-    named = set[str]()
+    names = set[str]()
     for spec in specs:
         variable = str(spec.config.get("apiKeyEnvar") or "")
-        named |= {*filter(None, [variable]), *spec.drawn.get(variable, ())}
-        named |= {use.variable for use in spec.reads if use.place == "apiKey"}
-    return replace(egress, named=frozenset(named))
+        if variable:
+            names.add(variable)
+        names.update(spec.drawn.get(variable, ()))
+        names.update(use.variable for use in spec.reads if use.place == "apiKey")
+    return replace(egress, named=frozenset(names))

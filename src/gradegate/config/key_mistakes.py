@@ -1,21 +1,21 @@
-"""What to say about a key or a value that its model refuses."""
+"""Explains what pydantic refuses in a config: what is wrong with a key or a value, where, and what to write instead."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pydantic import (
-    BaseModel,
-    ValidationError,
-)
+from pydantic import BaseModel, ValidationError
 
-from gradegate.config import unknown_keys as wrongkeys
-from gradegate.config.keys import key_names, place_of, where_key_belongs
+from gradegate.config import unknown_keys
+from gradegate.config.keys import key_names, place_of
 from gradegate.core.policy import LIMITS, limit_key
 from gradegate.core.validation import explain_invalid
 from gradegate.errors import Mistake, Origin
 from gradegate.files.documents import origin_of
 from gradegate.files.limits import MAX_MISTAKES
 from gradegate.registry import near_miss
+
+Path = Sequence[str | int]
 
 _SHARES = {"ignore-up-to", "threshold"} | {
     limit_key(name) for name, limit in LIMITS.items() if limit.is_share
@@ -26,67 +26,75 @@ def validation_mistakes(
     error: ValidationError,
     content: Any,
     file: str,
-    path: Sequence[str | int] = (),
-    keys: type[BaseModel] | None = None,
+    path: Path = (),
+    model: type[BaseModel] | None = None,
 ) -> list[Mistake]:
-    """What pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
-    details = [*_distinct(error.errors(include_url=False))]
-    said = [_mistake(detail, content, file, path, keys) for detail in details[:MAX_MISTAKES]]
-    if len(details) > len(said):
-        what = f"{len(details) - len(said):,} more mistakes are here"
-        said.append(Mistake(what, said[0].origin, "correct these first"))
-    return said
+    """The mistakes that pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
+    details = list(_distinct_details(error.errors(include_url=False)))
+    mistakes = []
+    for detail in details[:MAX_MISTAKES]:
+        steps = [*path, *_keys_to(detail)]
+        origin = origin_of(file, content, *steps)
+        names = [step for step in steps if isinstance(step, str)]
+        mistakes.append(_explain_detail(detail, names[-1] if names else "the file", origin, model))
+    if len(details) > len(mistakes):
+        what = f"{len(details) - len(mistakes):,} more mistakes are here"
+        mistakes.append(Mistake(what, mistakes[0].origin, "correct these first"))
+    return mistakes
 
 
-def _mistake(
-    detail: Any, content: Any, file: str, path: Sequence[str | int], keys: type[BaseModel] | None
+def _explain_detail(
+    detail: Any, name: str, origin: Origin, model: type[BaseModel] | None
 ) -> Mistake:
-    location = [*path, *_steps(detail)]
-    origin = origin_of(file, content, *location)
-    name = next((str(step) for step in reversed(location) if isinstance(step, str)), "the file")
+    inner_model = unknown_keys.model_at(model, detail["loc"])
+    place = place_of(inner_model)
     if detail["type"] == "extra_forbidden":
-        model = wrongkeys.model_at(keys, detail["loc"])
-        known = key_names(model) if model else ()
-        what, cure = wrongkeys.explain_unknown_key(
-            name, place_of(model), known, where_key_belongs, value=detail.get("input")
-        )
+        names = key_names(inner_model) if inner_model else ()
+        what, cure = unknown_keys.explain_unknown_key(name, place, names, detail.get("input"))
         return Mistake(what, origin, cure)
     if detail["type"] == "missing":
         return Mistake(f"`{name}` is missing", origin, "add it")
-    place = place_of(wrongkeys.model_at(keys, detail["loc"]))
     mistake = wrong_value(name, detail, origin)
-    cure = wrongkeys.cure_for_removed_value(place, name, detail["input"])
-    return Mistake(mistake.what, origin, cure) if cure else mistake
-
-
-def _distinct(details: Sequence[Any]) -> Iterator[Any]:
-    """One for each thing that is wrong: of a union's branches the one that was meant, and no key as missing that is misspelt."""
-    misspelt: dict[tuple[Any, ...], list[str]] = {}
-    for detail in details:
-        if detail["type"] == "extra_forbidden":
-            misspelt.setdefault(detail["loc"][:-1], []).append(str(detail["loc"][-1]))
-    located = [(_steps(detail), detail) for detail in details]
-    inner = {steps[:length] for steps, _ in located for length in range(len(steps))}
-    seen = set()
-    for steps, detail in located:
-        absent = detail["type"] == "missing" and near_miss(
-            str(steps[-1]), misspelt.get(detail["loc"][:-1], ())
-        )
-        if not absent and steps not in inner and steps not in seen:
-            seen.add(steps)
-            yield detail
-
-
-def _steps(detail: Any) -> tuple[Any, ...]:
-    """The keys that lead to what is wrong, without the branches of unions. An unknown key is none, whatever it looks like."""
-    location = detail["loc"]
-    steps = [step for step in location[:-1] if not wrongkeys.is_branch(step)]
-    is_key = detail["type"] == "extra_forbidden"
-    last = [step for step in location[-1:] if is_key or not wrongkeys.is_branch(step)]
-    return (*steps, *last)
+    cure = unknown_keys.cure_for_removed_value(place, name, detail["input"])
+    return Mistake(mistake.what, origin, cure or mistake.cure)
 
 
 def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
-    """What is wrong with a value, and what to write."""
+    """What is wrong with the value of a key, and what to write."""
     what, cure = explain_invalid(detail, share=name in _SHARES, name=name)
     return Mistake(f"`{name}` {what}", origin, cure)
+
+
+def _distinct_details(details: Sequence[Any]) -> Iterator[Any]:
+    """One of pydantic's errors for each thing that is wrong.
+
+    A union has an error for each of its branches: the one that got furthest was meant. A key that is misspelt is not
+    reported as missing, too.
+    """
+    misspelt = defaultdict(list)
+    inner = set[tuple[Any, ...]]()  # paths that lead to a place inside of which something is wrong
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            misspelt[detail["loc"][:-1]].append(str(detail["loc"][-1]))
+        keys = _keys_to(detail)
+        inner.update(keys[:length] for length in range(len(keys)))
+
+    reported = set()
+    for detail in details:
+        keys = _keys_to(detail)
+        if keys in inner or keys in reported:
+            continue
+        if detail["type"] == "missing" and near_miss(str(keys[-1]), misspelt[detail["loc"][:-1]]):
+            continue
+        reported.add(keys)
+        yield detail
+
+
+def _keys_to(detail: Any) -> tuple[Any, ...]:
+    """The keys that lead to an error, without the branches of unions, which pydantic puts between them."""
+    location = detail["loc"]
+    keys = [step for step in location if not unknown_keys.is_branch(step)]
+    # An unknown key is a key, even if it has the name of a branch.
+    if detail["type"] == "extra_forbidden" and unknown_keys.is_branch(location[-1]):
+        keys.append(location[-1])
+    return tuple(keys)

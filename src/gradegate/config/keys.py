@@ -1,8 +1,11 @@
-"""The keys of a config file, checked by pydantic: promptfoo's, and our own ``gate`` and ``blocking``."""
+"""Declares the keys of a config file: promptfoo's, and our own, such as ``gate`` and ``blocking``.
+
+The docstrings of the classes are descriptions in the JSON Schema.
+"""
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     BaseModel,
@@ -60,9 +63,8 @@ class AssertionKeys(_Keys):
 class OptionKeys(_Keys):
     """``options`` of a test."""
 
-    model_config = ConfigDict(
-        extra="allow"
-    )  # graders find their own settings here, such as `factuality`
+    # Evaluators find their own settings here, such as `factuality`.
+    model_config = ConfigDict(extra="allow")
 
     provider: Any = None
     rubric_prompt: Any = None
@@ -140,10 +142,16 @@ class SelectKeys(_Keys):
         """``metadata.KEY`` names a key of the test's metadata."""
         if not isinstance(written, Mapping):
             return written
-        keys = [key for key in written if isinstance(key, str) and key.startswith("metadata.")]
-        patterns = {key.removeprefix("metadata."): written[key] for key in keys}
-        rest = {key: written[key] for key in written if key not in keys}
-        return {**rest, "metadata.": patterns} if patterns else rest
+        keys = {}
+        patterns = {}
+        for key, pattern in written.items():
+            if isinstance(key, str) and key.startswith("metadata."):
+                patterns[key.removeprefix("metadata.")] = pattern
+            else:
+                keys[key] = pattern
+        if patterns:
+            keys["metadata."] = patterns
+        return keys
 
 
 class _KebabKeys(_Keys):
@@ -281,26 +289,32 @@ class ConfigKeys(_Keys):
     write_latest_results: Any = None
 
 
-# What mistakes call the place of a key, and where a key of that place belongs.
-_PLACES: dict[type[BaseModel], tuple[str, str]] = {
-    ConfigKeys: ("root", "at the top of the file"),
-    TestKeys: ("test", "into a test or `defaultTest`"),
-    AssertionKeys: ("assertion", "into an assertion"),
-    OptionKeys: ("options", "into `options` of a test or of `defaultTest`"),
-    EvaluateKeys: ("evaluateOptions", "into `evaluateOptions`"),
-    GateKeys: ("gate", "into the `gate` block"),
-    RuleKeys: ("rule", "into a rule of the `gate` block"),
-    SelectKeys: ("select", ""),
-    IgnoreKeys: ("errors", "into `errors` of the `gate` block"),
-    LabelsKeys: ("labels", ""),
-    ReaskKeys: ("reask", ""),
-    BudgetKeys: ("budget", "into `budget` of the `gate` block"),
-    ProviderKeys: ("provider", "into a provider"),
-    ScenarioKeys: ("scenario", ""),
-    PromptKeys: ("prompt", "into a prompt"),
-    CommandLineKeys: ("commandLineOptions", ""),
+class _Place(NamedTuple):
+    """A place in a config: its name in the tables of `unknown_keys`, and where a message tells to write a key of it."""
+
+    name: str
+    where: str = ""
+
+
+_PLACES: dict[type[BaseModel], _Place] = {
+    ConfigKeys: _Place("root", "at the top of the file"),
+    TestKeys: _Place("test", "into a test or `defaultTest`"),
+    AssertionKeys: _Place("assertion", "into an assertion"),
+    OptionKeys: _Place("options", "into `options` of a test or of `defaultTest`"),
+    EvaluateKeys: _Place("evaluateOptions", "into `evaluateOptions`"),
+    GateKeys: _Place("gate", "into the `gate` block"),
+    RuleKeys: _Place("rule", "into a rule of the `gate` block"),
+    SelectKeys: _Place("select"),
+    IgnoreKeys: _Place("errors", "into `errors` of the `gate` block"),
+    LabelsKeys: _Place("labels"),
+    ReaskKeys: _Place("reask"),
+    BudgetKeys: _Place("budget", "into `budget` of the `gate` block"),
+    ProviderKeys: _Place("provider", "into a provider"),
+    ScenarioKeys: _Place("scenario"),
+    PromptKeys: _Place("prompt", "into a prompt"),
+    CommandLineKeys: _Place("commandLineOptions"),
 }
-# Keys of a test's `options` beside those above: what promptfoo steers by them.
+# Further keys of a test's `options`, by which promptfoo steers the test.
 STEERING = frozenset({"disableConversationVar", "runSerially", "cache", "storeOutputAs"})
 # Keys that change nothing of what is checked, here and in promptfoo.
 INERT = frozenset(
@@ -310,8 +324,10 @@ INERT = frozenset(
 
 
 def place_of(model: type[BaseModel] | None) -> str:
-    """What unknown_keys.py calls the place of a model's keys."""
-    return _PLACES[model][0] if model in _PLACES else getattr(model, "place", "")
+    """The name of the place where keys of a model are written; empty for an unknown model."""
+    if model in _PLACES:
+        return _PLACES[model].name
+    return getattr(model, "place", "")
 
 
 @cache
@@ -322,9 +338,10 @@ def key_names(model: type[BaseModel]) -> frozenset[str]:
 
 @cache
 def where_key_belongs(key: str) -> str:
-    """Where a key belongs that has a meaning somewhere ("into an assertion"); empty for any other."""
+    """Where a known key is to be written, such as "into an assertion"; empty for an unknown key."""
     if key in STEERING - INERT:
-        return _PLACES[OptionKeys][1]
-    return next(
-        (where for model, (_, where) in _PLACES.items() if where and key in key_names(model)), ""
-    )
+        return _PLACES[OptionKeys].where
+    for model, place in _PLACES.items():
+        if place.where and key in key_names(model):
+            return place.where
+    return ""

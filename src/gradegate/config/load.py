@@ -1,20 +1,21 @@
-"""Reads the configs that a run is about into suites, each with the place that its paths are relative to."""
+"""Finds the config files of a run and reads each of them into a suite."""
 
 import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from gradegate.config import code as scripts
-from gradegate.config import overrides
 from gradegate.config import test_files as testfiles
 from gradegate.config.context import Context
-from gradegate.config.dialect import DIALECTS, Source
+from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.config.keys import ConfigKeys, key_names
+from gradegate.config.overrides import apply_overrides
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, Origin, gather_mistakes
@@ -26,22 +27,27 @@ from gradegate.sandbox.program import is_javascript
 from gradegate.security.secrets import secrets_in_text
 from gradegate.structs import FrozenStruct, replace
 
-_ENV = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
-_ENTRIES = 1000  # of a folder that are looked at, if it has no config
-_MODULES = "promptfooconfig.cjs promptfooconfig.cts promptfooconfig.js promptfooconfig.mjs promptfooconfig.mts promptfooconfig.ts".split()
 DEFAULT_CONFIGS = (
     "promptfooconfig.yaml",
     "promptfooconfig.yml",
     "promptfooconfig.json",
-    *_MODULES,
+    "promptfooconfig.cjs",
+    "promptfooconfig.cts",
+    "promptfooconfig.js",
+    "promptfooconfig.mjs",
+    "promptfooconfig.mts",
+    "promptfooconfig.ts",
     "gradegate.yaml",
 )
+_VARIABLE = re.compile(r"""\benv\s*(?:\.\s*|\[\s*\\?["'])(\w+)|apiKeyEnvar["']?\s*:\s*["']?(\w+)""")
+_MAX_ENTRIES = 1000  # entries of a folder that are searched for a config
 
 
 class SuiteFile(FrozenStruct):
-    """A suite with the place its paths are relative to; ``digest`` is the SHA-256 of its file.
+    """A suite, the file that it was read from, and what paths in it are relative to.
 
-    ``recorded`` are cases that bring their answers: they are planned in place of the suite's, and no target is asked.
+    ``digest`` is the SHA-256 of the file. ``recorded`` are cases that bring their answers: they are planned instead of the
+    suite's cases, and no target is asked.
     """
 
     suite: Suite
@@ -52,89 +58,113 @@ class SuiteFile(FrozenStruct):
 
 
 def load_suites(context: Context) -> list[SuiteFile]:
-    """Every config that the settings name. Raises ConfigError with the mistakes of all that cannot be read."""
-    suites, mistakes = [], list[Mistake]()
-    strict = context.environment.vouched_only
-    # The folders in which configs are looked for, where none is named or a pattern is.
-    folders = [context.cwd]
-    if configs := context.settings.configs:
-        patterns = filter(glob.has_magic, configs)
-        folders = [searched(context.cwd / pattern) for pattern in patterns]
-    for folder in folders if strict else ():
-        Vouched.around(folder / "*", context.environment).all_of(folder, ())
+    """Read every config that the settings name. Raises ConfigError with the mistakes of all unreadable ones."""
+    vouched_only = context.environment.vouched_only
+    if vouched_only:
+        _check_config_folders(context)
+
+    suites = []
+    mistakes: list[Mistake] = []
     for path in config_paths(context.settings):
         with gather_mistakes(mistakes):
-            vouched = Vouched.around(path, context.environment) if strict else None
+            vouched = Vouched.around(path, context.environment) if vouched_only else None
             suites.append(read_suite(path, context, vouched))
     if mistakes:
         raise ConfigError(*dict.fromkeys(mistakes))
     return suites
 
 
+def _check_config_folders(context: Context) -> None:
+    """Check the folders that are searched for configs: the commit must vouch for all files in them. Raises ConfigError."""
+    folders = [context.cwd]
+    if context.settings.configs:
+        patterns = filter(glob.has_magic, context.settings.configs)
+        folders = [searched(context.cwd / pattern) for pattern in patterns]
+    for folder in folders:
+        Vouched.around(folder / "*", context.environment).all_of(folder, ())
+
+
 def read_suite(path: Path, context: Context, vouched: Vouched | None = None) -> SuiteFile:
-    """One config, with the assertions that the command line adds, and of files that are vouched for. Raises ConfigError."""
+    """Read one config and apply the options of the command line. Raises ConfigError.
+
+    With ``vouched``, only files that the commit vouches for are read.
+    """
     settings = context.settings
     workspace = Workspace.around(path, settings.cwd, context.environment, vouched)
     workspace = replace(workspace, instead=settings.file_overrides)
     name = workspace.name(path)
     raw = workspace.read(str(path.absolute()), path.parent, Origin(name))
+
     if path.suffix in testfiles.TABLES:
         content = testfiles.read_table(raw, name)
     elif is_javascript(path.name):
-        content = document.resolved(
-            scripts.config_from_program(path, workspace, Origin(name)), name
-        )
+        exported = scripts.config_from_program(path, workspace, Origin(name))
+        content = document.resolved(exported, name)
     else:
         content = document.resolved(raw, name)
+
+    dialect = _find_dialect(content)
+    if dialect is None:
+        raise _unknown_file(path, raw, content, name)
+    source = Source(
+        path=path.absolute(),
+        content=content,
+        workspace=workspace,
+        env=context.environment,
+        variables=settings.variables,
+        asks_targets=settings.asks_targets,
+        asks_graders=not settings.is_listing,
+    )
+    suite = apply_overrides(dialect.read(source), source, settings)
+    digest = hashlib.sha256(raw).hexdigest()
+    return SuiteFile(suite, workspace, source.folder, digest)
+
+
+def _find_dialect(content: Any) -> Dialect | None:
     for dialect in DIALECTS.one_by_one():
         if dialect.recognises(content):
-            source = Source(
-                path.absolute(),
-                content,
-                workspace,
-                context.environment,
-                settings.variables,
-                settings.asks_targets,
-                not settings.is_listing,
-            )
-            suite = overrides.with_variables(dialect.read(source), settings)
-            suite = overrides.apply_overrides(suite, source, settings)
-            suite = overrides.with_assertions(
-                suite, settings.assertions, settings.origin_of("assert")
-            )
-            policy = suite.policy.with_defaults(settings.reask, bool(settings.baseline))
-            digest = hashlib.sha256(raw).hexdigest()
-            return SuiteFile(replace(suite, policy=policy), workspace, source.folder, digest)
-    if not any(line and not line.startswith(b"#") for line in map(bytes.strip, raw.splitlines())):
+            return dialect
+    return None
+
+
+def _unknown_file(path: Path, raw: bytes, content: Any, name: str) -> ConfigError:
+    """Say why no dialect recognises a file: it is empty, of a removed kind, has a misspelt key, or is no config."""
+    lines = map(bytes.strip, raw.splitlines())
+    if not any(line and not line.startswith(b"#") for line in lines):
         cure = "write `prompts`, `providers` and `tests` into it"
-        raise ConfigError.at("the file is empty", Origin(name), cure)
+        return ConfigError.at("the file is empty", Origin(name), cure)
+
     for ending, cure in document.table("config", "removed.yaml")["files"].items():
         if path.name.endswith(ending):
-            raise ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
-    keys: Iterable[str] = content if isinstance(content, dict) else ()
-    for key in keys:
-        if meant := near_miss(key, key_names(ConfigKeys)):
-            origin = document.origin_of(name, content, key)
-            raise ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
+            return ConfigError.at(f"`{ending}` files are not supported", Origin(name), cure)
+
+    if isinstance(content, dict):
+        for key in content:
+            if meant := near_miss(key, key_names(ConfigKeys)):
+                origin = document.origin_of(name, content, key)
+                return ConfigError.at(f"unknown key `{key}`", origin, f'did you mean "{meant}"?')
+
     formats = "; ".join(dialect.summary for _, dialect in DIALECTS)
     what = "gradegate does not know this kind of file as an eval config"
-    raise ConfigError.at(what, Origin(name), f"it reads: {formats}")
+    return ConfigError.at(what, Origin(name), f"it reads: {formats}")
 
 
 def secrets_in_configs(context: Context) -> Iterator[str]:
     """The secrets that are written into the configs, as far as these can be read at all."""
-    for text in _contents(context):
+    for text in _config_texts(context):
         yield from secrets_in_text(text)
 
 
 def variables_in_configs(context: Context) -> Iterator[str]:
     """The variables of the environment that the configs and the models of the command line name anywhere."""
     settings = context.settings
-    for text in (*settings.graders.values(), *settings.providers, *_contents(context)):
-        yield from (first or second for first, second in _ENV.findall(text))
+    texts = (*settings.graders.values(), *settings.providers, *_config_texts(context))
+    for text in texts:
+        for in_template, as_key in _VARIABLE.findall(text):
+            yield in_template or as_key
 
 
-def _contents(context: Context) -> Iterator[str]:
+def _config_texts(context: Context) -> Iterator[str]:
     with suppress(ConfigError):
         for path in config_paths(context.settings):
             with suppress(ConfigError):
@@ -144,69 +174,78 @@ def _contents(context: Context) -> Iterator[str]:
 
 
 def config_paths(settings: Settings) -> list[Path]:
-    """The config files that were named, patterns expanded, or the one in the working directory. Raises ConfigError."""
+    """The config files that the settings name, with patterns expanded, or the default one. Raises ConfigError."""
     if not settings.configs:
-        return [_default(settings.cwd)]
+        return [_default_config(settings.cwd)]
     paths = []
     mistakes = []
-    for written in settings.configs:
-        whole = settings.cwd / written
-        if glob.has_magic(written):
-            matches = map(Path, sorted(glob.glob(str(whole), recursive=True)))  # noqa: PTH207  # may be absolute
-            files = [file for file in matches if file.is_file() and not _in_base(file, settings)]
+    for config in settings.configs:
+        path = settings.cwd / config
+        if glob.has_magic(config):
+            matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207  # may be absolute
+            files = [file for file in matches if file.is_file() and not _is_in_base(file, settings)]
             if not files:
-                what = f"the config `{written}` does not exist: no file matches"
+                what = f"the config `{config}` does not exist: no file matches"
                 mistakes.append(Mistake(what, None, "correct the pattern"))
             paths += files
-        elif whole.is_file():
-            paths.append(whole)
-        elif whole.is_dir():
-            paths.append(_default(whole, written))
+        elif path.is_file():
+            paths.append(path)
+        elif path.is_dir():
+            paths.append(_default_config(path, config))
         else:
-            what, cure = absent(written, whole, settings.cwd)
-            parts, here = Path(written).parts, settings.cwd.parts
-            tails = (Path(*parts[at:]) for at in range(1, len(parts)) if parts[:at] == here[-at:])
-            if tail := next((it for it in tails if (settings.cwd / it).is_file()), None):
-                # It names the folder once more.
-                place = "the folder where the command is started"
-                if settings.inputs:
-                    place = "`working-directory`"
-                what = f"`{written}` does not exist: it is relative to {place}"
-                cure = f"write {tail.as_posix()}"
-            mistakes.append(Mistake(f"the config {what}", None, cure))
+            mistakes.append(_absent_config(config, settings))
     if mistakes:
         raise ConfigError(*mistakes)
     return list(dict.fromkeys(paths))
 
 
-def _in_base(file: Path, settings: Settings) -> bool:
-    """Whether a file belongs to another checkout below this one, which is no part of it."""
+def _is_in_base(file: Path, settings: Settings) -> bool:
+    """Whether a file belongs to the base checkout below this checkout."""
     if not settings.base_checkout:
         return False
     base = os.path.abspath(settings.cwd / settings.base_checkout)  # noqa: PTH100  # links stay as they are
     return file.is_relative_to(base) and not settings.cwd.is_relative_to(base)
 
 
-def _folder_beside(folder: Path) -> str:
-    """The first folder inside of this one that has a config, else the one around it; empty if none has."""
+def _absent_config(config: str, settings: Settings) -> Mistake:
+    cwd = settings.cwd
+    parts = Path(config).parts
+
+    # A path from the repository often repeats the working directory: `evals/a.yaml`, started in `evals`.
+    for count in range(1, len(parts)):
+        rest = Path(*parts[count:])
+        if parts[:count] == cwd.parts[-count:] and (cwd / rest).is_file():
+            folder = "the folder where the command is started"
+            if settings.inputs:
+                folder = "`working-directory`"
+            what = f"the config `{config}` does not exist: it is relative to {folder}"
+            return Mistake(what, None, f"write {rest.as_posix()}")
+
+    what, cure = absent(config, cwd / config, cwd)
+    return Mistake(f"the config {what}", None, cure)
+
+
+def _default_config(folder: Path, written: str = "") -> Path:
+    """The default config in a folder, which a message calls ``written``. Raises ConfigError if there is none."""
+    for name in DEFAULT_CONFIGS:
+        if (folder / name).is_file():
+            return folder / name
+    where = f"in the folder `{written}`" if written else "here"
+    cure = "write one with `gradegate init`, or name yours: <--config FILE>"
+    if neighbor := _neighbor_with_config(folder):
+        cure = f"there is one in `{neighbor}`: <--config {os.path.join(written, neighbor)}>"  # noqa: PTH118  # `..` stays
+    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, cure)
+
+
+def _neighbor_with_config(folder: Path) -> str:
+    """The first folder with a config: one inside of this folder, or else `..`. Empty if there is none."""
     with suppress(OSError), os.scandir(folder) as entries:
         inside = sorted(
             entry.name
-            for entry in islice(entries, _ENTRIES)
+            for entry in islice(entries, _MAX_ENTRIES)
             if entry.is_dir() and not entry.name.startswith(".")
         )
         for name in (*inside, ".."):
             if any((folder / name / config).is_file() for config in DEFAULT_CONFIGS):
                 return name
     return ""
-
-
-def _default(folder: Path, named: str = "") -> Path:
-    for name in DEFAULT_CONFIGS:
-        if (folder / name).is_file():
-            return folder / name
-    where = f"in the folder `{named}`" if named else "here"
-    cure = "write one with `gradegate init`, or name yours: <--config FILE>"
-    if other := _folder_beside(folder):
-        cure = f"there is one in `{other}`: <--config {os.path.join(named, other)}>"  # noqa: PTH118  # `..` stays
-    raise ConfigError.at(f"there is no promptfooconfig.yaml {where}", None, cure)

@@ -1,114 +1,142 @@
-"""What the command line changes in a suite: other targets and graders, more variables and assertions."""
+"""Applies the options of the command line to a suite: variables, targets, graders and assertions."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
-from typing import Any
 
 from gradegate.assertions.grading.evaluator import two_part_type
-from gradegate.assertions.judge.form import number
-from gradegate.config import providers as specs
+from gradegate.assertions.judge.form import parse_number
 from gradegate.config.dialect import Source
+from gradegate.config.providers import read_providers, read_targets
 from gradegate.core.assertion import Assertion
 from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
 from gradegate.core.suite import Suite
-from gradegate.errors import ConfigError, Origin, gather_mistakes
+from gradegate.errors import ConfigError, Mistake, gather_mistakes
 from gradegate.registry import suggest
 from gradegate.sandbox.evaluate import LimitExceeded
 from gradegate.structs import FrozenStruct, replace
 from gradegate.templating.regex import match_texts
 
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
-_FORM = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
+_TYPE = re.compile(r"[a-z][a-z0-9-]*")
+_THRESHOLD_AND_VALUE = re.compile(r"(?:\(([^()]*)\))?(?::(.*))?", re.DOTALL)
 
-Reader = Callable[[Any, Source, Origin], list[ProviderSpec]]
+Matches = Callable[[Sequence[str]], bool]  # whether one of some texts is meant
 
 
 def apply_overrides(suite: Suite, source: Source, settings: Settings) -> Suite:
-    """The suite with the models that the settings name, and of its targets those that the filter keeps.
+    """Apply the options to a suite. Raises ConfigError for an option that cannot be read.
 
-    A suite that is left without a target says so. A name or an id of a target of the config is that target with its settings,
-    as far as targets are named. Graders may name each target of the config, asked or not.
+    Mistakes about providers are added to those of the suite.
     """
-    here = replace(
-        source, path=settings.cwd / source.path.name
-    )  # files are named from where the command is started
-    mistakes = []
+    suite = _with_variables(suite, settings)
+    suite = _with_models(suite, source, settings)
+    suite = _with_assertions(suite, settings)
+    return replace(
+        suite, policy=suite.policy.with_defaults(settings.reask, bool(settings.baseline))
+    )
+
+
+# --- variables --------------------------------------------------------------------------------------------
+
+
+def _with_variables(suite: Suite, settings: Settings) -> Suite:
+    """Add the variables of the command line to each case that does not set them."""
+    variables = settings.variables
+    if not variables:
+        return suite
+
+    # A default test may have taken over a variable of the command line; then the case does not set it.
+    written_cases = []
+    for case in suite.cases:
+        written = {name: value for name, value in case.vars.items() if value != variables.get(name)}
+        written_cases.append(replace(case, vars=written))
+
+    # A variable without effect is noted. Code in a file may use any variable.
+    notes = list(suite.notes)
+    texts = repr((suite.prompts, suite.targets, written_cases))
+    for name in variables:
+        what = f"--var {name} has no effect"
+        if written_cases and all(name in case.vars for case in written_cases):
+            notes.append(Note(f"{what}: every test of {suite.file} sets `{name}` itself"))
+        elif name not in texts and "file://" not in texts and "exec:" not in texts:
+            what = f"{what}: nothing in {suite.file} uses `{name}`"
+            cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
+            notes.append(Note(f"{what}; {cure}" if cure else what))
+
+    cases = tuple(replace(case, vars={**variables, **case.vars}) for case in suite.cases)
+    return replace(suite, notes=tuple(notes), cases=cases)
+
+
+# --- targets and graders ----------------------------------------------------------------------------------
+
+
+def _with_models(suite: Suite, source: Source, settings: Settings) -> Suite:
+    """Use the targets and graders that the options name, and of the targets only those that the filters keep."""
+    # Files in an option are relative to the folder where the command is started.
+    source = replace(source, path=settings.cwd / source.path.name)
+    mistakes: list[Mistake] = []
+    notes: list[Note] = []
+
     if suite.targetless and not settings.providers:
         mistakes.append(suite.targetless)
 
-    def read(written: str, origin: Origin, reader: Reader) -> list[ProviderSpec]:
-        with gather_mistakes(mistakes):
-            return reader(written, here, origin)
-        return []
-
-    def named(written: str) -> list[ProviderSpec]:
-        own = [spec for spec in suite.targets if written in spec.names]
-        return own or read(written, settings.origin_of("provider"), specs.read_targets)
-
-    asked = suite.targets
+    targets = suite.targets
     if settings.providers:
-        asked = tuple(spec for written in settings.providers for spec in named(written))
-    notes = []
-    if own := sum(spec in asked for spec in suite.targets):
+        targets = ()
+        for name in settings.providers:
+            # A name or an id of a target of the config means this target with its settings.
+            same = [target for target in suite.targets if name in target.names]
+            with gather_mistakes(mistakes):
+                targets += tuple(same or read_targets(name, source, settings.origin_of("provider")))
+    config_targets = sum(target in targets for target in suite.targets)
+    if config_targets:
         options = [f"--provider {name}" for name in settings.providers]
-        notes += note_on_left_out(own, suite, "provider", options)
-    kept = asked
+        notes += note_on_left_out(config_targets, suite, "provider", options)
+
     with gather_mistakes(mistakes):
-        kept = _targets(replace(suite, targets=asked), settings, notes)
-    graders = {} if settings.is_listing else settings.graders
+        targets = _filter_targets(replace(suite, targets=targets), settings, notes)
+
+    graders = {}
+    if not settings.is_listing:
+        for kind, name in settings.graders.items():
+            with gather_mistakes(mistakes):
+                if specs := read_providers(name, source, settings.origin_of("grader")):
+                    graders[kind] = specs[0]
     return replace(
         suite,
-        targets=kept,
-        unused_targets=tuple(spec for spec in suite.targets if spec not in kept),
-        option_graders={
-            kind: found[0]
-            for kind, name in graders.items()
-            if (found := read(name, settings.origin_of("grader"), specs.read_providers))
-        },
+        targets=targets,
+        unused_targets=tuple(target for target in suite.targets if target not in targets),
+        option_graders=graders,
         notes=(*suite.notes, *notes),
         mistakes=(*suite.mistakes, *mistakes),
     )
 
 
-Matches = Callable[[Sequence[str]], bool]
-
-
-class Selector(FrozenStruct):
-    """A key of `select`, the option as messages name it, and whether one of the key's globs matches one of some texts."""
-
-    key: str
-    option: str
-    matches: Matches
-
-
-def selectors(settings: Settings) -> Iterator[Selector]:
-    """One for each key."""
-    globs: dict[str, list[str]] = {}
-    for key, glob in settings.select:
-        globs.setdefault(key, []).append(glob)
-    for key, patterns in globs.items():
-        option = "<--select> " + " or ".join(repr(f"{key}={glob}") for glob in patterns)
-        yield Selector(key, option, partial(_match_globs, patterns))
-
-
-def _match_globs(globs: Sequence[str], texts: Sequence[str]) -> bool:
-    return any(text and fnmatchcase(text, glob) for text in texts for glob in globs)
-
-
-def _has_name(matches: Matches, spec: ProviderSpec) -> bool:
-    return matches(spec.names)
+def _filter_targets(
+    suite: Suite, settings: Settings, notes: list[Note]
+) -> tuple[ProviderSpec, ...]:
+    """The targets that every filter keeps. Adds a note on the others. Raises ConfigError if none is kept."""
+    options = []
+    targets = suite.targets
+    for option, keeps in provider_filters(settings):
+        options.append(option)
+        targets = tuple(target for target in targets if keeps(target))
+        if suite.targets and not targets:
+            names = ", ".join(f"`{target.name}`" for target in suite.targets)
+            what = f"{option} matches no provider of {suite.file}"
+            raise ConfigError.at(what, None, f"the providers are {names}")
+    notes += note_on_left_out(len(targets), suite, "provider", options)
+    return targets
 
 
 def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[ProviderSpec], bool]]]:
-    """The options that choose providers, each with whether it keeps one; all of them must."""
+    """The options that filter providers, each with a test whether it keeps a provider. All of them must keep it."""
     for selector in selectors(settings):
         if selector.key == "provider":
-            yield selector.option, partial(_has_name, selector.matches)
+            yield selector.option, selector.matches_provider
     if pattern := settings.filter_providers:
         yield (
             f"--filter-providers {pattern!r}",
@@ -116,85 +144,45 @@ def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[Provid
         )
 
 
-def _targets(suite: Suite, settings: Settings, notes: list[Note]) -> tuple[ProviderSpec, ...]:
-    """The targets that every filter keeps. Raises ConfigError where there is none."""
-    options, kept = [], suite.targets
-    for option, keeps in provider_filters(settings):
-        options.append(option)
-        kept = tuple(spec for spec in kept if keeps(spec))
-        if suite.targets and not kept:
-            known = ", ".join(f"`{spec.name}`" for spec in suite.targets)
-            raise ConfigError.at(
-                f"{option} matches no provider of {suite.file}", None, f"the providers are {known}"
-            )
-    notes += note_on_left_out(len(kept), suite, "provider", options)
-    return kept
+class Selector(FrozenStruct):
+    """A key of `select` with its globs, and the option as messages write it."""
+
+    key: str
+    globs: tuple[str, ...]
+    option: str
+
+    def matches(self, texts: Sequence[str]) -> bool:
+        """Whether a glob matches one of the texts. An empty text matches nothing."""
+        return any(text and fnmatchcase(text, glob) for text in texts for glob in self.globs)
+
+    def matches_provider(self, spec: ProviderSpec) -> bool:
+        """Whether a glob matches a name or the id of the provider."""
+        return self.matches(spec.names)
 
 
-def with_variables(suite: Suite, settings: Settings) -> Suite:
-    """The suite with the variables of the command line in each case that does not set them."""
-    if not settings.variables:
-        return suite
-    given, notes = settings.variables, [*suite.notes]
-    # A default test may have taken over what the command line gives.
-    cases = []
-    for case in suite.cases:
-        own = {name: value for name, value in case.vars.items() if value != given.get(name)}
-        cases.append(replace(case, vars=own))
-    texts = repr((suite.prompts, suite.targets, cases))
-    for name in given:  # what changes nothing is said; code in files of its own may use any
-        what = f"--var {name} has no effect"
-        if cases and all(name in case.vars for case in cases):
-            notes.append(Note(f"{what}: every test of {suite.file} sets `{name}` itself"))
-        elif name not in texts and "file://" not in texts and "exec:" not in texts:
-            what = f"{what}: nothing in {suite.file} uses `{name}`"
-            cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
-            notes.append(Note(f"{what}; {cure}" if cure else what))
-    return replace(
-        suite,
-        notes=tuple(notes),
-        cases=tuple(replace(case, vars={**given, **case.vars}) for case in suite.cases),
-    )
-
-
-def parse_assertion(written: str) -> Assertion:
-    """``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
-    text = written.strip()
-    kind = two_part_type(text) or ((named := _NAME.match(text)) and named[0]) or ""
-    match = _FORM.fullmatch(text, len(kind)) if kind else None
-    threshold = number(match[1]) if match and match[1] is not None else None
-    if match is None or (match[1] is not None and threshold is None):
-        cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
-        raise ConfigError.at(f"--assert {written!r} is not an assertion", None, cure)
-    return Assertion(kind, match[2], threshold=threshold)
-
-
-def with_assertions(suite: Suite, written: Sequence[str], option: Origin) -> Suite:
-    """The suite with these asserted of each of its cases, at the case's line, else at that of the option. Raises ConfigError."""
-    assertions = [parse_assertion(text) for text in written]
-    if not assertions:
-        return suite
-    cases = []
-    for case in suite.cases:
-        origin = case.origin if case.origin.file else option
-        added = [replace(assertion, origin=origin) for assertion in assertions]
-        cases.append(replace(case, assertions=(*case.assertions, *added)))
-    return replace(suite, cases=tuple(cases))
+def selectors(settings: Settings) -> Iterator[Selector]:
+    """One selector for each key."""
+    globs_by_key: dict[str, list[str]] = {}
+    for key, glob in settings.select:
+        globs_by_key.setdefault(key, []).append(glob)
+    for key, globs in globs_by_key.items():
+        option = "<--select> " + " or ".join(repr(f"{key}={glob}") for glob in globs)
+        yield Selector(key, tuple(globs), option)
 
 
 def match_pattern(option: str, pattern: str, texts: Sequence[str]) -> list[bool]:
     """Which of the texts an option's pattern matches. Raises ConfigError if the pattern cannot be used."""
     try:
-        found = match_texts(pattern, texts)
+        matches = match_texts(pattern, texts)
     except LimitExceeded as e:
         raise ConfigError.at(f"{option} cannot be used: {e}", None, "simplify it") from e
     except ValueError as e:
         raise ConfigError.at(f"{option} {e}", None, "correct it") from e
-    return [bool(text) and hit for text, hit in zip(texts, found, strict=True)]
+    return [bool(text) and is_match for text, is_match in zip(texts, matches, strict=True)]
 
 
 def note_on_left_out(kept: int, suite: Suite, noun: str, options: Sequence[str]) -> list[Note]:
-    """A note of how many tests or providers the options keep; empty if they keep all."""
+    """A note of how format_count tests or providers the options keep; empty if they keep all."""
     count = len(suite.cases if noun == "test" else suite.targets)
     if not options or kept == count:
         return []
@@ -203,3 +191,44 @@ def note_on_left_out(kept: int, suite: Suite, noun: str, options: Sequence[str])
             f"only {kept:,} of {format_count(count, noun)} of {suite.file}, by {', '.join(options)}"
         )
     ]
+
+
+# --- assertions -------------------------------------------------------------------------------------------
+
+
+def _with_assertions(suite: Suite, settings: Settings) -> Suite:
+    """Add the assertions of the command line to each case. Raises ConfigError."""
+    assertions = [parse_assertion(text) for text in settings.assertions]
+    if not assertions:
+        return suite
+    cases = []
+    for case in suite.cases:
+        origin = case.origin if case.origin.file else settings.origin_of("assert")
+        added = [replace(assertion, origin=origin) for assertion in assertions]
+        cases.append(replace(case, assertions=(*case.assertions, *added)))
+    return replace(suite, cases=tuple(cases))
+
+
+def parse_assertion(written: str) -> Assertion:
+    """Parse ``TYPE``, ``TYPE(THRESHOLD)``, ``TYPE:VALUE`` or ``TYPE(THRESHOLD):VALUE``. Raises ConfigError."""
+    cure = "write TYPE, TYPE(THRESHOLD), TYPE:VALUE or TYPE(THRESHOLD):VALUE"
+    refusal = ConfigError.at(f"--assert {written!r} is not an assertion", None, cure)
+    text = written.strip()
+
+    # A few types are two words, joined by a colon: `similar:dot`.
+    kind = two_part_type(text)
+    if not kind:
+        match = _TYPE.match(text)
+        if match is None:
+            raise refusal
+        kind = match[0]
+
+    rest = _THRESHOLD_AND_VALUE.fullmatch(text, len(kind))
+    if rest is None:
+        raise refusal
+    threshold = None
+    if rest[1] is not None:
+        threshold = parse_number(rest[1])
+        if threshold is None:
+            raise refusal
+    return Assertion(kind, rest[2], threshold=threshold)

@@ -1,222 +1,268 @@
-"""Changes of a YAML or JSON file at the places of its values: what is not changed stays byte for byte.
+"""Changes a YAML or JSON file at the places of its values; the rest stays byte for byte.
 
-The text is edited and the values are changed side by side; a text that does not read as these values afterwards, as where an anchor
-shares them, is not given out.
+The text and the values are changed side by side. If the new text does not read as the new values, for example because an
+anchor shares them, it is not given out.
 """
 
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import yaml
 
+from gradegate.core.provider_spec import NOTHING
 from gradegate.errors import ConfigError, Origin
-from gradegate.files import documents as document
-from gradegate.structs import JsonObject
+from gradegate.files import documents
+from gradegate.structs import JsonObject, Struct
 
 _LOADER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-_VERSION = re.compile(
-    r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\r?$)", re.MULTILINE
-)  # behind the commit of an action
+# The comment with a version after the commit of an action
+_VERSION = re.compile(r"[ \t]+#[ \t]*v?\d[\w.+-]*[ \t]*(?=\r?$)", re.MULTILINE)
 _BY_HAND = "write out what its anchors stand for, end it with one line break, and start again"
 Steps = Sequence[str | int]
-Replacement = tuple[int, int, str]  # from where to where in the text, and what takes the place
+
+
+class Replacement(NamedTuple):
+    """A new text for a part of the file."""
+
+    start: int
+    end: int
+    text: str
+
+
+class MappingChange(Struct):
+    """The changes of one mapping."""
+
+    dropped: set[str] = set()
+    values: dict[str, Any] = {}  # to set or to add
+    names: dict[str, str] = {}  # new names by the old ones
 
 
 class Remarked(str):
-    """A text with a comment behind it, which takes the place of a version there."""
+    """A text with a comment after it, which replaces a version there."""
 
     __slots__ = ()
     remark = "put the commit of a release here"
 
 
 class Edits:
-    """A file with the changes that are to be made to it. Raises ConfigError for one that cannot be read."""
+    """A file with the changes that are to be made. Raises ConfigError if the file cannot be read."""
 
     def __init__(self, content: bytes, file: str) -> None:
-        self.values = document.read(content, file)
-        self.wanted = json.loads(document.to_json(self.values))  # a copy in which nothing is shared
-        whole = content.decode()
-        # The byte order mark is no part of a YAML text.
-        self.mark = whole[: whole.startswith("\ufeff")]
-        self.text, self.file = whole.removeprefix(self.mark), file
+        self.file = file
+        self.values = documents.read(content, file)
+        self.wanted = json.loads(
+            documents.to_json(self.values)
+        )  # a copy in which nothing is shared
+        text = content.decode()
+        # A byte order mark is no part of the YAML text.
+        self.mark = "\ufeff" if text.startswith("\ufeff") else ""
+        self.text = text.removeprefix(self.mark)
         try:
             self._root = yaml.compose(self.text, Loader=_LOADER)
         except yaml.YAMLError as e:  # JSON with escapes that YAML does not know
-            raise ConfigError.at(
-                "its escapes cannot be changed here",
-                Origin(file),
-                "write them as plain signs, and start again",
-            ) from e
-        self._changes: dict[
-            tuple[str | int, ...], tuple[set[str], dict[str, Any], dict[str, str]]
-        ] = {}
+            what = "its escapes cannot be changed here"
+            cure = "write them as plain signs, and start again"
+            raise ConfigError.at(what, Origin(file), cure) from e
+        self._changes: dict[tuple[str | int, ...], MappingChange] = {}
         self._newline = "\r\n" if "\r\n" in self.text else "\n"
 
     def origin(self, path: Steps) -> Origin:
         """The place of a value."""
-        return document.origin_of(self.file, self.values, *path)
+        return documents.origin_of(self.file, self.values, *path)
 
     def change(
         self,
         path: Steps,
         drop: Collection[str] = (),
-        put: JsonObject | None = None,
-        rename: Mapping[str, str] | None = None,
+        put: JsonObject = NOTHING,
+        rename: Mapping[str, str] = NOTHING,
     ) -> None:
-        """Change a mapping: keys to leave out, values to set or to add, and new names of keys, whose values stay."""
-        values, put, rename = self.wanted, put or {}, rename or {}
+        """Change a mapping: keys to leave out, values to set or to add, and new names of keys that keep their values."""
+        mapping = self.wanted
         for step in path:
-            values = values[step]
-        renamed = {rename.get(key, key): value for key, value in values.items() if key not in drop}
-        values.clear()
-        values.update({**renamed, **put})
-        earlier = self._changes.setdefault(tuple(path), (set(), {}, {}))
-        earlier[0].update(drop)
-        earlier[0].difference_update(put)
-        earlier[1].update(put)
-        earlier[2].update(rename)
+            mapping = mapping[step]
+        changed = {}
+        for key, value in mapping.items():
+            if key not in drop:
+                changed[rename.get(key, key)] = value
+        mapping.clear()
+        mapping.update({**changed, **put})
+
+        change = self._changes.setdefault(tuple(path), MappingChange())
+        change.dropped.update(drop)
+        change.dropped.difference_update(put)
+        change.values.update(put)
+        change.names.update(rename)
 
     def result(self) -> str:
-        """The text with all changes. Raises ConfigError where it would mean something else than these."""
-        edits: list[Replacement] = []
-        # At one place, what is further inside comes first.
+        """The text with all changes. Raises ConfigError if it would mean something else."""
+        replacements: list[Replacement] = []
+        # At the same place, the innermost change comes first.
         for path in sorted(self._changes, key=len, reverse=True):
-            node: Any = self._root
-            for step in path:
-                if isinstance(step, int):
-                    node = node.value[step]
-                else:
-                    node = next((value for key, value in node.value if key.value == step), None)
-                if node is None:  # what is inside something new is written with that
-                    break
+            node = self._node_at(path)
             if isinstance(node, yaml.MappingNode):
-                edits += self._edits(node, *self._changes[path])
-        text, last = [], 0
-        for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
-            text += [self.text[last:start], new.replace("\n", self._newline)]
-            last = max(end, last)
-        whole = "".join([*text, self.text[last:]])
+                replacements += self._replace_in_mapping(node, self._changes[path])
+
+        parts = []
+        position = 0
+        for start, end, new in sorted(replacements, key=itemgetter(0, 1)):
+            parts += [self.text[position:start], new.replace("\n", self._newline)]
+            position = max(end, position)
+        text = "".join([*parts, self.text[position:]])
         try:
-            same = document.read(whole.encode(), self.file) == self.wanted
+            is_right = documents.read(text.encode(), self.file) == self.wanted
         except ConfigError:
-            same = False
-        if not same:
+            is_right = False
+        if not is_right:
             what = "its form keeps this file from being changed by machine"
             raise ConfigError.at(what, Origin(self.file), _BY_HAND)
-        return self.mark + whole
+        return self.mark + text
 
-    def _edits(
-        self, node: Any, drop: Collection[str], put: JsonObject, rename: Mapping[str, str]
-    ) -> Iterator[Replacement]:
-        there = set()
-        for key, value in node.value:
-            if key.value in drop:
+    def _node_at(self, path: Steps) -> Any:
+        """The node at a path; None inside of something new, which is written as a whole."""
+        node: Any = self._root
+        for step in path:
+            if isinstance(step, int):
+                node = node.value[step]
                 continue
-            name = rename.get(key.value, key.value)
-            there.add(name)
+            members = {key.value: value for key, value in reversed(node.value)}
+            if step not in members:
+                return None
+            node = members[step]
+        return node
+
+    def _replace_in_mapping(self, node: Any, change: MappingChange) -> Iterator[Replacement]:
+        added = dict(change.values)
+        for key, value in node.value:
+            if key.value in change.dropped:
+                continue
+            name = change.names.get(key.value, key.value)
             if name != key.value:
-                yield *self._span(key), json.dumps(name) if key.style else name
-            if name in put:
-                new = put[name]
+                yield Replacement(*self._span(key), json.dumps(name) if key.style else name)
+            added.pop(name, None)
+            if name in change.values:
+                new = change.values[name]
                 start, end = self._span(value)
                 if isinstance(new, Mapping) and not node.flow_style:
                     start = len(self.text[:start].rstrip())
                 if isinstance(new, Remarked) and (version := _VERSION.match(self.text, end)):
                     end = version.end()
-                yield start, end, self._show(new, node)
-        added = {key: value for key, value in put.items() if key not in there}
-        yield from (self._in_flow if node.flow_style else self._in_block)(node, drop, added)
+                yield Replacement(start, end, self._format(new, node))
+        if node.flow_style:
+            yield from self._drop_and_add_in_flow(node, change.dropped, added)
+        else:
+            yield from self._drop_and_add_in_block(node, change.dropped, added)
 
     def _span(self, node: Any) -> tuple[int, int]:
-        """Where a value stands, without blank lines and comments that follow it."""
+        """The start and the end of a value, without blank lines and comments after it."""
+        start = node.start_mark.index
         while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-            start = node.start_mark.index
             last = node.value[-1]
-            return start, self._span(last[1] if isinstance(last, tuple) else last)[1]
-        start, end = node.start_mark.index, node.end_mark.index
-        return start, max(start, len(self.text[:end].rstrip())) if end > start else end
+            node = last[1] if isinstance(last, tuple) else last
+        inner_start = node.start_mark.index
+        end = node.end_mark.index
+        if end > inner_start:
+            end = max(inner_start, len(self.text[:end].rstrip()))
+        return start, end
 
-    def _in_block(
-        self, node: Any, drop: Collection[str], added: JsonObject
+    def _next_line(self, position: int) -> int:
+        """The start of the next line."""
+        return (self.text.find("\n", position) + 1) or len(self.text)
+
+    def _drop_and_add_in_block(
+        self, node: Any, dropped: Collection[str], added: JsonObject
     ) -> Iterator[Replacement]:
-        for (key, value), after in pairwise([*node.value, (None, None)]):
-            if key.value not in drop:
+        for (key, value), (next_key, _) in pairwise([*node.value, (None, None)]):
+            if key.value not in dropped:
                 continue
-            start, end = key.start_mark.index, self._span(value)[1]
-            line, below = self.text.rfind("\n", 0, start) + 1, self._below(end)
+            start = key.start_mark.index
+            line = self.text.rfind("\n", 0, start) + 1
             if not self.text[line:start].strip():
-                yield line, below, ""
-            elif after[0] is not None:  # the key stands behind a dash: the next one takes its place
-                yield start, after[0].start_mark.index, ""
+                yield Replacement(line, self._next_line(self._span(value)[1]), "")
+            elif next_key is not None:  # after a dash, the next key takes the place
+                yield Replacement(start, next_key.start_mark.index, "")
+
         indent = " " * node.start_mark.column
-        at = self._below(self._span(node)[1])
+        end = self._next_line(self._span(node)[1])
+        needs_newline = (
+            bool(end)
+            and self.text[end - 1] != "\n"
+            and bool(added)
+            and node.value[-1][0].value not in dropped
+        )
+        newline = "\n" if needs_newline else ""
         for key, value in added.items():
-            shown = self._show(value, node)
-            space = "" if shown.startswith("\n") else " "
-            before = "\n"
-            if not at or self.text[at - 1] == "\n" or node.value[-1][0].value in drop:
-                before = ""
-            yield at, at, f"{before}{indent}{key}:{space}{shown}\n"
+            text = self._format(value, node)
+            space = "" if text.startswith("\n") else " "
+            yield Replacement(end, end, f"{newline}{indent}{key}:{space}{text}\n")
 
-    def _below(self, end: int) -> int:
-        """Where the line below a place begins."""
-        return (self.text.find("\n", end) + 1) or len(self.text)
-
-    def _in_flow(
-        self, node: Any, drop: Collection[str], added: JsonObject
+    def _drop_and_add_in_flow(
+        self, node: Any, dropped: Collection[str], added: JsonObject
     ) -> Iterator[Replacement]:
-        """Between braces commas separate, and the last entry has none behind it."""
-        last = node.start_mark.index + 1
-        left = [pair for pair in node.value if pair[0].value not in drop]
-        gone = None
+        """Between braces commas separate the entries, and none follows the last one."""
+        end_of_kept = node.start_mark.index + 1
+        dropped_start = None  # of the dropped entries right before this one
+        has_kept = False
         for key, value in node.value:
-            if key.value in drop:
-                gone = key.start_mark.index if gone is None else gone
+            start = key.start_mark.index
+            if key.value in dropped:
+                if dropped_start is None:
+                    dropped_start = start
                 continue
-            if gone is not None:
-                yield gone, key.start_mark.index, ""
-            gone, last = None, self._span(value)[1]
-        if gone is not None:
-            yield last, self._span(node.value[-1][1])[1], ""
-        first = node.value[0][0].start_mark.index if node.value else last
-        line = self.text.rfind("\n", 0, first) + 1
-        own = self.text[line:first]
-        comma = f",\n{own}" if line and not own.strip() else ", "
-        for position, (key, value) in enumerate(added.items()):
-            before = comma if left or position else ""
-            yield last, last, f"{before}{json.dumps(key)}: {self._show(value, node)}"
+            if dropped_start is not None:
+                yield Replacement(dropped_start, start, "")
+                dropped_start = None
+            end_of_kept = self._span(value)[1]
+            has_kept = True
+        if dropped_start is not None:
+            yield Replacement(end_of_kept, self._span(node.value[-1][1])[1], "")
 
-    def _show(self, value: Any, node: Any) -> str:
-        """A value as it is written into a mapping: JSON between braces, plain where that is the same text."""
-        indent = " " * node.start_mark.column
+        # New entries are on lines like those of the first one.
+        first = node.value[0][0].start_mark.index if node.value else end_of_kept
+        line = self.text.rfind("\n", 0, first) + 1
+        indent = self.text[line:first]
+        comma = f",\n{indent}" if line and not indent.strip() else ", "
+        for key, value in added.items():
+            separator = comma if has_kept else ""
+            has_kept = True
+            text = f"{separator}{json.dumps(key)}: {self._format(value, node)}"
+            yield Replacement(end_of_kept, end_of_kept, text)
+
+    def _format(self, value: Any, node: Any) -> str:
+        """A value as it is written into a mapping: JSON between braces, plain if that reads as the same value."""
         if node.flow_style:
             return json.dumps(value, ensure_ascii=False)
-        if isinstance(value, Mapping) and not any(
-            isinstance(item, Mapping | list) for item in value.values()
-        ):
-            return "".join(f"\n{indent}  {key}: {_plain(item)}" for key, item in value.items())
         if isinstance(value, Remarked):
-            return f"{_plain(value)} # {value.remark}"
-        return _plain(value) if not isinstance(value, Mapping | list) else _inline(value)
+            return f"{_format_plain(value)} # {value.remark}"
+        if isinstance(value, Mapping):
+            is_nested = any(isinstance(item, Mapping | list) for item in value.values())
+            if is_nested:
+                return _format_inline(value)
+            indent = " " * node.start_mark.column
+            lines = [f"\n{indent}  {key}: {_format_plain(item)}" for key, item in value.items()]
+            return "".join(lines)
+        return _format_inline(value) if isinstance(value, list) else _format_plain(value)
 
 
-def _inline(value: Any) -> str:
-    """Braces and brackets in one line."""
+def _format_inline(value: Any) -> str:
+    """Braces and brackets on one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_inline(item)}" for key, item in value.items()) + "}"
+        entries = [f"{key}: {_format_inline(item)}" for key, item in value.items()]
+        return "{" + ", ".join(entries) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_inline, value)) + "]"
-    return _plain(value, "[{}]")
+        return "[" + ", ".join(map(_format_inline, value)) + "]"
+    return _format_plain(value, "[{}]")
 
 
-def _plain(value: Any, within: str = "{}") -> str:
-    """A value without quotes where it reads as itself."""
+def _format_plain(value: Any, context: str = "{}") -> str:
+    """A value without quotes, if it reads as itself in this context."""
     text = value if isinstance(value, str) else json.dumps(value)
     try:
-        read = document.read(f"x: {within.replace('{}', text)}\n".encode(), "x")
+        read = documents.read(f"x: {context.replace('{}', text)}\n".encode(), "x")
     except ConfigError:
         read = None
     return text if read in ({"x": value}, {"x": [value]}) else json.dumps(value, ensure_ascii=False)

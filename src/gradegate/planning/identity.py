@@ -169,7 +169,7 @@ def with_keys(bindings: Iterable[Binding], case_digest: bytes) -> tuple[Binding,
 
         rest = [terms.rubric, *terms.transforms]
         if isinstance(binding, BoundSet):
-            binding = replace(binding, bounds=tuple(map(with_key, binding.members)))
+            binding = replace(binding, members=tuple(map(with_key, binding.members)))
             rest = [[member.assertion.definition.hex() for member in binding.members]]
         # A field that no term names is a part of the definition, too.
         other_fields = {

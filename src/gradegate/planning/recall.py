@@ -115,5 +115,5 @@ def _with_identity_of(planned: Any, binding: Binding) -> Any:
     asserted = replace(binding.assertion, key=identity.key, definition=identity.definition)
     if not isinstance(binding, BoundSet):
         return replace(binding, assertion=asserted)
-    members = tuple(map(_with_identity_of, planned.bounds, binding.members))
-    return replace(binding, assertion=asserted, bounds=members)
+    members = tuple(map(_with_identity_of, planned.members, binding.members))
+    return replace(binding, assertion=asserted, members=members)

@@ -69,8 +69,8 @@ class Anthropic(ChatModel):
         if not credential.is_fixed:
             flags.append(TOKENS)
         headers = {"anthropic-beta": ",".join(flags)} if flags else {}
-        shape = Messages(model, config)
-        super().__init__(setup, shape, url, credential, model, headers, {"model": model})
+        api = Messages(model, config)
+        super().__init__(setup, api, url, credential, model, headers, {"model": model})
 
     def _headers_for(self, body: JsonObject) -> NamedTexts:
         version = SAMPLING_VERSION if any(name in body for name in SAMPLING) else VERSION

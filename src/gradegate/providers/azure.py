@@ -21,7 +21,7 @@ API_VERSION = "2024-10-21"
 _KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _BASES = ("AZURE_OPENAI_API_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_API_BASE_URL")
 _HOSTS = ("AZURE_OPENAI_API_HOST", "AZURE_API_HOST")
-# Whose a host below openai.azure.com is cannot be told from its name: the environment names the one that is meant.
+# The name of a host below openai.azure.com does not say who owns it, so the environment names the host.
 _IDS = {"client_id": "AZURE_CLIENT_ID", "tenant": "AZURE_TENANT_ID"}
 _VENDOR = Vendor(
     _KEYS,
@@ -57,9 +57,9 @@ _OPTIONS = ("apiVersion", "deployment_id", "modelName", "isReasoningModel")
 
 
 class _Deployment(HttpModel):
-    """What an id of a deployment says, which is not the name of the model behind it."""
+    """A deployment, which may have another name than the model behind it."""
 
-    in_id = ("deployment_id",)  # what the id says, where it says it
+    in_id = ("deployment_id",)  # options that the id may replace
     vendor = _VENDOR
 
     def _priced_as(self, response: JsonObject) -> str:
@@ -75,21 +75,12 @@ class AzureChat(_Deployment, ChatModel):
     options = (*SENT, *ACCESS, *CHAT, *_OPTIONS)
 
     def __init__(self, setup: ProviderSetup) -> None:
-        config = setup.config
         deployment = _deployment(setup)
-        shape = Completions(
-            deployment,
-            config,
-            reasoning=bool(config.get("isReasoningModel")) or is_reasoning_model(deployment),
-        )
-        shape.takes_bounds = False
-        super().__init__(
-            setup,
-            shape,
-            _url(setup, deployment, "chat/completions"),
-            _credential(setup),
-            deployment,
-        )
+        reasoning = bool(setup.config.get("isReasoningModel")) or is_reasoning_model(deployment)
+        api = Completions(deployment, setup.config, reasoning=reasoning)
+        api.takes_bounds = False
+        url = _url(setup, deployment, "chat/completions")
+        super().__init__(setup, api, url, _credential(setup), deployment)
 
 
 @PROVIDERS.register(
@@ -102,9 +93,8 @@ class AzureEmbeddings(_Deployment, EmbeddingModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         deployment = _deployment(setup)
-        super().__init__(
-            setup, _url(setup, deployment, "embeddings"), _credential(setup), deployment
-        )
+        url = _url(setup, deployment, "embeddings")
+        super().__init__(setup, url, _credential(setup), deployment)
 
 
 def _deployment(setup: ProviderSetup) -> str:
@@ -120,32 +110,30 @@ def _credential(setup: ProviderSetup) -> Credential:
 
 
 def _url(setup: ProviderSetup, deployment: str, task: str) -> str:
-    config = setup.config
+    """The address of a task of a deployment, in the v1 API or a dated version. Raises ConfigError."""
     base = _base(setup)
-    version = str(
-        config.get("apiVersion") or setup.env.get("AZURE_OPENAI_API_VERSION") or API_VERSION
-    )
+    version = setup.config.get("apiVersion") or setup.env.get("AZURE_OPENAI_API_VERSION")
+    version = str(version or API_VERSION)
     form = r"v1|preview|latest|\d{4}-\d\d-\d\d(?:-preview)?"
     check_part("version", version, form, setup, f"write one such as {API_VERSION}")
+
     if base.endswith("/openai/v1") or version in ("v1", "preview"):
         root = base.removesuffix("/v1").removesuffix("/openai")
-        return f"{root}/openai/v1/{task}" + ("?api-version=preview" if version == "preview" else "")
+        query = "?api-version=preview" if version == "preview" else ""
+        return f"{root}/openai/v1/{task}{query}"
     root = base.removesuffix("/openai")
     return f"{root}/openai/deployments/{deployment}/{task}?api-version={version}"
 
 
 def _base(setup: ProviderSetup) -> str:
-    """``apiBaseUrl`` or ``apiHost`` of the config, else the environment. Raises ConfigError when none is set."""
-    config = setup.config
-    env = setup.env
-    base = config.get("apiBaseUrl")
-    host = config.get("apiHost")
+    """``apiBaseUrl`` or ``apiHost`` of the config, else the environment. Raises ConfigError if none is set."""
+    base = setup.config.get("apiBaseUrl")
+    host = setup.config.get("apiHost")
     if not base and not host:
-        base = env.address(*_BASES)
-        host = env.address(*_HOSTS)
+        base = setup.env.address(*_BASES)
+        host = setup.env.address(*_HOSTS)
     if not base and not host:
         cure = "set `apiHost` in its config, or AZURE_OPENAI_API_HOST, to e.g. RESOURCE.openai.azure.com"
         raise setup.mistake(f"no host for `{setup.spec.id}`", cure, _HOSTS[0])
-    return base_url(
-        setup, base or "https://" + str(host).removeprefix("https://").removeprefix("http://")
-    )
+    host = str(host).removeprefix("https://").removeprefix("http://")
+    return base_url(setup, base or f"https://{host}")

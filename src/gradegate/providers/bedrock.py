@@ -54,7 +54,7 @@ VENDOR = Vendor(
         "POST /openai/v1/chat/completions",
     ),
 )
-# Served by an API in OpenAI's form at another host, and not by Converse.
+# Models that an API in OpenAI's form serves at another host, and Converse does not
 _ELSEWHERE = re.compile(r"(?:[a-z]+\.)?(?:openai\.(?!gpt-oss)|xai\.grok-)")
 # Of inference profiles, before the model
 _PLACES = "us us-gov eu apac au jp ca in sa global".split()
@@ -91,18 +91,20 @@ class Bedrock(ChatModel):
         endpoint = config.get("endpoint") or setup.env.address(*_ADDRESSES)
         base = base_url(setup, endpoint or f"https://bedrock-runtime.{region}.amazonaws.com")
         url = f"{base}/model/{quote(model, safe='')}/converse"
-        super().__init__(
-            setup, Converse(model, config), url, _credential(setup, url, region), model
-        )
+        credential = _credential(setup, url, region)
+        super().__init__(setup, Converse(model, config), url, credential, model)
 
     def _priced_as(self, response: JsonObject) -> str:
-        """The name in the table of prices: with ``global.`` or ``regional.`` before it where that makes a difference."""
-        bare = _VERSION.sub("", self._model.rpartition("/")[2])
-        place, dot, rest = bare.partition(".")
-        placed = dot and place in _PLACES
-        rest = rest if placed else bare
-        names = (f"{'global' if placed and place == 'global' else 'regional'}.{rest}", rest)
-        return next((name for name in names if table_price(name)), bare)
+        """The name in the table of prices, with ``global.`` or ``regional.`` before it if that makes a difference."""
+        name = _VERSION.sub("", self._model.rpartition("/")[2])
+        place, _, model = name.partition(".")
+        scope = "global" if place == "global" else "regional"
+        if place not in _PLACES:
+            model = name
+        for table_name in (f"{scope}.{model}", model):
+            if table_price(table_name):
+                return table_name
+        return name
 
 
 @PROVIDERS.register("bedrock:kb")
@@ -139,11 +141,12 @@ class KnowledgeBase(HttpModel):
                 f"`{setup.spec.id}` names no model",
                 "write bedrock:kb:MODEL, or `modelArn` in its config",
             )
-        whole = model.startswith("arn:") or model.partition(".")[0] in _PLACES
-        self._arn = model if whole else f"arn:aws:bedrock:{region}::foundation-model/{model}"
+        self._arn = model
+        if not model.startswith("arn:") and model.partition(".")[0] not in _PLACES:
+            self._arn = f"arn:aws:bedrock:{region}::foundation-model/{model}"
         url = f"https://bedrock-agent-runtime.{region}.amazonaws.com/retrieveAndGenerate"
-        signing = RequestSigner(_given(setup) or _credentials(setup), region)
-        super().__init__(setup, url, signing, model)
+        credentials = _config_credentials(setup) or _environment_credentials(setup)
+        super().__init__(setup, url, RequestSigner(credentials, region), model)
 
     def _headers_for(self, body: JsonObject) -> NamedTexts:
         return NO_FIELDS  # a config sets none
@@ -151,56 +154,68 @@ class KnowledgeBase(HttpModel):
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         config = {**self._config, **request.options}
-        names = {"temperature": "temperature", "max_tokens": "maxTokens", "top_p": "topP"}
-        inference = {
-            ours: config[name] for name, ours in names.items() if config.get(name) is not None
-        }
-        generation = {"inferenceConfig": {"textInferenceConfig": inference}} if inference else {}
-        if (most := config.get("top_k")) is not None:
-            nova = re.search(r"(^|[/.])amazon\.nova-", self._arn)
-            command = re.search(r"(^|[/.])cohere\.command-r", self._arn)
-            more = (
-                {"inferenceConfig": {"topK": most}} if nova else {"k" if command else "top_k": most}
-            )
-            generation["additionalModelRequestFields"] = more
         base: dict[str, Any] = {
             "knowledgeBaseId": str(config["knowledgeBaseId"]),
             "modelArn": self._arn,
         }
-        base |= {"generationConfiguration": generation} if generation else {}
+        generation = self._generation(config)
+        if generation:
+            base["generationConfiguration"] = generation
         if config.get("numberOfResults") is not None:
-            base["retrievalConfiguration"] = {
-                "vectorSearchConfiguration": {"numberOfResults": config["numberOfResults"]}
-            }
-        about = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": base}
-        response, seconds = self._post_object(
-            {"input": {"text": request_text(request)}, "retrieveAndGenerateConfiguration": about}
-        )
+            search = {"numberOfResults": config["numberOfResults"]}
+            base["retrievalConfiguration"] = {"vectorSearchConfiguration": search}
+        body = {
+            "input": {"text": request_text(request)},
+            "retrieveAndGenerateConfiguration": {
+                "type": "KNOWLEDGE_BASE",
+                "knowledgeBaseConfiguration": base,
+            },
+        }
+
+        response, seconds = self._post_object(body)
         text = need_text(as_object(response.get("output")).get("text"), self.host)
         usage = Usage(1, unpriced=1, seconds=seconds)
-        stopped = response.get("guardrailAction") == "INTERVENED"
-        return Reply(
-            text,
-            usage,
-            "content_filter" if stopped else "stop",
-            stopped,
-            {"citations": response.get("citations") or []},
-        )
+        refused = response.get("guardrailAction") == "INTERVENED"
+        finish = "content_filter" if refused else "stop"
+        return Reply(text, usage, finish, refused, {"citations": response.get("citations") or []})
+
+    def _generation(self, config: JsonObject) -> JsonObject:
+        """What the model is asked with, under the names of its API."""
+        generation: dict[str, Any] = {}
+        inference = {}
+        names = {"temperature": "temperature", "max_tokens": "maxTokens", "top_p": "topP"}
+        for name, api_name in names.items():
+            if config.get(name) is not None:
+                inference[api_name] = config[name]
+        if inference:
+            generation["inferenceConfig"] = {"textInferenceConfig": inference}
+
+        top_k = config.get("top_k")
+        if top_k is not None:
+            fields: JsonObject = {"top_k": top_k}
+            if re.search(r"(^|[/.])amazon\.nova-", self._arn):
+                fields = {"inferenceConfig": {"topK": top_k}}
+            elif re.search(r"(^|[/.])cohere\.command-r", self._arn):
+                fields = {"k": top_k}
+            generation["additionalModelRequestFields"] = fields
+        return generation
 
 
 def _region(setup: ProviderSetup) -> str:
-    region = str(setup.config.get("region") or setup.env.address(*_REGIONS) or "us-east-1").strip()
+    region = setup.config.get("region") or setup.env.address(*_REGIONS) or "us-east-1"
+    region = str(region).strip()
     check_part("region", region, REGION, setup, "write a region of AWS, such as eu-central-1")
     return region
 
 
 def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
     """The bearer key that is set, else one that the credentials sign. Raises ConfigError."""
-    credentials = _given(setup)
-    key = None if credentials else find_key(setup, _KEY)
-    if key:
-        return FixedKey(key)
-    signing = credentials or _credentials(setup, _KEY)
+    credentials = _config_credentials(setup)
+    if credentials is None:
+        key = find_key(setup, _KEY)
+        if key:
+            return FixedKey(key)
+        credentials = _environment_credentials(setup, _KEY)
     if not VENDOR.serves(url):
         raise wrong_host_mistake(
             setup,
@@ -208,33 +223,32 @@ def _credential(setup: ProviderSetup, url: str, region: str) -> Credential:
             url,
             f"set {_KEY}, or `apiKey` in its config",
         )
+    signer = credentials
     return setup.client.tokens.for_account(
-        (region, signing), lambda: Token(make_bearer_key(signing, region), SECONDS)
+        (region, signer), lambda: Token(make_bearer_key(signer, region), SECONDS)
     )
 
 
-def _given(setup: ProviderSetup) -> AwsCredentials | None:
+def _config_credentials(setup: ProviderSetup) -> AwsCredentials | None:
     """The credentials of the config, which win over all else, as in promptfoo. Raises ConfigError."""
-    values = [
-        str(setup.config.get(name) or "")
-        for name in ("accessKeyId", "secretAccessKey", "sessionToken")
-    ]
-    access, secret_key, _ = values
-    if bool(access) != bool(secret_key):
-        lacking = "secretAccessKey" if access else "accessKeyId"
-        raise setup.keyless(f"no `{lacking}`", "write both, or neither")
-    return AwsCredentials(*values) if access else None
+    names = ("accessKeyId", "secretAccessKey", "sessionToken")
+    access_key, secret_key, session = (str(setup.config.get(name) or "") for name in names)
+    if bool(access_key) != bool(secret_key):
+        missing = "secretAccessKey" if access_key else "accessKeyId"
+        raise setup.keyless(f"no `{missing}`", "write both, or neither")
+    return AwsCredentials(access_key, secret_key, session) if access_key else None
 
 
-def _credentials(setup: ProviderSetup, instead: str = "") -> AwsCredentials:
-    """Those of the environment. Raises ConfigError where they are not there; ``instead`` is a variable that would do."""
-    access, secret_key, session = (setup.key(name).strip() for name in (_ACCESS, _SECRET, _SESSION))
-    if not access and not secret_key:
-        cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}" + (
-            f"; or set {instead}" if instead else ""
-        )
-        raise setup.keyless("", cure, instead or _ACCESS)
-    if not access or not secret_key:
-        lacking = _SECRET if access else _ACCESS
-        raise setup.keyless(f"{lacking} is not set", _SIGN_IN, lacking)
-    return AwsCredentials(access, secret_key, session)
+def _environment_credentials(setup: ProviderSetup, key_variable: str = "") -> AwsCredentials:
+    """The credentials of the environment. Raises ConfigError if there are none; ``key_variable`` would do, too."""
+    names = (_ACCESS, _SECRET, _SESSION)
+    access_key, secret_key, session = (setup.key(name).strip() for name in names)
+    if not access_key and not secret_key:
+        cure = f"{_SIGN_IN}, which sets {_ACCESS}, {_SECRET} and {_SESSION}"
+        if key_variable:
+            cure += f"; or set {key_variable}"
+        raise setup.keyless("", cure, key_variable or _ACCESS)
+    if not access_key or not secret_key:
+        missing = _SECRET if access_key else _ACCESS
+        raise setup.keyless(f"{missing} is not set", _SIGN_IN, missing)
+    return AwsCredentials(access_key, secret_key, session)

@@ -53,7 +53,7 @@ class Google(ChatModel):
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "google:MODEL").removeprefix("models/")
         super().__init__(
-            setup, Gemini(setup.config), *_place(setup, model, "generateContent"), model
+            setup, Gemini(setup.config), *_access(setup, model, "generateContent"), model
         )
 
 
@@ -67,35 +67,36 @@ class GoogleEmbeddings(EmbeddingModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "google:embedding:MODEL").removeprefix("models/")
-        super().__init__(setup, *_place(setup, model, "batchEmbedContents"), model)
+        super().__init__(setup, *_access(setup, model, "batchEmbedContents"), model)
 
     def _build_body(self, texts: Sequence[str]) -> JsonObject:
-        more = {**pick_options(self._config, _EMBEDDING), **self._passthrough}
-        model = f"models/{self._model}"
-        return {
-            "requests": [
-                {"model": model, "content": {"parts": [{"text": text}]}, **more} for text in texts
-            ]
-        }
+        options = {**pick_options(self._config, _EMBEDDING), **self._passthrough}
+        requests = []
+        for text in texts:
+            content = {"parts": [{"text": text}]}
+            requests.append({"model": f"models/{self._model}", "content": content, **options})
+        return {"requests": requests}
 
     def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
-        vectors = [
-            as_object(row).get("values")
-            for row in expect_rows(response.get("embeddings"), self.host, texts)
-        ]
-        return vectors, as_object(response.get("usageMetadata")).get("promptTokenCount")
+        rows = expect_rows(response.get("embeddings"), self.host, texts)
+        tokens = as_object(response.get("usageMetadata")).get("promptTokenCount")
+        return [as_object(row).get("values") for row in rows], tokens
 
 
-def _place(setup: ProviderSetup, model: str, task: str) -> tuple[str, Credential]:
+def _access(setup: ProviderSetup, model: str, task: str) -> tuple[str, Credential]:
     """The address with the version of the API, and the key. Raises ConfigError."""
     config = setup.config
     env = setup.env
-    named = config.get("apiBaseUrl") or (config.get("apiHost") and f"https://{config['apiHost']}")
-    base = base_url(
-        setup, named or env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
-    )
+    address = config.get("apiBaseUrl")
+    if not address and config.get("apiHost"):
+        address = f"https://{config['apiHost']}"
+    if not address:
+        address = env.address(*_BASES) or f"https://{env.get('GOOGLE_API_HOST') or _HOST}"
+    base = base_url(setup, address)
+
     version = str(config.get("apiVersion") or "v1beta")
     check_part("version", version, r"v\d\w{0,20}", setup, "write v1 or v1beta")
-    root = base if base.endswith(("/v1", "/v1beta", "/v1alpha")) else f"{base}/{version}"
-    url = f"{root}/models/{quote(model, safe='')}:{task}"
+    if not base.endswith(("/v1", "/v1beta", "/v1alpha")):
+        base = f"{base}/{version}"
+    url = f"{base}/models/{quote(model, safe='')}:{task}"
     return url, read_key(setup, *_KEYS, header="x-goog-api-key")

@@ -45,7 +45,7 @@ _TEXT = tuple(
 )
 
 
-class _Model(HttpModel):
+class _TaskModel(HttpModel):
     """A model for one ``task``, at the router or at an endpoint of one's own."""
 
     vendor = _VENDOR
@@ -61,14 +61,14 @@ class _Model(HttpModel):
         url = base_url(setup, endpoint or f"{ROUTER}/{model}{self.below}")
         super().__init__(setup, url, key, model)
 
-    def _asked(self, body: JsonObject) -> tuple[Any, Usage]:
-        """What is answered, and its usage: the answer names no tokens and no price."""
+    def _post_task(self, body: JsonObject) -> tuple[Any, Usage]:
+        """The answer, and its usage: the answer names no tokens and no price."""
         answer, seconds = self._post_any({**body, **self._passthrough})
         return answer, Usage(1, unpriced=1, seconds=seconds)
 
 
 @PROVIDERS.register("huggingface:text-classification", "hf:text-classification")
-class HuggingFaceClassification(_Model):
+class HuggingFaceClassification(_TaskModel):
     """A text classification model: labels with scores."""
 
     kinds = ("classification",)
@@ -77,17 +77,18 @@ class HuggingFaceClassification(_Model):
 
     def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """Raises ProviderError."""
+        body: dict[str, Any] = {"inputs": text}
         parameters = pick_options(self._config, ("function_to_apply", "top_k"))
-        answer, usage = self._asked(
-            {"inputs": text, **({"parameters": parameters} if parameters else {})}
-        )
+        if parameters:
+            body["parameters"] = parameters
+        answer, usage = self._post_task(body)
         if isinstance(answer, list) and answer and isinstance(answer[0], list):
             answer = answer[0]
         return parse_labels(answer if isinstance(answer, list) else None, self.host), usage
 
 
 @PROVIDERS.register("huggingface:feature-extraction", "hf:feature-extraction")
-class HuggingFaceEmbeddings(_Model):
+class HuggingFaceEmbeddings(_TaskModel):
     """A feature extraction model; one request for all texts."""
 
     kinds = ("embedding",)
@@ -100,7 +101,7 @@ class HuggingFaceEmbeddings(_Model):
         options = pick_options(
             self._config, ("normalize", "prompt_name", "truncate", "truncation_direction")
         )
-        answer, usage = self._asked({"inputs": list(texts), **options})
+        answer, usage = self._post_task({"inputs": list(texts), **options})
         vectors = []
         for row in expect_rows(answer, self.host, len(texts)):
             nested = isinstance(row, list) and row and isinstance(row[0], list)
@@ -114,7 +115,7 @@ class HuggingFaceEmbeddings(_Model):
 
 
 @PROVIDERS.register("huggingface:token-classification", "hf:token-classification")
-class HuggingFaceTokens(_Model):
+class HuggingFaceTokens(_TaskModel):
     """A token classification model: of each kind of entity the highest score."""
 
     kinds = ("classification",)
@@ -124,24 +125,20 @@ class HuggingFaceTokens(_Model):
     def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """Raises ProviderError."""
         strategy = self._config.get("aggregation_strategy") or "simple"
-        answer, usage = self._asked(
+        answer, usage = self._post_task(
             {"inputs": text, "parameters": {"aggregation_strategy": strategy}}
         )
         scores: dict[str, float] = {}
         for row in map(as_object, answer if isinstance(answer, list) else [None]):
-            entity = {
-                "label": row.get("entity_group", row.get("entity")),
-                "score": row.get("score"),
-            }
-            scores |= {
-                label: max(score, scores.get(label, score))
-                for label, score in parse_labels([entity], self.host).items()
-            }
+            kind = row.get("entity_group", row.get("entity"))
+            entity = parse_labels([{"label": kind, "score": row.get("score")}], self.host)
+            for label, score in entity.items():
+                scores[label] = max(score, scores.get(label, score))
         return scores, usage
 
 
 @PROVIDERS.register("huggingface:sentence-similarity", "hf:sentence-similarity")
-class HuggingFaceSimilarity(_Model):
+class HuggingFaceSimilarity(_TaskModel):
     """A sentence similarity model, which compares the answer with a text and gives no vectors."""
 
     kinds = ("embedding",)
@@ -152,7 +149,9 @@ class HuggingFaceSimilarity(_Model):
 
     def compare(self, expected: str, text: str) -> tuple[float, Usage]:
         """Raises ProviderError."""
-        answer, usage = self._asked({"inputs": {"source_sentence": expected, "sentences": [text]}})
+        answer, usage = self._post_task(
+            {"inputs": {"source_sentence": expected, "sentences": [text]}}
+        )
         (similarity,) = parse_vector(expect_rows(answer, self.host, 1), self.host)
         if abs(similarity) > 1 + 1e-5:
             raise ProviderError(
@@ -162,21 +161,18 @@ class HuggingFaceSimilarity(_Model):
 
 
 @PROVIDERS.register("huggingface:text-generation", "hf:text-generation")
-class HuggingFaceText(_Model):
+class HuggingFaceText(_TaskModel):
     """A text generation model, which takes no messages; with ``chatCompletion`` it is a chat model."""
 
     options = (*ACCESS, *_TEXT, "chatCompletion")
     task = "text-generation"
 
     def __new__(cls, setup: ProviderSetup) -> Any:
-        """The chat model, where the config says so."""
-        endpoint = str(setup.config.get("apiEndpoint") or "")
+        """Build the chat model instead if the config says so."""
         chats = setup.config.get("chatCompletion")
-        chat = (
-            PROVIDERS.find("huggingface:chat")
-            if chats or (chats is None and "/v1/chat" in endpoint)
-            else None
-        )
+        if chats is None:
+            chats = "/v1/chat" in str(setup.config.get("apiEndpoint") or "")
+        chat = PROVIDERS.find("huggingface:chat") if chats else None
         return chat(setup) if chat else super().__new__(cls)
 
     def complete(self, request: Request) -> Reply:
@@ -185,6 +181,6 @@ class HuggingFaceText(_Model):
             "return_full_text": False,
             **pick_options({**self._config, **request.options}, _TEXT),
         }
-        answer, usage = self._asked({"inputs": request_text(request), "parameters": parameters})
+        answer, usage = self._post_task({"inputs": request_text(request), "parameters": parameters})
         first = as_object(answer[0] if isinstance(answer, list) and answer else answer)
         return Reply(need_text(first.get("generated_text"), self.host), usage)

@@ -17,6 +17,7 @@ from gradegate.providers.api.json_http import (
 )
 from gradegate.providers.api.provider import PROVIDERS, ProviderSetup
 from gradegate.security.vendors import Vendor
+from gradegate.structs import JsonObject
 
 TOKENS = 512
 SENT = tuple(
@@ -32,51 +33,43 @@ class Llama(HttpModel):
     options = (*SENT, "apiBaseUrl", "apiKey", "apiKeyEnvar", "headers")
     vendor = Vendor(addresses=("LLAMA_BASE_URL",), requests=("POST /completion",))
     rates = (0.0, 0.0)
+    limit_option = "n_predict"
 
     def __init__(self, setup: ProviderSetup) -> None:
-        config = setup.config
-        base = base_url(
-            setup,
-            config.get("apiBaseUrl") or setup.env.get("LLAMA_BASE_URL") or "http://localhost:8080",
-        )
-        super().__init__(
-            setup,
-            f"{base}/completion",
-            read_key(setup, needed=False),
-            setup.model,
-        )
-
-    limit_option = "n_predict"
+        base = setup.config.get("apiBaseUrl") or setup.env.get("LLAMA_BASE_URL")
+        url = f"{base_url(setup, base or 'http://localhost:8080')}/completion"
+        super().__init__(setup, url, read_key(setup, needed=False), setup.model)
 
     @property
     def reply_tokens(self) -> int | None:  # type: ignore[override]
-        """As the config says; None where it says that there is no limit."""
+        """As the config says; None if it says that there is no limit."""
         limit = self._config.get("n_predict") or TOKENS
         return limit if is_count(limit) else None
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
-        sent = {
+        body = {
+            "prompt": request_text(request),
             "n_predict": TOKENS,
             "temperature": 0,
             **pick_options({**self._config, **request.options}, SENT),
-            **({"n_predict": request.max_tokens} if request.max_tokens else {}),
         }
-        answer, seconds = self._post_object({"prompt": request_text(request), **sent})
+        if request.max_tokens:
+            body["n_predict"] = request.max_tokens
+        answer, seconds = self._post_object(body)
+
         text = need_text(answer.get("content"), self.host)
-        cut = (
-            answer.get("stop_type") == "limit"
-            or answer.get("stopped_limit") is True
-            or answer.get("truncated") is True
-        )
         usage = Usage(
             1,
             token_count(answer.get("tokens_evaluated")),
             token_count(answer.get("tokens_predicted")),
             seconds=seconds,
         )
-        return Reply(
-            text,
-            usage,
-            "length" if cut else "unfinished" if answer.get("stop") is False else "stop",
-        )
+        return Reply(text, usage, _finish_reason(answer))
+
+
+def _finish_reason(answer: JsonObject) -> str:
+    is_cut = answer.get("stopped_limit") is True or answer.get("truncated") is True
+    if is_cut or answer.get("stop_type") == "limit":
+        return "length"
+    return "unfinished" if answer.get("stop") is False else "stop"

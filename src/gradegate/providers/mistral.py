@@ -46,8 +46,8 @@ class MistralChat(ChatModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "mistral:MODEL", (*EMBEDDING, "moderation"))
-        shape = _Completions(model, setup.config, SENT)
-        super().__init__(setup, shape, *_place(setup, "chat/completions"), model)
+        api = _Completions(model, setup.config, SENT)
+        super().__init__(setup, api, *_access(setup, "chat/completions"), model)
 
 
 @PROVIDERS.register("mistral:embeddings", "mistral:embedding")
@@ -61,10 +61,10 @@ class MistralEmbeddings(EmbeddingModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "mistral:embeddings:mistral-embed")
-        super().__init__(setup, *_place(setup, "embeddings"), model)
+        super().__init__(setup, *_access(setup, "embeddings"), model)
 
 
-def _place(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
+def _access(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
     url = service_url(
         setup, "MISTRAL_API_HOST", ("MISTRAL_API_BASE_URL",), "https://api.mistral.ai/v1"
     )

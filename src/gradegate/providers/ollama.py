@@ -4,7 +4,7 @@ API: https://github.com/ollama/ollama/blob/main/docs/api.md (``/api/chat``, ``/a
 ``ollama`` package 0.6: ``format`` takes a JSON Schema, ``thinking`` is beside ``content``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradegate.core.conversation import Image, Request
@@ -23,7 +23,7 @@ from gradegate.providers.api.chat_api import (
     pick_options,
 )
 from gradegate.providers.api.chat_model import EMBEDDING, ChatModel, EmbeddingModel
-from gradegate.providers.api.content import MessageForm, Parts, ToolCall, ToolResult, is_text
+from gradegate.providers.api.content import MessageForm, Parts, ToolCall, ToolResult
 from gradegate.providers.api.json_http import (
     base_url,
     expect_rows,
@@ -52,13 +52,13 @@ OPTIONS = tuple(
     "presence_penalty frequency_penalty mirostat mirostat_tau mirostat_eta penalize_newline stop num_ctx num_batch "
     "num_gpu main_gpu low_vram f16_kv logits_all vocab_only use_mmap use_mlock embedding_only num_thread numa".split()
 )
-_TAKEN = MessageForm("Ollama", results_by_name=True)
+_MESSAGE_FORM = MessageForm("Ollama", results_by_name=True)
 BESIDE = ("format", "keep_alive", "think", "tools")
 ACCESS = ("model", "apiKey", "apiKeyEnvar", "apiBaseUrl", "headers", "passthrough", "options")
 
 
 class OllamaChat(ChatApi):
-    """Questions in the form of ``/api/chat``, and its answers."""
+    """Requests in the form of ``/api/chat`` and its answers."""
 
     limit_places = (("options", "num_predict"),)
 
@@ -72,25 +72,27 @@ class OllamaChat(ChatApi):
         return (({"format": schema}, "schema"),)
 
     def build_body(self, request: Request) -> JsonObject:
-        """The whole body, with the model. Raises ProviderError for an image that is not at hand."""
-        options = pick_options(self.config, OPTIONS)
-        if self.config.get("max_tokens") is not None:
-            options.setdefault("num_predict", self.config["max_tokens"])
+        """The whole body, with the model. Raises ProviderError for an image that is only named."""
+        config = self.config
+        messages: list[JsonObject] = []
+        for role, parts in _MESSAGE_FORM.read_messages(request.messages):
+            messages += _messages(role, parts)
+
+        options = pick_options(config, OPTIONS)
+        if config.get("max_tokens") is not None:
+            options.setdefault("num_predict", config["max_tokens"])
+        options = {
+            "temperature": 0,
+            **as_object(config.get("options")),
+            **options,
+            **request.options,
+        }
         return {
             "model": self._model,
-            "messages": [
-                message
-                for role, parts in _TAKEN.read_messages(request.messages)
-                for message in _messages(role, parts)
-            ],
+            "messages": messages,
             "stream": False,
-            "options": {
-                "temperature": 0,
-                **as_object(self.config.get("options")),
-                **options,
-                **request.options,
-            },
-            **pick_options(self.config, BESIDE),
+            "options": options,
+            **pick_options(config, BESIDE),
             **self.passthrough,
         }
 
@@ -99,17 +101,15 @@ class OllamaChat(ChatApi):
         message = response.get("message")
         if not isinstance(message, dict):
             raise NoOutput("without a message")
+        calls = message.get("tool_calls")
         text = str(message.get("content") or "")
-        called = message.get("tool_calls")
-        if called and not text:
-            text = json_text(called)
+        if calls and not text:
+            text = json_text(calls)
+        finish = "unfinished"
         done = response.get("done")
-        finish = (
-            self.finish_reason(response.get("done_reason"), called)
-            if done is True or done is None
-            else "unfinished"
-        )
-        return ModelOutput(text, finish, False, objects_in(called))
+        if done is True or done is None:
+            finish = self.finish_reason(response.get("done_reason"), calls)
+        return ModelOutput(text, finish, False, objects_in(calls))
 
     def count_tokens(self, response: JsonObject) -> tuple[Any, Any]:
         """As the server counts them."""
@@ -127,11 +127,11 @@ class Ollama(ChatModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "ollama:chat:MODEL", EMBEDDING)
-        super().__init__(setup, OllamaChat(model, setup.config), *_place(setup, "chat"), model)
+        super().__init__(setup, OllamaChat(model, setup.config), *_access(setup, "chat"), model)
 
     def _usage(self, response: JsonObject, seconds: float) -> Usage:
-        read, wrote = self._api.count_tokens(response)
-        return Usage(1, token_count(read), token_count(wrote), seconds=seconds)
+        prompt_tokens, answer_tokens = self._api.count_tokens(response)
+        return Usage(1, token_count(prompt_tokens), token_count(answer_tokens), seconds=seconds)
 
 
 @PROVIDERS.register("ollama:embeddings", "ollama:embedding")
@@ -145,11 +145,12 @@ class OllamaEmbeddings(EmbeddingModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "ollama:embeddings:MODEL")
-        super().__init__(setup, *_place(setup, "embed"), model)
+        super().__init__(setup, *_access(setup, "embed"), model)
 
     def _build_body(self, texts: Sequence[str]) -> JsonObject:
         options = {**as_object(self._config.get("options")), **pick_options(self._config, OPTIONS)}
-        return {**({"options": options} if options else {}), **super()._build_body(texts)}
+        body = super()._build_body(texts)
+        return {"options": options, **body} if options else body
 
     def _parse_response(self, response: JsonObject, texts: int) -> tuple[list[Any], Any]:
         return expect_rows(response.get("embeddings"), self.host, texts), response.get(
@@ -160,35 +161,41 @@ class OllamaEmbeddings(EmbeddingModel):
         return Usage(1, token_count(tokens), seconds=seconds)
 
 
-def _place(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
-    config = setup.config
-    base = base_url(
-        setup,
-        config.get("apiBaseUrl") or setup.env.get("OLLAMA_BASE_URL") or "http://localhost:11434",
-    )
+def _access(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
+    """The address of a task, and the key. Raises ConfigError."""
+    base = setup.config.get("apiBaseUrl") or setup.env.get("OLLAMA_BASE_URL")
+    url = base_url(setup, base or "http://localhost:11434")
     # A server of one's own asks for no key
-    return f"{base}/api/{task}", read_key(setup, "OLLAMA_API_KEY", needed=False)
+    return f"{url}/api/{task}", read_key(setup, "OLLAMA_API_KEY", needed=False)
 
 
-def _messages(role: str, parts: Parts) -> Iterator[JsonObject]:
-    """A message, or one for each result of a tool."""
-    encoded = [parse_data_uri(part) for part in parts if isinstance(part, Image)]
-    if None in encoded:
-        raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
-    results = [part for part in parts if isinstance(part, ToolResult)]
-    yield from (
-        {"role": "tool", "content": result.content, "tool_name": result.name} for result in results
-    )
-    if not results:
-        texts = [str(part) for part in parts if is_text(part)]
-        calls = [
-            {"function": {"name": part.name, "arguments": part.arguments}}
-            for part in parts
-            if isinstance(part, ToolCall)
-        ]
-        yield {
-            "role": "system" if role == "developer" else role,
-            "content": "\n".join(texts),
-            **({"images": [image[1] for image in encoded if image]} if encoded else {}),
-            **({"tool_calls": calls} if calls else {}),
-        }
+def _messages(role: str, parts: Parts) -> list[JsonObject]:
+    """A message, or one for each result of a tool. Raises ProviderError for an image that is only named."""
+    texts = []
+    images = []
+    calls = []
+    results: list[JsonObject] = []
+    for part in parts:
+        if isinstance(part, Image):
+            encoded = parse_data_uri(part)
+            if encoded is None:
+                raise ProviderError("Ollama takes images as data, not as a URL", Trouble.SETUP)
+            images.append(encoded[1])
+        elif isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, ToolCall):
+            calls.append({"function": {"name": part.name, "arguments": part.arguments}})
+        elif isinstance(part, ToolResult):
+            results.append({"role": "tool", "content": part.content, "tool_name": part.name})
+    if results:
+        return results
+
+    message: dict[str, Any] = {
+        "role": "system" if role == "developer" else role,
+        "content": "\n".join(texts),
+    }
+    if images:
+        message["images"] = images
+    if calls:
+        message["tool_calls"] = calls
+    return [message]

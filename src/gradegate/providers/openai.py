@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from gradegate.core.usage import Usage
 from gradegate.errors import ProviderError
 from gradegate.http.credentials import Credential
+from gradegate.providers.api.chat_api import as_object
 from gradegate.providers.api.chat_model import CHAT, ChatModel, EmbeddingModel
 from gradegate.providers.api.federation import EXCHANGE, JWT, Federation
 from gradegate.providers.api.json_http import HttpModel, need_model, service_url
@@ -71,13 +72,8 @@ class OpenAiChat(_AtOpenAi, ChatModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "openai:chat:MODEL")
-        super().__init__(
-            setup,
-            Completions(model, setup.config),
-            *_place(setup, "chat/completions"),
-            model,
-            _headers(setup),
-        )
+        api = Completions(model, setup.config)
+        super().__init__(setup, api, *_access(setup, "chat/completions"), model, _headers(setup))
 
 
 @PROVIDERS.register("openai:responses")
@@ -97,13 +93,8 @@ class OpenAiResponses(_AtOpenAi, ChatModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "openai:responses:MODEL")
-        super().__init__(
-            setup,
-            Responses(model, setup.config),
-            *_place(setup, "responses"),
-            model,
-            _headers(setup),
-        )
+        api = Responses(model, setup.config)
+        super().__init__(setup, api, *_access(setup, "responses"), model, _headers(setup))
 
 
 @PROVIDERS.register("openai:embeddings", "openai:embedding")
@@ -114,7 +105,7 @@ class OpenAiEmbeddings(_AtOpenAi, EmbeddingModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "openai:embeddings:MODEL")
-        super().__init__(setup, *_place(setup, "embeddings"), model, _headers(setup))
+        super().__init__(setup, *_access(setup, "embeddings"), model, _headers(setup))
 
 
 @PROVIDERS.register("openai:moderation")
@@ -127,7 +118,7 @@ class OpenAiModeration(_AtOpenAi, HttpModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = setup.model or str(setup.config.get("model") or "omni-moderation-latest")
-        super().__init__(setup, *_place(setup, "moderations"), model, _headers(setup))
+        super().__init__(setup, *_access(setup, "moderations"), model, _headers(setup))
 
     def moderate(self, text: str, prompt: str) -> tuple[Sequence[str], Usage]:
         """Raises ProviderError."""
@@ -136,28 +127,29 @@ class OpenAiModeration(_AtOpenAi, HttpModel):
         results = response.get("results")
         if not isinstance(results, list) or not results:
             raise ProviderError(f"{self.host} answered without a result")
-        flags = []
-        for result in results:
-            categories = result.get("categories") if isinstance(result, Mapping) else None
+        flags: list[str] = []
+        for result in map(as_object, results):
+            categories = result.get("categories")
             # `illicit` is null for models that do not know it
-            if not isinstance(categories, Mapping) or any(
-                not isinstance(v, bool | None) for v in categories.values()
+            if not isinstance(categories, Mapping) or not all(
+                isinstance(flagged, bool | None) for flagged in categories.values()
             ):
                 raise ProviderError(f"{self.host} answered without categories")
-            flags += [name for name, flagged in categories.items() if flagged] or (
-                ["flagged"] if result.get("flagged") else []
-            )
+            names = [name for name, flagged in categories.items() if flagged]
+            if not names and result.get("flagged"):
+                names = ["flagged"]
+            flags += names
         return flags, Usage(1, seconds=seconds)
 
 
-def _place(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
-    """The address of a task, and the key. Raises ConfigError when OpenAI itself would get no key."""
+def _access(setup: ProviderSetup, task: str) -> tuple[str, Credential]:
+    """The address of a task, and the key. Raises ConfigError if OpenAI itself would get no key."""
     url = service_url(setup, _HOST, _BASES, "https://api.openai.com/v1")
     needed = "://api.openai.com/" in f"{url}/"
     return f"{url}/{task}", FEDERATION.credential(setup, url, _KEYS, needed=needed)
 
 
 def _headers(setup: ProviderSetup) -> NamedTexts:
-    """The organization, where one is named."""
+    """The organization, if one is named."""
     organization = setup.config.get("organization") or setup.env.get("OPENAI_ORGANIZATION")
     return {"OpenAI-Organization": str(organization)} if organization else {}

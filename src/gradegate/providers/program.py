@@ -35,19 +35,22 @@ from gradegate.sandbox.repository_code import (
 )
 from gradegate.security.redaction import excerpt
 
-_LONGEST, _WORD = 2000, 100  # characters of an error, and of a reason why an answer ended
-_METADATA = 200_000  # characters: reports keep them
-_OWN = ("finish_reason", "refused", IS_DATA, RAW)  # of an answer's metadata: said elsewhere
+# Characters
+_MAX_ERROR = 2000
+_MAX_FINISH_REASON = 100
+_MAX_METADATA = 200_000  # reports keep the metadata
+# Keys of an answer's metadata that gradegate itself sets
+_RESERVED = ("finish_reason", "refused", IS_DATA, RAW)
 
 
-class _Code(Provider):
-    """What answers by code of the repository."""
+class _CodeProvider(Provider):
+    """Code of the repository that answers."""
 
     takes_images = True
     names_model = False
     replies_from = "program"
-    rates = None  # what the code spends is not known before it says so
-    is_repeatable = False  # what an application answers may change with its code
+    rates = None  # what the code spends is known only afterwards
+    is_repeatable = False  # its answers may change with its code
 
     def __init__(self, setup: ProviderSetup) -> None:
         self.name = setup.spec.name
@@ -57,90 +60,103 @@ class _Code(Provider):
             "label": setup.spec.label,
             "config": dict(self._config),
         }
-        most = setup.config.get("timeout")
+        timeout = setup.config.get("timeout")
         workers = setup.config.get("workers", 0)
-        if most is not None and (not is_number(most) or most <= 0):
+        if timeout is not None and (not is_number(timeout) or timeout <= 0):
             raise setup.mistake(f"`timeout` of `{setup.spec.id}` is no time", "give milliseconds")
         if not isinstance(workers, int) or isinstance(workers, bool) or not 0 <= workers <= 100:
             raise setup.mistake(
                 f"`workers` of `{setup.spec.id}` is not a number of processes", "give e.g. 2"
             )
-        self._seconds = None if most is None else float(most) / 1000
+        self._seconds = None if timeout is None else float(timeout) / 1000
         self._workers = workers
-        # The variables that the config gives the code: literals, and what the workflow named.
-        spec = setup.spec
-        env = setup.env
-        named = repository_code.current_policy().exec_env
-        given = {
-            name: text
-            for name, text in env.literals.items()
-            if name in spec.env or not env.drawn.get(name, frozenset()) - named
-        }
-        reads = frozenset(use.variable for use in spec.reads)
-        shown = reads.union(*(env.drawn.get(name, frozenset()) for name in given)) - named
-        for name in sorted(shown):
-            cure = f"name it: <--exec-env {name}>"
-            raise ConfigError.at(
-                f"`{spec.name}` would show {name} to code of the repository", spec.origin, cure
-            )
-        self._env = tuple(sorted(given.items()))
+        self._env = _code_variables(setup)
 
     def complete(self, request: Request) -> Reply:
         """Raises ProviderError."""
         # The prompt as text; a conversation, or a grader's messages, as JSON of the messages.
-        written = [
-            said.written or {"role": said.role, "content": said.content}
-            for said in request.messages
-        ]
         prompt = prompt_text(request)
         if prompt is None:
-            prompt = to_json(written)
+            prompt = to_json(
+                [
+                    message.written or {"role": message.role, "content": message.content}
+                    for message in request.messages
+                ]
+            )
         context = {
             "vars": request.vars,
             "prompt": {"raw": prompt, "label": ""},
             "test": {"vars": request.vars},
             "messages": plain_messages(request),
         }
-        said, seconds = self._timed(lambda: self._asked([prompt, self._options, context]))
-        output = self._result(said, "output")
+        arguments = [prompt, self._options, context]
+        result, seconds = self._run_timed(lambda: self._run_code(arguments))
+
+        output = self._value_in(result, "output")
         if output is None:
             raise ProviderError(f"{self.name} answered with nothing (`output` is None)")
-        metadata = said.get("metadata")
-        if metadata and len(to_json(metadata)) > _METADATA:
+        returned_metadata = result.get("metadata")
+        if returned_metadata and len(to_json(returned_metadata)) > _MAX_METADATA:
             raise ProviderError(
-                f"{self.name} returned more than {_METADATA:,} characters of metadata"
+                f"{self.name} returned more than {_MAX_METADATA:,} characters of metadata"
             )
-        kept = {str(name): value for name, value in as_object(metadata).items() if name not in _OWN}
-        kept |= {} if isinstance(output, str) else {IS_DATA: True}
-        text = output if isinstance(output, str) else to_json(output)
-        ended = said.get("finishReason")
-        return Reply(
-            text,
-            _usage(said, seconds),
-            excerpt(ended, _WORD) if isinstance(ended, str) else "",
-            metadata=kept,
-        )
+        metadata = {
+            str(name): value
+            for name, value in as_object(returned_metadata).items()
+            if name not in _RESERVED
+        }
+        if not isinstance(output, str):
+            metadata[IS_DATA] = True
+            output = to_json(output)
+        finish = result.get("finishReason")
+        finish = excerpt(finish, _MAX_FINISH_REASON) if isinstance(finish, str) else ""
+        return Reply(output, _usage_of(result, seconds), finish, metadata=metadata)
 
-    def _timed(self, ask: Callable[[], Any]) -> tuple[Any, float]:
-        """What the code says to one call of the budget, and the seconds that it took. Raises ProviderError."""
+    def _run_timed(self, run: Callable[[], Any]) -> tuple[Any, float]:
+        """Run code for one call of the budget; returns its result and the seconds that it took. Raises ProviderError."""
         self.budget.reserve_call()
         started = time.monotonic()
         try:
-            return ask(), time.monotonic() - started
+            return run(), time.monotonic() - started
         except CodeError as e:
             raise ProviderError(f"{self.name}: {e}") from e
 
-    def _asked(self, arguments: list[Any]) -> Any:
-        """What the code makes of prompt, options and context. Raises Failed."""
+    def _run_code(self, arguments: list[Any]) -> Any:
+        """Run the code with prompt, options and context. Raises CodeError."""
         raise NotImplementedError
 
-    def _result(self, said: Any, key: str) -> Any:
-        """What stands under a key of a result. Raises ProviderError where it is an error, or holds neither."""
-        if isinstance(said, Mapping) and said.get("error"):
-            raise ProviderError(f"{self.name}: {excerpt(str(said['error']), _LONGEST)}")
-        if not isinstance(said, Mapping) or key not in said:
-            raise ProviderError(f"{self.name} returned no dict with `{key}` or `error`")
-        return said[key]
+    def _value_in(self, result: Any, key: str) -> Any:
+        """The value under a key of a result. Raises ProviderError for an error, and for neither."""
+        if isinstance(result, Mapping):
+            if result.get("error"):
+                raise ProviderError(f"{self.name}: {excerpt(str(result['error']), _MAX_ERROR)}")
+            if key in result:
+                return result[key]
+        raise ProviderError(f"{self.name} returned no dict with `{key}` or `error`")
+
+
+def _code_variables(setup: ProviderSetup) -> tuple[tuple[str, str], ...]:
+    """The variables that the config gives the code: literals, and what the workflow allows.
+
+    Raises ConfigError if the code would see any other variable of the environment.
+    """
+    spec = setup.spec
+    env = setup.env
+    allowed = repository_code.current_policy().exec_env
+    variables = {}
+    shown = {use.variable for use in spec.reads}
+    for name, text in env.literals.items():
+        sources = env.drawn.get(name, frozenset())
+        if name in spec.env or not sources - allowed:
+            variables[name] = text
+            shown |= sources
+    for name in sorted(shown - allowed):
+        raise ConfigError.at(
+            f"`{spec.name}` would show {name} to code of the repository",
+            spec.origin,
+            f"name it: <--exec-env {name}>",
+        )
+    return tuple(sorted(variables.items()))
 
 
 # What promptfoo calls of an object of the class that a file of JavaScript exports.
@@ -152,7 +168,7 @@ _METHODS = {
 
 
 @PROVIDERS.register("file", "python", "javascript")
-class File(_Code):
+class File(_CodeProvider):
     """A function of a Python file, ``call_api`` where none is named, or a class of a JavaScript file with ``callApi``."""
 
     kinds = ("text", "embedding", "classification")
@@ -177,35 +193,35 @@ class File(_Code):
         vectors = []
         usage = Usage()
         for text in texts:
-            vector, spent = self._called("call_embedding_api", text, "embedding")
+            vector, text_usage = self._run_for_text("call_embedding_api", text, "embedding")
             if not isinstance(vector, list) or not all(is_number(part) for part in vector):
                 raise ProviderError(
                     f"{self.name} returned an `embedding` that is not a list of numbers"
                 )
-            vectors.append([float(part) for part in vector])
-            usage += spent
+            vectors.append([float(number) for number in vector])
+            usage += text_usage
         return vectors, usage
 
     def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """``call_classification_api(prompt, options)`` gives ``{classification}``. Raises ProviderError."""
-        labels, usage = self._called("call_classification_api", text, "classification")
+        labels, usage = self._run_for_text("call_classification_api", text, "classification")
         if not isinstance(labels, Mapping) or not all(
             is_number(score) for score in labels.values()
         ):
             raise ProviderError(f"{self.name} returned a `classification` without scores")
         return {str(label): float(score) for label, score in labels.items()}, usage
 
-    def _called(self, function: str, text: str, key: str) -> tuple[Any, Usage]:
-        said, seconds = self._timed(lambda: self._call(function, [text, self._options]))
-        return self._result(said, key), _usage(said, seconds)
+    def _run_for_text(self, function: str, text: str, key: str) -> tuple[Any, Usage]:
+        arguments = [text, self._options]
+        result, seconds = self._run_timed(lambda: self._call_function(function, arguments))
+        return self._value_in(result, key), _usage_of(result, seconds)
 
-    def _asked(self, arguments: list[Any]) -> Any:
-        return self._call("call_api", arguments)
+    def _run_code(self, arguments: list[Any]) -> Any:
+        return self._call_function("call_api", arguments)
 
-    def _call(self, default: str, arguments: list[Any]) -> Any:
-        python = str(self._config.get("pythonExecutable") or "")
-        about: dict[str, Any] = {
-            "python": python,
+    def _call_function(self, default: str, arguments: list[Any]) -> Any:
+        place: dict[str, Any] = {
+            "python": str(self._config.get("pythonExecutable") or ""),
             "env": self._env,
             "seconds": self._seconds,
             "workers": self._workers,
@@ -215,12 +231,12 @@ class File(_Code):
             prompt, options, *context = arguments
             arguments = [prompt, *context]
             default = _METHODS[default]
-            about["more"] = {"kind": "provide", "options": options}
-        return repository_code.call_function(self._program, arguments, role, default, **about)
+            place["more"] = {"kind": "provide", "options": options}
+        return repository_code.call_function(self._program, arguments, role, default, **place)
 
 
 @PROVIDERS.register("exec")
-class Command(_Code):
+class Command(_CodeProvider):
     """A program whose standard output is the answer."""
 
     def __init__(self, setup: ProviderSetup) -> None:
@@ -239,7 +255,7 @@ class Command(_Code):
             repository_code.current_policy().calls, os.cpu_count() or 1
         )
 
-    def _asked(self, arguments: list[Any]) -> Any:
+    def _run_code(self, arguments: list[Any]) -> Any:
         words = [
             *self._words,
             *(part if isinstance(part, str) else to_json(part) for part in arguments),
@@ -250,16 +266,18 @@ class Command(_Code):
         return {"output": output}
 
 
-def _usage(said: Any, seconds: float) -> Usage:
-    """What the code says that it spent; the price of what it does not say is not known."""
-    said = as_object(said)
-    token_usage = as_object(said.get("tokenUsage"))
-    completion = _count(token_usage.get("completion"))
-    total = _count(token_usage.get("total"))
-    prompt = _count(token_usage.get("prompt")) or max(0, total - completion)
-    cost: Any = said.get("cost")
-    price = float(cost) if is_number(cost) and cost >= 0 else None
-    return Usage(1, prompt, completion, price or 0.0, int(price is None), seconds)
+def _usage_of(result: Any, seconds: float) -> Usage:
+    """The usage of which the code tells; the price of anything else is not known."""
+    result = as_object(result)
+    tokens = as_object(result.get("tokenUsage"))
+    answer_tokens = _count(tokens.get("completion"))
+    prompt_tokens = _count(tokens.get("prompt"))
+    if not prompt_tokens:
+        prompt_tokens = max(0, _count(tokens.get("total")) - answer_tokens)
+    cost = result.get("cost")
+    if is_number(cost) and cost >= 0:
+        return Usage(1, prompt_tokens, answer_tokens, float(cost), 0, seconds)
+    return Usage(1, prompt_tokens, answer_tokens, 0.0, 1, seconds)
 
 
 def _count(value: Any) -> int:

@@ -1,12 +1,13 @@
 """replicate: models of Replicate that answer with text, and Llama Guard for moderation.
 
 API: https://replicate.com/docs/reference/http and https://replicate.com/docs/topics/predictions/create-a-prediction. With
-``Prefer: wait=60`` the answer to the question is the prediction; one that is not ready by then is looked at by its id, at the address
-that was asked and never at one that a reply names. Ids, the input and the categories of Llama Guard are those of promptfoo
+``Prefer: wait=60`` the response is the prediction. A prediction that is not ready by then is looked up by its id, at the address
+of the request and never at one that a reply names. Ids, the input and the categories of Llama Guard are those of promptfoo
 (https://www.promptfoo.dev/docs/providers/replicate/).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradegate.core.conversation import Message, Reply, Request
 from gradegate.core.usage import Usage
@@ -52,7 +53,6 @@ class Replicate(HttpModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "replicate:OWNER/MODEL")
-        config = setup.config
         check_part(
             "model",
             model,
@@ -60,31 +60,32 @@ class Replicate(HttpModel):
             setup,
             "write replicate:OWNER/MODEL or replicate:OWNER/MODEL:VERSION",
         )
-        self._base = base_url(setup, config.get("apiBaseUrl") or "https://api.replicate.com/v1")
+        address = setup.config.get("apiBaseUrl") or "https://api.replicate.com/v1"
+        self._base = base_url(setup, address)
         name, _, self._version = model.partition(":")
-        url = (
-            f"{self._base}/predictions"
-            if self._version
-            else f"{self._base}/models/{name}/predictions"
-        )
-        super().__init__(setup, url, read_key(setup, *_KEYS), name, {"Prefer": "wait=60"})
+        path = "predictions" if self._version else f"models/{name}/predictions"
+        credential = read_key(setup, *_KEYS)
+        super().__init__(setup, f"{self._base}/{path}", credential, name, {"Prefer": "wait=60"})
 
     def complete(self, request: Request) -> Reply:
-        """A system's message and a user's go where the model has a place for each; other messages are one text. Raises ProviderError."""
+        """A system's message and a user's have places of their own; other messages are one text. Raises ProviderError."""
+        options = {name: value for name, value in self._config.items() if name not in _OURS}
+        model_input = {**options, **request.options}
         roles = [message.role for message in request.messages]
-        apart = roles in (["user"], ["system", "user"])
-        system = (
-            {"system_prompt": request.messages[0].content} if apart and roles[0] == "system" else {}
-        )
-        around = as_object(self._config.get("prompt"))
-        prompt = f"{around.get('prefix') or ''}{request.messages[-1].content if apart else request_text(request)}{around.get('suffix') or ''}"
-        own = {name: value for name, value in self._config.items() if name not in _OURS}
-        body = {"input": {**own, **request.options, **system, "prompt": prompt}}
-        answer, seconds = self._post_object(
-            {"version": self._version, **body} if self._version else body
-        )
-        if answer.get("status") != "succeeded":
-            raise ProviderError(f"{self.host} ended the prediction as `{answer.get('status')}`")
+        if roles in (["user"], ["system", "user"]):
+            text = request.messages[-1].content
+            if roles[0] == "system":
+                model_input["system_prompt"] = request.messages[0].content
+        else:
+            text = request_text(request)
+        affixes = as_object(self._config.get("prompt"))
+        model_input["prompt"] = f"{affixes.get('prefix') or ''}{text}{affixes.get('suffix') or ''}"
+
+        body: dict[str, Any] = {"version": self._version} if self._version else {}
+        answer, seconds = self._post_object({**body, "input": model_input})
+        status = answer.get("status")
+        if status != "succeeded":
+            raise ProviderError(f"{self.host} ended the prediction as `{status}`")
         output = answer.get("output")
         parts = output if isinstance(output, list) else [output]
         texts = [part for part in parts if isinstance(part, str)]
@@ -111,5 +112,7 @@ class ReplicateModeration(Replicate):
         verdict, *lines = [line.strip() for line in reply.text.strip().split("\n")]
         if verdict not in ("safe", "unsafe"):
             raise ProviderError(f"{self.host} says neither safe nor unsafe")
-        flags = [name.strip() for name in lines[0].split(",") if name.strip()] if lines else []
-        return ([] if verdict == "safe" else flags or ["unsafe"]), reply.usage
+        if verdict == "safe":
+            return [], reply.usage
+        names = map(str.strip, lines[0].split(",")) if lines else ()
+        return [name for name in names if name] or ["unsafe"], reply.usage

@@ -60,7 +60,7 @@ class Scripted(Provider):
                 Origin(file, line),
                 "write a list of {when, reply}",
             ) from e
-        self._given: Counter[int] = Counter()
+        self._turns: Counter[int] = Counter()  # replies so far, by the number of the entry
         self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Reply:
@@ -71,8 +71,8 @@ class Scripted(Provider):
                 if entry.error:
                     raise ProviderError(entry.error, Trouble.STATUS)  # as of a model that is down
                 with self._lock:
-                    turn = self._given[number]
-                    self._given[number] += 1
+                    turn = self._turns[number]
+                    self._turns[number] += 1
                 if entry.reply:
                     return Reply(entry.reply[min(turn, len(entry.reply) - 1)], Usage(calls=1))
         raise ProviderError(f"the script has no reply to: {excerpt(text, 200)!r}")

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from gradegate.core.conversation import Request
 from gradegate.http.credentials import FixedKey
 from gradegate.providers.api import anthropic_messages, gemini
-from gradegate.providers.api.chat_api import as_object
+from gradegate.providers.api.chat_api import ChatApi, as_object
 from gradegate.providers.api.chat_model import CHAT, ChatModel
 from gradegate.providers.api.federation import (
     ACCESS_TOKENS,
@@ -50,7 +50,8 @@ VENDOR = Vendor(
     ),
 )
 ANTHROPIC_VERSION = "vertex-2023-10-16"
-_PROMPTFOOS = {
+# Claude's names of options that promptfoo takes by Gemini's names
+_GEMINI_NAMES = {
     "temperature": "temperature",
     "max_tokens": "maxOutputTokens",
     "top_p": "topP",
@@ -80,36 +81,32 @@ class Vertex(ChatModel):
     def __init__(self, setup: ProviderSetup) -> None:
         config = setup.config
         model = need_model(setup, "vertex:MODEL")
-        claude = "claude" in model
-        if not claude and "gemini" not in model:
+        is_claude = "claude" in model
+        if not is_claude and "gemini" not in model:
             cure = "name a model of Gemini or Claude; call other models with `http`"
             raise setup.mistake(f"`{setup.spec.id}` is neither Gemini nor Claude", cure)
-        key = None if claude or config.get("expressMode") is False else find_key(setup, *_KEYS)
-        root = f"{_base(setup) or f'https://{_HOST}'}/{_version(setup)}/publishers/google/models"
-        url = (
-            f"{root}/{quote(model, safe='@')}:generateContent"
-            if key
-            else _url(setup, model, claude=claude)
-        )
-        # The token that the workflow gives goes as it is; one that is minted goes to Google's own hosts alone.
+
+        key = None
+        if not is_claude and config.get("expressMode") is not False:
+            key = find_key(setup, *_KEYS)
+        express_url = _express_url(setup, model)
+        url = express_url if key else _project_url(setup, model, is_claude=is_claude)
+        # The token that the workflow gives goes to any address; one that is minted goes to Google's own hosts only.
         credential = FixedKey(key, "x-goog-api-key") if key else google_credential(setup)
         if not credential.is_fixed and not VENDOR.serves(url):
             raise wrong_host_mistake(setup, "tokens of Google go", url, f"set {ACCESS_TOKENS[0]}")
-        version = (
-            config.get("anthropic_version") or config.get("anthropicVersion") or ANTHROPIC_VERSION
-        )
-        # Google's screening of prompts and answers, whose templates promptfoo names shorter.
-        templates = as_object(config.get("modelArmor"))
-        names = {"promptTemplate": "promptTemplateName", "responseTemplate": "responseTemplateName"}
-        armor = {name: templates[other] for other, name in names.items() if templates.get(other)}
-        beside = (
-            {"anthropic_version": version}
-            if claude
-            else {"modelArmorConfig": armor}
-            if armor
-            else {}
-        )
-        api = VertexMessages(model, config) if claude else gemini.Gemini(config)
+
+        api: ChatApi
+        beside: JsonObject = {}
+        if is_claude:
+            api = VertexMessages(model, config)
+            version = config.get("anthropic_version") or config.get("anthropicVersion")
+            beside = {"anthropic_version": version or ANTHROPIC_VERSION}
+        else:
+            api = gemini.Gemini(config)
+            armor = _model_armor(config)
+            if armor:
+                beside = {"modelArmorConfig": armor}
         super().__init__(setup, api, url, credential, model, beside=beside)
 
     def _priced_as(self, response: JsonObject) -> str:
@@ -120,49 +117,66 @@ class VertexMessages(anthropic_messages.Messages):
     """Messages to Claude under the names that promptfoo takes for Gemini, too."""
 
     def __init__(self, model: str, config: JsonObject) -> None:
-        written = {**as_object(config.get("generationConfig")), **config}
+        options = {**as_object(config.get("generationConfig")), **config}
         renamed = {
-            name: written[other]
-            for name, other in _PROMPTFOOS.items()
-            if written.get(other) is not None
+            name: options[gemini_name]
+            for name, gemini_name in _GEMINI_NAMES.items()
+            if options.get(gemini_name) is not None
         }
         super().__init__(model, {**renamed, **config})
 
     def build_body(self, request: Request) -> JsonObject:
-        """With ``systemInstruction`` where the messages have no system's own."""
+        """With ``systemInstruction`` if the messages have no system's own."""
         body = super().build_body(request)
         instruction = self.config.get("systemInstruction")
-        return (
-            {"system": instruction, **body}
-            if isinstance(instruction, str) and instruction
-            else body
-        )
+        if isinstance(instruction, str) and instruction:
+            return {"system": instruction, **body}
+        return body
 
 
-def _url(setup: ProviderSetup, model: str, *, claude: bool) -> str:
-    region = str(setup.config.get("region") or setup.env.address(*_REGIONS) or _ANYWHERE).strip()
-    check_part(
-        "region",
-        region,
-        rf"{_REGION}|global|us|eu",
-        setup,
-        "write a region of Google Cloud, such as europe-west4, or global",
-    )
-    project = str(setup.config.get("projectId") or setup.env.address(*_PROJECTS)).strip()
+def _model_armor(config: JsonObject) -> JsonObject:
+    """Google's screening of prompts and answers, whose templates promptfoo names shorter."""
+    templates = as_object(config.get("modelArmor"))
+    names = ("promptTemplate", "responseTemplate")
+    return {f"{name}Name": templates[name] for name in names if templates.get(name)}
+
+
+def _express_url(setup: ProviderSetup, model: str) -> str:
+    """The address of a model of Google's for a key. Raises ConfigError."""
+    base = _base(setup) or f"https://{_HOST}"
+    path = f"publishers/google/models/{quote(model, safe='@')}:generateContent"
+    return f"{base}/{_version(setup)}/{path}"
+
+
+def _project_url(setup: ProviderSetup, model: str, *, is_claude: bool) -> str:
+    """The address of a model in a project and a region. Raises ConfigError."""
+    config = setup.config
+    region = str(config.get("region") or setup.env.address(*_REGIONS) or _ANYWHERE).strip()
+    cure = "write a region of Google Cloud, such as europe-west4, or global"
+    check_part("region", region, rf"{_REGION}|global|us|eu", setup, cure)
+
+    project = str(config.get("projectId") or setup.env.address(*_PROJECTS)).strip()
     if not re.fullmatch(r"[a-z0-9][a-z0-9.:-]{0,99}", project):
-        cure = f"set {_PROJECTS[-1]}, or `projectId` in its config"
-        what = f"`{project}` is not a project" if project else "no project"
-        raise setup.mistake(f"{what} for `{setup.spec.id}`", cure, "" if project else _PROJECTS[-1])
-    named = setup.config.get("publisher") or setup.env.get("VERTEX_PUBLISHER") or "google"
-    publisher = "anthropic" if claude else str(named)
+        variable = _PROJECTS[-1]
+        cure = f"set {variable}, or `projectId` in its config"
+        if project:
+            raise setup.mistake(f"`{project}` is not a project for `{setup.spec.id}`", cure)
+        raise setup.mistake(f"no project for `{setup.spec.id}`", cure, variable)
+
+    publisher = config.get("publisher") or setup.env.get("VERTEX_PUBLISHER") or "google"
+    publisher = "anthropic" if is_claude else str(publisher)
     check_part("publisher", publisher, r"[a-z][a-z0-9-]{0,60}", setup, "leave it out: it is google")
+
+    if region == _ANYWHERE:
+        host = _HOST
+    elif region in ("us", "eu"):
+        host = f"aiplatform.{region}.rep.googleapis.com"
+    else:
+        host = f"{region}-{_HOST}"
+    base = _base(setup) or f"https://{host}"
+    version = "v1" if is_claude else _version(setup)
     place = f"projects/{quote(project, safe='')}/locations/{region}/publishers/{publisher}"
-    task = "rawPredict" if claude else "generateContent"
-    own = (
-        f"aiplatform.{region}.rep.googleapis.com" if region in ("us", "eu") else f"{region}-{_HOST}"
-    )
-    base = _base(setup) or f"https://{_HOST if region == _ANYWHERE else own}"
-    version = "v1" if claude else _version(setup)
+    task = "rawPredict" if is_claude else "generateContent"
     return f"{base}/{version}/{place}/models/{quote(model, safe='@')}:{task}"
 
 
@@ -173,9 +187,10 @@ def _version(setup: ProviderSetup) -> str:
 
 
 def _base(setup: ProviderSetup) -> str:
-    """Another address of the config or of the environment, without its version; empty where there is none."""
+    """Another address of the config or of the environment, without its version; empty if there is none."""
     config = setup.config
-    named = config.get("apiBaseUrl") or config.get("apiHost") or setup.env.get("VERTEX_API_HOST")
-    if not named:
+    address = config.get("apiBaseUrl") or config.get("apiHost")
+    address = str(address or setup.env.get("VERTEX_API_HOST"))
+    if not address:
         return ""
-    return base_url(setup, str(named) if "://" in str(named) else f"https://{named}")
+    return base_url(setup, address if "://" in address else f"https://{address}")

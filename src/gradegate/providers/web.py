@@ -75,7 +75,7 @@ class Web(Provider):
         "tls": "set REQUESTS_CA_BUNDLE to trust a certificate",
     }
     fields = ()
-    is_repeatable = False  # what an application answers may change with its code
+    is_repeatable = False  # its answers may change with its code
 
     def __init__(self, setup: ProviderSetup) -> None:
         config = setup.config
@@ -86,50 +86,31 @@ class Web(Provider):
             raise ConfigError.at(
                 f"`{setup.spec.id}` has no `url`", origin, "add it to its `config`"
             )
-        self._parts = _Templates(
+        parts = _Templates(
             str(url), _texts(config, "headers"), _texts(config, "queryParams"), config.get("body")
         )
-        parts = self._parts
+        self._parts = parts
         self.templates = (
             parts.url,
             *parts.headers.values(),
             *parts.query.values(),
             *strings(parts.body),
         )
-        self.method = str(
-            config.get("method") or ("GET" if self._parts.body is None else "POST")
-        ).upper()
+        method = config.get("method") or ("GET" if parts.body is None else "POST")
+        self.method = str(method).upper()
         if not re.fullmatch(r"[A-Z]{1,20}", self.method):
             raise ConfigError.at(
                 f"`{self.method}` is not an HTTP method", origin, "write one, such as GET or POST"
             )
         self._client = setup.client
         try:
-            self._env = {
-                name: value
-                for name in env_variables(self.templates)[0]
-                if (value := setup.env.key(name))
-            }
-            try:  # with empty texts for what tests define: it says the host
-                address = render(
-                    self._parts.url,
-                    {**dict.fromkeys(variables_used(self._parts.url), ""), "env": self._env},
-                )
-            except TemplateError as e:
-                raise ValueError(f"`url` cannot be filled in: {e}") from e
-            self.url = base_url(setup, address, whole=True)
-            if not (
-                frozenset().union(*map(variables_used, self.templates)) - {"env"}
-                or config.get("transformRequest")
-            ):
-                cure = "put {{prompt}} into `body`, `url` or `queryParams`"
-                base = self.url.removesuffix("/chat/completions")
-                # A server with OpenAI's API may have been meant
-                if base.endswith("/v1") or base != self.url:
-                    cure += f", or write openai:chat:MODEL with `apiBaseUrl: {base}`"
-                raise ConfigError.at(
-                    f"every test would send `{setup.spec.name}` the same request", origin, cure
-                )
+            self._env = {}
+            for name in env_variables(self.templates)[0]:
+                value = setup.env.key(name)
+                if value:
+                    self._env[name] = value
+            self.url = self._fill_fixed_url(setup)
+            self._check_variables(setup)
             self._response = request_template.read_response_transform(
                 config.get("transformResponse") or config.get("responseParser")
             )
@@ -140,9 +121,33 @@ class Web(Provider):
         except (TemplateError, ValueError) as e:
             raise ConfigError.at(f"`{setup.spec.name}`: {e}", origin, "correct it") from e
 
+    def _fill_fixed_url(self, setup: ProviderSetup) -> str:
+        """The URL with empty texts for what tests define, which shows the host. Raises ConfigError and ValueError."""
+        template = self._parts.url
+        variables = {**dict.fromkeys(variables_used(template), ""), "env": self._env}
+        try:
+            url = render(template, variables)
+        except TemplateError as e:
+            raise ValueError(f"`url` cannot be filled in: {e}") from e
+        return base_url(setup, url, whole=True)
+
+    def _check_variables(self, setup: ProviderSetup) -> None:
+        """Raises ConfigError if every test would send the same request, and TemplateError."""
+        variables = frozenset[str]().union(*map(variables_used, self.templates))
+        if variables - {"env"} or setup.config.get("transformRequest"):
+            return
+        cure = "put {{prompt}} into `body`, `url` or `queryParams`"
+        base = self.url.removesuffix("/chat/completions")
+        # A server with OpenAI's API may have been meant
+        if base.endswith("/v1") or base != self.url:
+            cure += f", or write openai:chat:MODEL with `apiBaseUrl: {base}`"
+        raise ConfigError.at(
+            f"every test would send `{setup.spec.name}` the same request", setup.spec.origin, cure
+        )
+
     @property
     def unasked_kinds(self) -> tuple[str, ...]:
-        """It cannot be told what an application gives: it embeds and classifies where it is named for that."""
+        """Only texts: an application embeds or classifies only if a config names it for that."""
         return ("text",)
 
     def complete(self, request: Request) -> Reply:
@@ -151,82 +156,103 @@ class Web(Provider):
         prompt = request.prompt or (
             to_json(messages) if len(messages) > 1 else messages[-1]["content"]
         )
-        body, answer = self._asked(prompt, messages, request.vars)
-        text, metadata = self._response.apply(body, answer)
-        # It is not known what the application asked in turn, so the price of its answer is unknown.
-        return Reply(text, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
+        text, answer = self._send(prompt, messages, request.vars)
+        output, metadata = self._response.apply(text, answer)
+        # Nobody knows which models the application asked in turn, so the price of its answer is unknown.
+        return Reply(output, Usage(1, unpriced=1, seconds=answer.seconds), metadata=metadata)
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """One vector for each text, in order, each in a request of its own. Raises ProviderError."""
-        rows = []
+        vectors = []
         usage = Usage()
         for text in texts:
-            value, answer = self._given(text, "embedding")
-            rows.append(parse_vector(value, answer.host))
-            usage = usage + Usage(1, unpriced=1, seconds=answer.seconds)
-        return rows, usage
+            numbers, answer = self._send_text(text, "embedding")
+            vectors.append(parse_vector(numbers, answer.host))
+            usage += Usage(1, unpriced=1, seconds=answer.seconds)
+        return vectors, usage
 
     def classify(self, text: str) -> tuple[LabelScores, Usage]:
         """Labels with scores. Raises ProviderError."""
-        value, answer = self._given(text, "classification")
-        return parse_labels(value, answer.host), Usage(1, unpriced=1, seconds=answer.seconds)
+        rows, answer = self._send_text(text, "classification")
+        return parse_labels(rows, answer.host), Usage(1, unpriced=1, seconds=answer.seconds)
 
-    def _given(self, text: str, member: str) -> tuple[Any, Response]:
-        """The JSON that is answered to a text, or its member of that name."""
-        body, answer = self._asked(text, [{"role": "user", "content": text}], {})
-        shown = self._response.apply(body, answer)[0]
-        value = replace(answer, body=shown.encode("utf-8", "replace")).json()
-        inner = value.get(member) if isinstance(value, dict) and len(value) == 1 else None
-        return inner if isinstance(inner, list | dict) else value, answer
+    def _send_text(self, text: str, key: str) -> tuple[Any, Response]:
+        """Send a text; returns the JSON value of the output, or its only member if that is ``key``. Raises ProviderError."""
+        body, answer = self._send(text, [{"role": "user", "content": text}], {})
+        output = self._response.apply(body, answer)[0]
+        value = replace(answer, body=output.encode("utf-8", "replace")).json()
+        if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(key), list | dict):
+            return value[key], answer
+        return value, answer
 
-    def _asked(
-        self, prompt: str, messages: Sequence[NamedTexts], given: JsonObject
+    def _send(
+        self, prompt: str, messages: Sequence[NamedTexts], test_variables: JsonObject
     ) -> tuple[str, Response]:
-        """The text of the answer to a request that is filled in, and the answer. Raises ProviderError."""
-        made: Any = prompt  # what `transformRequest` makes of it: another text, or an object that is the body
-        if self._request:
-            try:
-                made = self._request.call(prompt, given, {"vars": given}).value
-            except ScriptError as e:
-                raise ProviderError(
-                    f"transformRequest of {self.name} fails: {e}", Trouble.SETUP
-                ) from e
-            if made is None or (isinstance(made, float) and not math.isfinite(made)):
-                shown = "nothing" if made is None else f"no value ({made})"
-                raise ProviderError(f"transformRequest of {self.name} gives {shown}", Trouble.SETUP)
-        variables = {"messages": messages, **given, "prompt": made, "env": self._env}
-        whole = made if isinstance(made, Mapping) else None
+        """Fill in the request and send it; returns the text of the answer, and the answer. Raises ProviderError."""
+        # Another text, or an object that is the body
+        transformed = self._transform_prompt(prompt, test_variables)
+        variables = {
+            "messages": messages,
+            **test_variables,
+            "prompt": transformed,
+            "env": self._env,
+        }
+        parts = self._parts
+        whole_body = transformed if isinstance(transformed, Mapping) else None
         try:
-            url = request_template.fill_url(self._parts.url, self._parts.query, variables)
-            headers = {name: render(text, variables) for name, text in self._parts.headers.items()}
-            body, kind = request_template.fill_body(self._parts.body, headers, variables, whole)
+            url = request_template.fill_url(parts.url, parts.query, variables)
+            headers = {name: render(text, variables) for name, text in parts.headers.items()}
+            body, kind = request_template.fill_body(parts.body, headers, variables, whole_body)
         except (TemplateError, ValueError) as e:
             raise ProviderError(
                 f"the request to {self.host} cannot be filled in: {e}", Trouble.SETUP
             ) from e
-        # A value at the end of the host's name would make it another's
+        # A value at the end of the host's name would turn it into another host
         if host_of(url) != self.host:
             raise ProviderError(
                 f"the variables of the test turn {self.host} into another host", Trouble.SETUP
             )
-        headers = {**({"Content-Type": kind} if kind else {}), **headers}
+        if kind:
+            headers = {"Content-Type": kind, **headers}
         answer = self._client.send(self.method, url, headers=headers, body=body)
         if not answer.is_success:
             raise response_error(answer)
-        # The text of an answer. Raises ProviderError when it is empty, cut, or nothing but an error.
-        text = answer.body.decode("utf-8", "replace")
-        is_json = "json" in answer.headers.get("content-type", "").lower()
-        if not text.strip() or (is_json and text.strip() == "null"):
-            raise ProviderError(f"{answer.host} answered with an empty body")
-        error = request_template.find_error(text)
-        if error is not None:
+        return _read_text(answer), answer
+
+    def _transform_prompt(self, prompt: str, variables: JsonObject) -> Any:
+        """The prompt, or what ``transformRequest`` makes of it. Raises ProviderError."""
+        if not self._request:
+            return prompt
+        try:
+            value: Any = self._request.call(prompt, variables, {"vars": variables}).value
+        except ScriptError as e:
+            raise ProviderError(f"transformRequest of {self.name} fails: {e}", Trouble.SETUP) from e
+        if value is None:
+            raise ProviderError(f"transformRequest of {self.name} gives nothing", Trouble.SETUP)
+        if isinstance(value, float) and not math.isfinite(value):
             raise ProviderError(
-                f"{answer.host} answered with an error: {error_text(error)}", status=answer.status
+                f"transformRequest of {self.name} gives no value ({value})", Trouble.SETUP
             )
-        if is_json and request_template.is_broken_json(text):
-            what = f"{answer.host} answered JSON that is cut or broken: {last_part(text, 80)!r} is its end"
-            raise ProviderError(what)
-        return text, answer
+        return value
+
+
+def _read_text(answer: Response) -> str:
+    """The text of an answer. Raises ProviderError if it is empty, cut, or only an error."""
+    text = answer.body.decode("utf-8", "replace")
+    is_json = "json" in answer.headers.get("content-type", "").lower()
+    if not text.strip() or (is_json and text.strip() == "null"):
+        raise ProviderError(f"{answer.host} answered with an empty body")
+    error = request_template.find_error(text)
+    if error is not None:
+        raise ProviderError(
+            f"{answer.host} answered with an error: {error_text(error)}", status=answer.status
+        )
+    if is_json and request_template.is_broken_json(text):
+        problem = (
+            f"{answer.host} answered JSON that is cut or broken: {last_part(text, 80)!r} is its end"
+        )
+        raise ProviderError(problem)
+    return text
 
 
 def _texts(config: JsonObject, key: str) -> NamedTexts:

@@ -3,7 +3,16 @@
 from dataclasses import field
 from typing import ClassVar
 
-from gradegate.assertions.grading.evaluator import Each, Evaluator, Requirements, Scoring, Verdict, of_two, options, verdicts_on
+from gradegate.assertions.grading.evaluator import (
+    Each,
+    Evaluator,
+    Requirements,
+    Scoring,
+    Verdict,
+    options,
+    two_part_type,
+    verdicts_for_best,
+)
 from gradegate.structs import field_names
 from support.each import each
 
@@ -67,14 +76,14 @@ def test_a_value_without_a_default_must_be_written(kind, needs):
     ],
 )
 def test_a_type_of_two_names_is_found_before_its_value(text, kind):
-    assert of_two(text) == kind
+    assert two_part_type(text) == kind
 
 
 def test_the_best_of_several_outputs_passes_alone():
-    assert verdicts_on(3, 1, "why", {"all": 3}) == [
+    assert verdicts_for_best(3, 1, "why", {"all": 3}) == [
         Verdict(0.0, False, "why", {"all": 3, "this output": 0}),
         Verdict(1.0, True, "why", {"all": 3, "this output": 1}),
         Verdict(0.0, False, "why", {"all": 3, "this output": 2}),
     ]
-    assert [verdict.passed for verdict in verdicts_on(2, 0, "", {})] == [True, False]
-    assert [verdict.passed for verdict in verdicts_on(2, -1, "", {})] == [False, False]
+    assert [verdict.passed for verdict in verdicts_for_best(2, 0, "", {})] == [True, False]
+    assert [verdict.passed for verdict in verdicts_for_best(2, -1, "", {})] == [False, False]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradegate.assertions import closedqa, factuality
 from gradegate.assertions.judge import reply as reading
-from gradegate.assertions.judge.reply import NEUTRAL, OF_PROGRAMS, Keys
+from gradegate.assertions.judge.reply import NEUTRAL, OF_PROGRAMS, NeutralKeys
 from gradegate.errors import Unreadable
 from support.readers import FORMS, read, way
 
@@ -165,10 +165,10 @@ def test_keys_beside_the_graders_own():
 
 
 def test_keys_that_programs_and_users_may_add():
-    of_programs = Keys(NEUTRAL | OF_PROGRAMS)
+    of_programs = NeutralKeys(NEUTRAL | OF_PROGRAMS)
     for key in ("namedScores", "componentResults", "tokensUsed"):
         assert way("pass", json.dumps({"pass": True, key: {}}), keys=of_programs) == "alone"
-    asked = Keys(asked=('Reply with {"tone": ..., pass: ..., "Passed": true} and `main flaw`:',))
+    asked = NeutralKeys(prompts=('Reply with {"tone": ..., pass: ..., "Passed": true} and `main flaw`:',))
     rows = {"tone": "alone", "main flaw": "alone", "passed": NO, "ton": NO, "reply": NO}
     assert [
         key for key, expected in rows.items() if not way("pass", json.dumps({"pass": True, key: 1}), keys=asked).startswith(expected)
@@ -239,7 +239,7 @@ def test_reasoning_is_taken_away_only_where_no_text_under_judgement_has_such_sig
 
 
 def test_what_a_constrained_reply_must_be():
-    assert reading.constrained(f" {OBJECT}\n", FORMS["pass"]).way == "constrained"
+    assert reading.read_constrained_reply(f" {OBJECT}\n", FORMS["pass"]).reply_form == "constrained"
     refused = (
         "", "[]", f"```\n{OBJECT}\n```", f"\ufeff{OBJECT}", f"{OBJECT}.", f"<think></think>{OBJECT}", "{'pass': true}",
         '{"reason": "r", "pass": true}', '{"reason": "r", "pass": true, "score": 1, "note": 1}', '{"reason": "r", "pass": "true", "score": 1}',
@@ -250,14 +250,14 @@ def test_what_a_constrained_reply_must_be():
     taken = []
     for reply in refused:
         try:
-            taken.append((reply, reading.constrained(reply, FORMS["pass"])))
+            taken.append((reply, reading.read_constrained_reply(reply, FORMS["pass"])))
         except Unreadable:
             continue
     assert taken == []
     with pytest.raises(Unreadable, match="`verdict` is not one of the allowed values"):
-        reading.constrained('{"reason": "r", "verdict": "y"}', closedqa.FORM)
+        reading.read_constrained_reply('{"reason": "r", "verdict": "y"}', closedqa.FORM)
     with pytest.raises(Unreadable, match="`category` is not one of the allowed values"):
-        reading.constrained('{"reason": "r", "category": "c"}', factuality.FORM)
+        reading.read_constrained_reply('{"reason": "r", "category": "c"}', factuality.FORM)
 
 
 PROSE = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='{}<＜`~[◁"')).map(str.strip).filter(bool)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradegate.assertions.judge import rubric
-from gradegate.assertions.judge.rubric import fill
+from gradegate.assertions.judge.rubric import fill_prompt
 from support.each import table
 from support.graded import Script, config
 
@@ -97,8 +97,8 @@ def test_any_text_stands_in_a_prompt_as_it_is(name, text):
     variable, others = PROMPTS[name]
     mark = "\ue000MARK\ue000"
     known = {"token": "t0", "language": "", **others}
-    with_mark = fill(rubric.default(name), {**known, variable: mark})
-    with_text = fill(rubric.default(name), {**known, variable: text})
+    with_mark = fill_prompt(rubric.default_prompt(name), {**known, variable: mark})
+    with_text = fill_prompt(rubric.default_prompt(name), {**known, variable: text})
     assert [m.content for m in with_text] == [m.content.replace(mark, text) for m in with_mark]
 
 

@@ -65,7 +65,7 @@ def test_an_endpoint_that_does_not_keep_to_the_schema_is_named_with_the_cure():
         assert "ignores the schema" not in str(raised.value)
     nothing = '{"verdicts": []}'  # of the schema, and no verdict
     with pytest.raises(NoVerdict, match="there is no verdict with the id 1") as raised:
-        ask(Says(nothing, nothing, structured="enforced"), context_recall._form(["x"], is_our_prompt=True))
+        ask(Says(nothing, nothing, structured="enforced"), context_recall.sentences_form(["x"], is_our_prompt=True))
     assert "ignores the schema" not in str(raised.value)
     assert ask(Says("no", OBJECT, structured="enforced")).passed is True
 

@@ -14,7 +14,7 @@ from support.readers import read
 
 
 def words(reply: str, count: int) -> list[str]:
-    return [one.verdict for one in read(verdicts.listed(YES_NO_IDK, count=count), reply)]
+    return [one.verdict for one in read(verdicts.verdict_list_form(YES_NO_IDK, count=count), reply)]
 
 
 @pytest.mark.parametrize(("reply", "expected"), table(__file__, "verdicts_are_read_leniently"))
@@ -86,7 +86,7 @@ def test_random_json_under_the_key_raises_or_is_verdicts(value):
     ],
 )  # fmt: skip
 def test_as_many_verdicts_as_the_grader_gives(reply, expected):
-    assert list(read(verdicts.listed(count=len(expected)), reply)) == expected
+    assert list(read(verdicts.verdict_list_form(count=len(expected)), reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,18 +94,18 @@ def test_as_many_verdicts_as_the_grader_gives(reply, expected):
     [('{"verdict": "yes", "reason": "so"}', Judgement("yes", "so")), ('{"reason": "not so", "verdict": "No."}', Judgement("no", "not so"))],
 )
 def test_one_verdict(reply, expected):
-    assert read(verdicts.single(), reply) == expected
+    assert read(verdicts.verdict_form(), reply) == expected
 
 
 @pytest.mark.parametrize("reply", table(__file__, "what_holds_not_one_verdict"))
 def test_what_holds_not_one_verdict(reply):
     with pytest.raises(Unreadable):
-        read(verdicts.single(), reply)
+        read(verdicts.verdict_form(), reply)
 
 
 def test_the_schemas_ask_for_what_is_read():
-    assert verdicts.texts("claims").schema["properties"] == {"claims": {"type": "array", "items": {"type": "string"}}}
-    items = verdicts.listed(count=1).schema["properties"]["verdicts"]["items"]
+    assert verdicts.texts_form("claims").schema["properties"] == {"claims": {"type": "array", "items": {"type": "string"}}}
+    items = verdicts.verdict_list_form(count=1).schema["properties"]["verdicts"]["items"]
     assert items["properties"]["verdict"] == {"type": "string", "enum": ["yes", "no"]}
 
 
@@ -116,6 +116,6 @@ def test_the_schemas_ask_for_what_is_read():
 def test_a_list_of_texts(reply, expected):
     if expected is None:
         with pytest.raises(Unreadable, match="`claims` is not a list of texts"):
-            read(verdicts.texts("claims"), reply)
+            read(verdicts.texts_form("claims"), reply)
     else:
-        assert read(verdicts.texts("claims"), reply) == expected
+        assert read(verdicts.texts_form("claims"), reply) == expected

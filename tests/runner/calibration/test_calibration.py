@@ -50,7 +50,7 @@ def calibrate(bare, capsys):
     return run
 
 
-def scripted(**said):
+def script_replies(**said):
     """Replies of a grader by answer, ask by ask: P or F, and the last again."""
     asked = Counter()
 
@@ -88,7 +88,7 @@ def outputs(count, letter="x"):
 
 
 def test_every_ask_is_another_request_and_differs_in_its_token_alone(calibrate, llm):
-    llm.reply = scripted(a="P", b="P")
+    llm.reply = script_replies(a="P", b="P")
     labels = lines(label("a"), label("a"), label("b"), label("b", description="other"))
     ran = calibrate(config(llm, case("case"), case("other")), labels, "--asks", "4")
     assert (ran.code, len(llm.requests)) == (0, 16)
@@ -115,7 +115,7 @@ def test_every_ask_is_another_request_and_differs_in_its_token_alone(calibrate, 
 )
 def test_noise_is_suggested_from_sixty_votes(calibrate, llm, script, asks, noise, said):
     names = outputs(len(script))
-    llm.reply = scripted(**dict(zip(names, script, strict=True)))
+    llm.reply = script_replies(**dict(zip(names, script, strict=True)))
     ran = calibrate(config(llm), lines(*map(label, names)), "-j", "1", "--asks", str(asks))
     assert (ran.code, ran.data["noise"]) == (0, noise)
     assert said in ran.out
@@ -123,7 +123,7 @@ def test_noise_is_suggested_from_sixty_votes(calibrate, llm, script, asks, noise
 
 
 def test_what_no_model_grades_hides_no_noise(calibrate, llm):
-    llm.reply = scripted(a="P")
+    llm.reply = script_replies(a="P")
     tests = case("case"), case("plain", {"type": "contains", "value": "answer"})
     labels = lines(label("a"), *[label("a", description="plain", assertion="contains")] * 50)
     ran = calibrate(config(llm, *tests), labels)
@@ -220,30 +220,30 @@ def test_what_a_label_says_is_kept_to_the_letter(description, assertion, output,
 TEXTS = st.lists(st.sampled_from(samples.NASTY) | st.text(st.characters(), max_size=20), max_size=3).map("".join)
 
 
-def judged(text, outcome, passes=False):
+def judged_output(text, outcome, passes=False):
     asserted = GradedAssertion("llm-rubric", metric=text, origin=Origin(text, 3))
     grade = Grade(asserted, outcome, 0.5, reason=text)
     row = replace(samples.passing(), description=text, output=text, prompt=text, vars={"q": text}, grades=(grade,))
     return JudgedOutput(passes, Origin(text or "l", 7), (row, row))
 
 
-def filled(text):
+def calibration_with_text(text):
     """A calibration with one text in every place that somebody else writes."""
     run = RunResult((), notes=(Note(text),), models=(AskedModel(text, text),), keys=(KeyUse(text, text),))
-    return Calibration((judged(text, Outcome.PASS), judged(text, Outcome.ERROR)), 2, run)
+    return Calibration((judged_output(text, Outcome.PASS), judged_output(text, Outcome.ERROR)), 2, run)
 
 
 @given(TEXTS)
 def test_no_text_is_live_in_any_report(text):
-    for line in console_report(filled(text)).text.split("\n"):
+    for line in console_report(calibration_with_text(text)).text.split("\n"):
         assert not line.lstrip().startswith("::")
         assert "##[" not in line
         assert "\x1b" not in line
-    data = json.loads(json_report(filled(text)).text)
+    data = json.loads(json_report(calibration_with_text(text)).text)
     assert data["outputs"][0]["differs"]
 
 
-def graded(passes, outcomes, *, kind="llm-rubric", metric="", reasons=True, **more):
+def output_with_asks(passes, outcomes, *, kind="llm-rubric", metric="", reasons=True, **more):
     """A labelled output with so many asks, P, F or E each; each has a reason of its own."""
     words = {"P": (Outcome.PASS, 1.0), "F": (Outcome.FAIL, 0.0), "E": (Outcome.ERROR, None)}
     rows = []
@@ -254,7 +254,7 @@ def graded(passes, outcomes, *, kind="llm-rubric", metric="", reasons=True, **mo
     return JudgedOutput(passes, Origin("l.jsonl", 1), tuple(rows))
 
 
-def told(judged, asks=3, **run):
+def console_text(judged, asks=3, **run):
     return console_report(Calibration(tuple(judged), asks, RunResult((), **run))).text
 
 
@@ -269,7 +269,7 @@ def told(judged, asks=3, **run):
     ],
 )
 def test_noise_is_suggested_from_three_asks_and_sixty_votes(count, asks, said, unsaid):
-    text = told([graded(True, "P" * asks)] * count, asks)
+    text = console_text([output_with_asks(True, "P" * asks)] * count, asks)
     assert said in text
     assert unsaid not in text
 
@@ -277,26 +277,26 @@ def test_noise_is_suggested_from_three_asks_and_sixty_votes(count, asks, said, u
 @each(
     "judged, said",
     [
-        (graded(True, "FPP"), "person: pass, grader: fail, 1 of 3 asks failed"),
-        (graded(False, "PFP"), "person: fail, grader: pass, 2 of 3 asks passed"),
-        (graded(True, "EPE"), "person: pass, grader: no verdict, 2 of 3 asks gave no verdict"),
-        (graded(False, "E"), "person: fail, grader: no verdict, 1 of 1 ask gave no verdict"),
+        (output_with_asks(True, "FPP"), "person: pass, grader: fail, 1 of 3 asks failed"),
+        (output_with_asks(False, "PFP"), "person: fail, grader: pass, 2 of 3 asks passed"),
+        (output_with_asks(True, "EPE"), "person: pass, grader: no verdict, 2 of 3 asks gave no verdict"),
+        (output_with_asks(False, "E"), "person: fail, grader: no verdict, 1 of 1 ask gave no verdict"),
     ],
 )
 def test_a_disagreement_shows_the_votes_of_the_side_that_the_first_ask_took(judged, said):
-    assert said in told([judged])
+    assert said in console_text([judged])
 
 
 @each(
     "judged, names",
     [
-        ([graded(True, "P"), graded(True, "P")], ["llm-rubric"]),
-        ([graded(True, "P", metric="tone")], ["llm-rubric (tone)"]),
-        ([graded(True, "P"), graded(True, "P", kind="factuality")], ["llm-rubric", "factuality", "all"]),
+        ([output_with_asks(True, "P"), output_with_asks(True, "P")], ["llm-rubric"]),
+        ([output_with_asks(True, "P", metric="tone")], ["llm-rubric (tone)"]),
+        ([output_with_asks(True, "P"), output_with_asks(True, "P", kind="factuality")], ["llm-rubric", "factuality", "all"]),
     ],
 )
 def test_the_last_line_is_named_all_only_below_several_assertions(judged, names):
-    header, *lines = told(judged).splitlines()
+    header, *lines = console_text(judged).splitlines()
     assert header.startswith("Assertion")
     assert [line.split("  ")[0] for line in lines[: lines.index("")]] == names
 
@@ -311,22 +311,22 @@ def test_the_last_line_is_named_all_only_below_several_assertions(judged, names)
     ],
 )
 def test_fewer_than_thirty_labels_of_a_kind_are_too_few(count, errors, few):
-    text = told([*[graded(True, "P")] * count, *[graded(False, "F")] * errors], 1)
+    text = console_text([*[output_with_asks(True, "P")] * count, *[output_with_asks(False, "F")] * errors], 1)
     assert [line.partition(":")[0] for line in text.splitlines() if line.startswith("Too few")] == few
     assert text.count(", too few") == (count < 30) + (errors < 30)
 
 
 def test_a_share_is_shown_with_its_interval_or_as_none():
-    *_, last = told([graded(True, "P")] * 2, 1).split("Minority votes  No verdict\n")
+    *_, last = console_text([output_with_asks(True, "P")] * 2, 1).split("Minority votes  No verdict\n")
     assert "100% (34.2% to 100%)" in last
     assert "none, too few" in last  # no bad output was labelled
 
 
 @each("asks, words, is_said", [(3, "PPP", True), (2, "PP", True), (1, "P", False)])
 def test_only_several_asks_can_show_that_a_grader_never_moves(asks, words, is_said):
-    text = told([graded(True, words, reasons=False)] * 3, asks)
+    text = console_text([output_with_asks(True, words, reasons=False)] * 3, asks)
     assert ("All asks of each output gave the same reason" in text) is is_said
-    assert "All asks of each output" not in told([graded(True, words)] * 3, asks)
+    assert "All asks of each output" not in console_text([output_with_asks(True, words)] * 3, asks)
 
 
 @each(
@@ -341,7 +341,7 @@ def test_only_several_asks_can_show_that_a_grader_never_moves(asks, words, is_sa
     ],
 )
 def test_an_interruption_wins_over_labels_and_labels_over_a_wrong_key(words, interrupted, setup, code):
-    judged = tuple(graded(True, word, setup=setup) for word in words)
+    judged = tuple(output_with_asks(True, word, setup=setup) for word in words)
     rows = tuple(row for it in judged for row in it.rows)
     assert calibration_exit_code(Calibration(judged, 1, RunResult(rows, interrupted=interrupted))) == code
 
@@ -350,14 +350,14 @@ def test_an_interruption_wins_over_labels_and_labels_over_a_wrong_key(words, int
     "count, left_out", [(1000, ""), (1001, "DIFFERS  1 more output; the JSON report has all of them"), (1002, "DIFFERS  2 more outputs;")]
 )
 def test_a_thousand_outputs_of_one_kind_are_shown(count, left_out):
-    text = told([graded(False, "P")] * count)
+    text = console_text([output_with_asks(False, "P")] * count)
     assert (" more output" in text) is bool(left_out)
     assert left_out in text
     assert text.count("DIFFERS  l.jsonl:1") == 1000
 
 
 def test_a_long_text_leaves_out_outputs_and_says_so():
-    many = Calibration((judged("y" * 3000, Outcome.PASS),) * 1500, 2, RunResult(()))
+    many = Calibration((judged_output("y" * 3000, Outcome.PASS),) * 1500, 2, RunResult(()))
     assert len(json.loads(json_report(many).text)["outputs"]) == 1500
     assert "500 more outputs; the JSON report has all of them" in console_report(many).text
 

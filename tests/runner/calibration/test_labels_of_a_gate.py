@@ -39,7 +39,7 @@ def config(llm):
     return suite(llm.spec(), 20, gate={"labels": FILE, "reask": {"noise": 0.05}, "rules": [{"name": "facts", "min-pass-rate": 1}]})
 
 
-def asked(llm) -> int:
+def count_label_requests(llm) -> int:
     return sum("sample" in json.dumps(request[1]["messages"]) for request in llm.requests)
 
 
@@ -50,9 +50,9 @@ def test_a_merge_asks_them_as_one_run_does(llm, gate, tmp_path, capsys):
     code, one = run.one()
     llm.requests.clear()
     run.ask()
-    assert asked(llm) == 0
+    assert count_label_requests(llm) == 0
     merged, results = run.merge()
-    assert (code, merged, asked(llm)) == (3, 3, 10)
+    assert (code, merged, count_label_requests(llm)) == (3, 3, 10)
     assert timeless(results["labels"]) == one["labels"]
 
 

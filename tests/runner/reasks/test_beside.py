@@ -15,7 +15,7 @@ NEW = {"name": "regressions", "max-new-failures": 0}
 FILLER, BASE, HEAD = "nothing to see here", "the base says so", "the head says so"
 
 
-def answering(llm, answer, **verdicts):
+def script_replies(llm, answer, **verdicts):
     llm.requests.clear()
     said = {"head": HEAD, "base": BASE}
     judged = {"verdicts": {said[side]: replies for side, replies in verdicts.items()}}
@@ -35,15 +35,15 @@ def config(llm, *rules, tests=1, noise=0.1):
     }
 
 
-def based(gate, llm, said, conf):
+def record_baseline(gate, llm, said, conf):
     """What a run of the base recorded, in a file of its own."""
-    answering(llm, BASE, base=said)
+    script_replies(llm, BASE, base=said)
     ran = gate({**conf, "gate": {"rules": [{"name": "all", "min-pass-rate": 0}]}})
     (ran.folder / "before").mkdir(exist_ok=True)
     (ran.folder / "before" / "results.json").write_text((ran.folder / "results.json").read_text())
 
 
-def leading(votes):
+def cases_and_noise(votes):
     """How many cases, and what noise, it takes for that lead."""
     shares = ((tests, share / 1000) for tests in (1, 2) for share in range(251))
     return next(pair for pair in shares if required_lead(*pair).votes == votes)
@@ -52,12 +52,12 @@ def leading(votes):
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v['lead']}-{v['base']}-{v['head_replies']}-{v['base_replies']}")
 def test_a_pair_is_judged_as_the_specification_does(vector, gate, llm):
     rule = {"name": "drop", "max-drop": 0} if vector.get("max_drop_rule") else NEW
-    tests, noise = leading(vector["lead"])
+    tests, noise = cases_and_noise(vector["lead"])
     conf = config(llm, rule, tests=tests, noise=noise)
     said = {"pass": "P", "fail": "F", "error": "E", "none": "P"}[vector["base"]]
     named = [{**test, "description": f"another {n}"} for n, test in enumerate(conf["tests"])]
-    based(gate, llm, said, {**conf, "tests": named} if vector["base"] == "none" else conf)
-    answering(llm, HEAD, head=vector["head_replies"], base=vector["base_replies"])
+    record_baseline(gate, llm, said, {**conf, "tests": named} if vector["base"] == "none" else conf)
+    script_replies(llm, HEAD, head=vector["head_replies"], base=vector["base_replies"])
     ran = gate(conf, "--baseline", "before", reask="grader")
     assert (ran.results["reask"]["lead"], ran.grades[0]["status"]) == (vector["lead"], vector["status"])
     assert [sum(side in text for text in llm.prompts) for side in (HEAD, BASE)] == [vector["head_asks"], vector["base_asks"]]
@@ -72,8 +72,8 @@ def test_a_pair_is_judged_as_the_specification_does(vector, gate, llm):
 @pytest.mark.slow
 def test_a_signal_while_the_base_is_graded_again_calls_nothing_new(gate, llm, tmp_path):
     conf = config(llm, NEW)
-    based(gate, llm, "P", conf)
-    answering(llm, HEAD, head="FFF", base="P")
+    record_baseline(gate, llm, "P", conf)
+    script_replies(llm, HEAD, head="FFF", base="P")
     reply = llm.reply
     llm.reply = lambda path, body: time.sleep(600) if BASE in str(body) else reply(path, body)
     # the target, three asks, and one of the base

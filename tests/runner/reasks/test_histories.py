@@ -217,28 +217,28 @@ def test_an_estimate_counts_on_as_many_asks_as_a_history_allows(gate, llm):
     assert "at most 57 (of 3 grades)" in gate(config, "--baseline", FOLDER, command="validate", reask="").out
 
 
-def steady(llm, **rule):
+def config_with_rule(llm, **rule):
     config = suite(llm.spec(), 3)
     config["gate"] = {"rules": [{"name": "all", "min-pass-rate": 1}, {"name": "steady", **rule}]}
     return config
 
 
 def test_a_rule_allows_so_many_flaky_cases(gate, llm):
-    earlier(gate, llm, steady(llm, **{"max-flaky": 3}), 1)
+    earlier(gate, llm, config_with_rule(llm, **{"max-flaky": 3}), 1)
     remember(gate().folder, {0: ["FPP"] * 4, 1: ["FFFP"] * 15, 2: ["P"] * 20})
     what = "2 cases are flaky or broken on the default branch"
-    ran, _ = pull(gate, llm, steady(llm, **{"max-flaky": 1}), {})
+    ran, _ = pull(gate, llm, config_with_rule(llm, **{"max-flaky": 1}), {})
     assert (ran.code, ran.results["reason"]) == (1, f"steady: {what}, at most 1 allowed: `case 0`, `case 1`")
-    ran, _ = pull(gate, llm, steady(llm, **{"max-flaky": 2}), {})
+    ran, _ = pull(gate, llm, config_with_rule(llm, **{"max-flaky": 2}), {})
     assert (ran.code, ran.results["outcome"]) == (0, "pass")
     assert what in ran.results["reason"]
     assert ran.results["rules"][1]["rule"]["max_flaky"] == 2
-    advises, _ = pull(gate, llm, steady(llm, **{"max-flaky": 1, "blocking": False}), {})
+    advises, _ = pull(gate, llm, config_with_rule(llm, **{"max-flaky": 1, "blocking": False}), {})
     assert (advises.code, advises.results["outcome"]) == (0, "advisory")
-    config = steady(llm, **{"max-flaky": 1})
+    config = config_with_rule(llm, **{"max-flaky": 1})
     config["tests"][0]["flaky"] = (datetime.now(UTC).date() + timedelta(30)).isoformat()
     assert pull(gate, llm, config, {})[0].code == 0  # one of them is in quarantine
-    selected, _ = pull(gate, llm, steady(llm, **{"max-flaky": 0, "select": {"description": "case 2"}}), {})
+    selected, _ = pull(gate, llm, config_with_rule(llm, **{"max-flaky": 0, "select": {"description": "case 2"}}), {})
     assert selected.code == 0
 
 
@@ -255,7 +255,7 @@ def test_the_cases_that_a_limit_of_flaky_cases_counts(gate, llm):
     until = (datetime.now(UTC).date() + timedelta(30)).isoformat()
     for vector in VECTORS["max_flaky"]:
         if vector["cases"] is None:
-            ran, _ = pull(gate, llm, steady(llm, **{"max-flaky": vector["max_flaky"]}), {})
+            ran, _ = pull(gate, llm, config_with_rule(llm, **{"max-flaky": vector["max_flaky"]}), {})
             assert (vector["outcome"], ran.code, ran.results["rules"][1]["outcome"]) == ("error", 3, "error")
             continue
         config = suite(llm.spec(), len(vector["cases"]))
@@ -274,7 +274,7 @@ def test_the_cases_that_a_limit_of_flaky_cases_counts(gate, llm):
 
 
 def test_a_rule_about_flaky_cases_alone_has_a_history(gate, llm):
-    config = steady(llm, **{"max-flaky": 0})
+    config = config_with_rule(llm, **{"max-flaky": 0})
     del config["gate"]["rules"][0]
     earlier(gate, llm, {**config, "gate": {"max-flaky": 3}}, 1)
     assert pull(gate, llm, config, {})[0].code == 0
@@ -283,10 +283,10 @@ def test_a_rule_about_flaky_cases_alone_has_a_history(gate, llm):
 
 
 def test_a_history_that_knows_none_of_the_rules_cases_is_no_history_for_it(gate, llm):
-    config = steady(llm, **{"max-flaky": 0})
+    config = config_with_rule(llm, **{"max-flaky": 0})
     earlier(gate, llm, {**config, "gate": {"max-flaky": 3}}, 1)
     assert pull(gate, llm, config, {})[0].code == 0
-    selects_one = steady(llm, **{"max-flaky": 0, "select": {"description": "new 2"}})
+    selects_one = config_with_rule(llm, **{"max-flaky": 0, "select": {"description": "new 2"}})
     for number in (2, 1, 0):
         for changed in (config, selects_one):
             changed["tests"][number]["description"] = f"new {number}"
@@ -298,7 +298,7 @@ def test_a_history_that_knows_none_of_the_rules_cases_is_no_history_for_it(gate,
 
 
 def test_a_rule_about_flaky_cases_without_a_history_is_inconclusive(gate, llm):
-    config = steady(llm, **{"max-flaky": 1})
+    config = config_with_rule(llm, **{"max-flaky": 1})
     llm.reply = by("m1", scripted({}))
     for arguments in ([], ["--baseline", FOLDER]):
         ran = gate(config, *arguments, reask="")

@@ -49,7 +49,7 @@ class Judge(Provider):
         return Reply(BAD if self._draw.random() < self._rates[number] else GOOD, Usage(calls=1), model="m")
 
 
-def judged(plan, judge):
+def with_grader(plan, judge):
     """The plan with another grader."""
     return replace(
         plan,
@@ -58,7 +58,7 @@ def judged(plan, judge):
     )
 
 
-def graded(rate, known, mean, draw):
+def draw_run(rate, known, mean, draw):
     """A run of one case, which fails at a rate, by what is known of it."""
     rule = HistoryRule(*known.votes, mean, NOISE, CASES, " ".join(known.returned)) if known.is_used else LEAD
     asks = [Outcome.FAIL if draw.random() < rate else Outcome.PASS]
@@ -76,11 +76,11 @@ def earlier_runs(rates, runs, draw):
         used = [it for it in known if it.is_used]
         mean = mean_share(sum(it.votes.fails for it in used), sum(it.votes.passes for it in used), NOISE)
         cases = zip(rates, histories, known, strict=True)
-        histories = [trim_runs([*history, graded(rate, it, mean, draw)]) for rate, history, it in cases]
+        histories = [trim_runs([*history, draw_run(rate, it, mean, draw)]) for rate, history, it in cases]
     return histories
 
 
-def flips(draw):
+def draw_flip_rate(draw):
     """How often a good answer fails: what fails more often than it passes is broken."""
     while (rate := draw.betavariate(0.25, 4.75)) >= 0.5:
         pass
@@ -106,10 +106,10 @@ def test_the_cells(cell, tmp_path):
     for seed in SEEDS:
         draw = random.Random(seed)
         for _ in range(SUITES):
-            rates = [flips(draw) for _ in range(CASES)]
+            rates = [draw_flip_rate(draw) for _ in range(CASES)]
             histories = earlier_runs(rates, runs, draw)
             judge = Judge([0.95 if number < broken else rate for number, rate in enumerate(rates)], draw)
-            plan = replace(judged(prepared.plan, judge), history=History("h"))
+            plan = replace(with_grader(prepared.plan, judge), history=History("h"))
             known = Histories(plan)
             records = {own: GradeRecord("", histories[n]) for n in range(CASES) for own in known.keys(AnswerId(n, 0)).values()}
             found = Run(replace(plan, history=History("h", records)), build_client((), context)).finish()
@@ -147,11 +147,11 @@ def test_how_often_suites_with_20_runs_of_history_are_blocked_or_undecided():
     draw, cases, mean = random.Random(1), 60_000, 0.06
     undecided = failed = 0.0
     for _ in range(cases):
-        if (rate := flips(draw)) < 0.12:
+        if (rate := draw_flip_rate(draw)) < 0.12:
             continue
         history = ()
         for _ in range(20):
-            history = trim_runs([*history, graded(rate, count_votes(history, "m"), mean, draw)])
+            history = trim_runs([*history, draw_run(rate, count_votes(history, "m"), mean, draw)])
         known = count_votes(history, "m")
         rule = HistoryRule(*known.votes, mean, NOISE, CASES, " ".join(known.returned)) if known.is_used else LEAD
         ends = chances_to_end(rate, rule)
@@ -163,11 +163,11 @@ def test_how_often_suites_with_20_runs_of_history_are_blocked_or_undecided():
     assert stuck <= 0.015
 
 
-def noticed(draw):
+def draw_noticed_run(draw):
     """In which run a case that gets worse by one point a run no longer passes: so many percent of its asks fail then."""
     history = ()
     for points in range(101):
-        run = graded(points / 100, count_votes(history, "m"), NOISE / 2, draw)
+        run = draw_run(points / 100, count_votes(history, "m"), NOISE / 2, draw)
         if run.outcome != "pass":
             return points
         history = trim_runs([*history, run])
@@ -177,7 +177,7 @@ def noticed(draw):
 def test_a_case_that_gets_worse_slowly_is_noticed():
     for seed in SEEDS:
         draw = random.Random(seed)
-        paths = [noticed(draw) for _ in range(SUITES)]
+        paths = [draw_noticed_run(draw) for _ in range(SUITES)]
         shares = {most: sum(points <= most for points in paths) / SUITES for most in (50, 60, 70, 80)}
         print(seed, shares)
         assert shares[70] >= 0.95, shares

@@ -23,7 +23,7 @@ def requests_of(gate, llm):
     return run
 
 
-def recorded(llm, answer):
+def config_with_answer(llm, answer):
     config = suite(llm.spec(), 1)
     config["tests"][0]["providerOutput"] = answer
     return config
@@ -31,7 +31,10 @@ def recorded(llm, answer):
 
 def test_another_recorded_answer_is_another_request(requests_of, llm):
     first, again, other, asked = requests_of(
-        [recorded(llm, "case 0, a")], [recorded(llm, "case 0, a")], [recorded(llm, "case 0, b")], [suite(llm.spec(), 1)]
+        [config_with_answer(llm, "case 0, a")],
+        [config_with_answer(llm, "case 0, a")],
+        [config_with_answer(llm, "case 0, b")],
+        [suite(llm.spec(), 1)],
     )
     assert first == again
     assert len({first, other, asked}) == 3

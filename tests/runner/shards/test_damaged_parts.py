@@ -24,19 +24,19 @@ def asked(sharded):
     return run
 
 
-def signed(lines):
+def with_digest(lines):
     """Lines with the footer that belongs to them."""
     text = "".join(line + "\n" for line in lines)
     digest = hashlib.sha256(text.encode()).hexdigest()
     return text + json.dumps({"lines": len(lines), "sha256": digest}) + "\n"
 
 
-def edited(path, change, line=0):
+def edit_part(path, change, line=0):
     """Change the object of a line, and sign the file anew."""
     lines = path.read_text().splitlines()[:-1]
     value = json.loads(lines[line])
     change(value)
-    path.write_text(signed([*lines[:line], json.dumps(value), *lines[line + 1 :]] if line >= 0 else lines))
+    path.write_text(with_digest([*lines[:line], json.dumps(value), *lines[line + 1 :]] if line >= 0 else lines))
 
 
 def merge(run, capsys):
@@ -45,10 +45,10 @@ def merge(run, capsys):
     return code, results, capsys.readouterr()
 
 
-def refused(run, capsys, said, path, change, line=0):
+def merge_refused(run, capsys, said, path, change, line=0):
     """Merge all parts, an object of one of them changed, which is said; the part is as it was afterwards. Gives what was printed."""
     whole = path.read_bytes()
-    edited(path, change, line)
+    edit_part(path, change, line)
     code, results, printed = merge(run, capsys)
     path.write_bytes(whole)
     assert (code, said in results["incomplete"]) == (3, True), results["incomplete"]
@@ -56,7 +56,7 @@ def refused(run, capsys, said, path, change, line=0):
     return printed.out + printed.err
 
 
-def cut(text):
+def cut_in_half(text):
     return text[: len(text) // 2]
 
 
@@ -76,7 +76,7 @@ def with_more(text):
 @each(
     ("damage", "said"),
     [
-        (cut, "it is cut"),
+        (cut_in_half, "it is cut"),
         (lambda text: "", "it is cut"),
         (lambda text: text[:-1], "it is cut"),
         (lambda text: "\n".join(text.splitlines()[:-1]) + "\n", "it is cut: the last line is not a footer"),
@@ -85,9 +85,9 @@ def with_more(text):
         (with_more, "it is cut: it has"),
         (lambda text: "\0" * 100, "it is cut"),
         (lambda text: "[" * 100_000 + "\n", "it is cut: the last line is not a footer"),
-        (lambda text: signed(["[" * 100_000]), "line 1: "),
-        (lambda text: signed([]), "line 1: "),
-        (lambda text: signed(text.splitlines()[:1]), "it has no lines between the first and the last"),
+        (lambda text: with_digest(["[" * 100_000]), "line 1: "),
+        (lambda text: with_digest([]), "line 1: "),
+        (lambda text: with_digest(text.splitlines()[:1]), "it has no lines between the first and the last"),
     ],
 )
 def test_a_file_that_is_not_whole_is_named_and_its_shard_missing(asked, capsys, damage, said):
@@ -153,13 +153,13 @@ def test_the_same_part_twice_is_named(asked, capsys):
 
 @each(("key", "value", "said"), table(__file__, "headers"))
 def test_a_part_of_something_else_is_named(asked, capsys, key, value, said):
-    refused(asked, capsys, f"{asked.part(2).name}: {said}", asked.part(2), lambda header: header.update({key: value}))
+    merge_refused(asked, capsys, f"{asked.part(2).name}: {said}", asked.part(2), lambda header: header.update({key: value}))
 
 
 @each("key", ["version", "run", "commit", "k" * 100_000], ids=["version", "run", "commit", "key"])
 def test_what_a_part_says_fills_no_log(asked, capsys, key):
     hostile = "\n::error::v" * 10_000
-    printed = refused(asked, capsys, asked.part(2).name, asked.part(2), lambda header: header.update({key: hostile}))
+    printed = merge_refused(asked, capsys, asked.part(2).name, asked.part(2), lambda header: header.update({key: hostile}))
     assert (len(printed) < 3000, commands(printed)) == (True, [])
 
 
@@ -185,7 +185,7 @@ def test_what_a_part_says_fills_no_log(asked, capsys, key):
     ],
 )
 def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, said):
-    refused(asked, capsys, said, asked.part(2), change, line=1)
+    merge_refused(asked, capsys, said, asked.part(2), change, line=1)
 
 
 @each(
@@ -199,7 +199,7 @@ def test_an_answer_that_the_plan_does_not_have_is_named(asked, capsys, change, s
     ],
 )
 def test_what_a_shard_took_is_read_strictly(asked, capsys, change, said):
-    refused(asked, capsys, f"{asked.part(2).name}: line 6: {said}", asked.part(2), lambda it: change(it["account"]), line=5)
+    merge_refused(asked, capsys, f"{asked.part(2).name}: line 6: {said}", asked.part(2), lambda it: change(it["account"]), line=5)
 
 
 def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
@@ -207,8 +207,8 @@ def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
     run.ask()
     for shard in (1, 2, 3):
         own = {"weight": 0, "blocking": False, "metric": "other"}
-        edited(run.part(shard), lambda it: it["answer"]["grades"][0].update(inner=True), line=1)
-        edited(run.part(shard), lambda it: it["answer"]["grades"][0]["assertion"].update(own), line=1)  # noqa: B023
+        edit_part(run.part(shard), lambda it: it["answer"]["grades"][0].update(inner=True), line=1)
+        edit_part(run.part(shard), lambda it: it["answer"]["grades"][0]["assertion"].update(own), line=1)  # noqa: B023
     code, results, _ = merge(run, capsys)
     assert (code, results["outcome"]) == (1, "blocked")
 
@@ -216,16 +216,16 @@ def test_what_decides_is_the_plan_s_whatever_a_part_says_of_it(sharded, capsys):
 def test_a_quarantine_lasts_until_a_day(asked, capsys):
     forged = "<img src=x onerror=alert(1)>\x1b[2J"
     path = asked.part(2)
-    said = refused(asked, capsys, "grades.0.quarantine", path, lambda it: it["answer"]["grades"][0].update(quarantine=forged), line=1)
+    said = merge_refused(asked, capsys, "grades.0.quarantine", path, lambda it: it["answer"]["grades"][0].update(quarantine=forged), line=1)
     assert "\x1b" not in said
 
 
 def test_an_answer_too_few_and_one_twice_are_named(asked, capsys):
     path = asked.part(2)
     lines = path.read_text().splitlines()[:-1]
-    path.write_text(signed([lines[0], *lines[2:]]))
+    path.write_text(with_digest([lines[0], *lines[2:]]))
     assert "of the 4 answers of shard 2/3" in merge(asked, capsys)[1]["incomplete"]
-    path.write_text(signed([lines[0], lines[1], *lines[1:]]))
+    path.write_text(with_digest([lines[0], lines[1], *lines[1:]]))
     assert "line 3: the answer is there twice" in merge(asked, capsys)[1]["incomplete"]
 
 
@@ -267,24 +267,24 @@ def test_where_no_part_can_be_used_nothing_is_decided(asked, capsys):
 
 
 def test_of_several_attempts_the_last_one_counts(asked, monkeypatch, capsys):
-    asked.part(2).write_text(signed(asked.part(2).read_text().splitlines()[:1]))  # its job was cancelled
+    asked.part(2).write_text(with_digest(asked.part(2).read_text().splitlines()[:1]))  # its job was cancelled
     monkeypatch.setenv("GITHUB_RUN_ATTEMPT", "2")
     asked.ask(shards=[2])
     assert asked.part(2, attempt=2).exists()
     assert merge(asked, capsys)[0] == 0
 
 
-def renamed(run, shard, attempt, change, line=1):
+def add_attempt(run, shard, attempt, change, line=1):
     """Another attempt of a shard, with the object of one line changed."""
     path = run.part(shard, attempt=attempt)
     path.write_bytes(run.part(shard).read_bytes())
-    edited(path, lambda header: header.update(attempt=attempt))
-    edited(path, change, line)
+    edit_part(path, lambda header: header.update(attempt=attempt))
+    edit_part(path, change, line)
 
 
 def test_the_highest_number_of_an_attempt_wins(asked, capsys):
     for attempt in (9, 10, 2):
-        renamed(asked, 2, attempt, lambda it: it["answer"].update(output=f"case of attempt {attempt}"))  # noqa: B023
+        add_attempt(asked, 2, attempt, lambda it: it["answer"].update(output=f"case of attempt {attempt}"))  # noqa: B023
     code, results, _ = merge(asked, capsys)
     outputs = {case["output"] for case in results["cases"]}
     assert (code, results["incomplete"]) == (0, "")
@@ -292,7 +292,7 @@ def test_the_highest_number_of_an_attempt_wins(asked, capsys):
 
 
 def test_a_last_attempt_that_asked_nothing_wins_over_an_earlier_one(asked, capsys):
-    renamed(asked, 2, 2, lambda header: header.update(unasked="the application is not there"), line=0)
+    add_attempt(asked, 2, 2, lambda header: header.update(unasked="the application is not there"), line=0)
     code, results, _ = merge(asked, capsys)
     assert (code, results["incomplete"]) == (3, "shard 2/3 did not run: the application is not there")
 
@@ -325,7 +325,7 @@ def test_the_number_of_shards_that_most_parts_have_wins_and_else_the_larger(shar
     ],
 )
 def test_of_several_differences_the_first_is_said(asked, capsys, change, said):
-    refused(asked, capsys, f"{asked.part(2).name}: {said}", asked.part(2), lambda header: header.update(change))
+    merge_refused(asked, capsys, f"{asked.part(2).name}: {said}", asked.part(2), lambda header: header.update(change))
 
 
 @each(("count", "more"), [(49, None), (50, None), (51, "1 more problems with the parts"), (52, "2 more problems with the parts")])
@@ -374,15 +374,15 @@ def test_a_folder_with_as_many_files_as_may_be_is_read(asked, capsys, monkeypatc
     assert (f"has more than {most} files" in capsys.readouterr().err) is (code == 2)
 
 
-def account(run, **shards):
+def change_accounts(run, **shards):
     """Change what shards say that they took, by their number."""
     for name, change in shards.items():
         path = run.part(int(name[1:]))
-        edited(path, lambda it: it["account"].update(change), line=len(path.read_text().splitlines()) - 2)  # noqa: B023
+        edit_part(path, lambda it: it["account"].update(change), line=len(path.read_text().splitlines()) - 2)  # noqa: B023
 
 
 def test_a_run_took_the_longest_shard_and_began_with_the_first(asked, capsys):
-    account(
+    change_accounts(
         asked,
         s1={"seconds": 5.0, "started": "2026-01-02T00:00:02+00:00"},
         s2={"seconds": 7.0, "started": "2026-01-02T00:00:01+00:00"},
@@ -395,8 +395,8 @@ def test_a_run_took_the_longest_shard_and_began_with_the_first(asked, capsys):
 
 def test_what_shards_took_beside_their_answers_is_in_the_report(asked, capsys):
     beside = {"lost": {"calls": 2}, "problems": ["the cache: it is full"]}
-    account(asked, s1=beside, s2=beside)
-    account(asked, s3={"budget": {**NOTHING_TAKEN, "used_up": "3 calls"}})
+    change_accounts(asked, s1=beside, s2=beside)
+    change_accounts(asked, s3={"budget": {**NOTHING_TAKEN, "used_up": "3 calls"}})
     _, results, _ = merge(asked, capsys)
     assert (results["summary"]["target"]["calls"], results["summary"]["grader"]["calls"]) == (12, 4)
     assert [note["text"] for note in results["notes"]] == ["the cache: it is full"]
@@ -408,20 +408,20 @@ def test_what_shards_took_beside_their_answers_is_in_the_report(asked, capsys):
     [{"seconds": -1.0}, {"seconds": 1e300}, *({"budget": {**NOTHING_TAKEN, key: of}} for key in ("calls", "usd") for of in (-1, 10**30))],
 )
 def test_what_no_shard_can_take_is_named(asked, capsys, amount):
-    refused(asked, capsys, "calls, dollars or seconds", asked.part(2), lambda it: it["account"].update(amount), line=5)
+    merge_refused(asked, capsys, "calls, dollars or seconds", asked.part(2), lambda it: it["account"].update(amount), line=5)
 
 
 def test_the_models_that_parts_name_win_over_those_of_the_plan(asked, capsys):
     hidden = merge(asked, capsys)[1]["hidden"]  # the secrets of the environment the tests run in
     models = [{"name": "named by a part", "host": "", "replies_from": "prompt", "chosen": "", "grades": False}]
     for shard in (1, 2):
-        edited(asked.part(shard), lambda it: it.update(models=models, hidden=["B", "A"]), line=5)
+        edit_part(asked.part(shard), lambda it: it.update(models=models, hidden=["B", "A"]), line=5)
     _, results, _ = merge(asked, capsys)
     names = [model["name"] for model in results["models"]]
     assert (names, results["hidden"]) == (["named by a part", "echo"], sorted({"A", "B", *hidden}))
     for shard in (1, 2, 3):
         whole = asked.part(shard).read_text().splitlines()[0]
-        asked.part(shard).write_text(signed([whole, json.dumps({"place": 99})]))
+        asked.part(shard).write_text(with_digest([whole, json.dumps({"place": 99})]))
     _, results, _ = merge(asked, capsys)
     assert ([model["name"] for model in results["models"]], results["hidden"]) == (["echo"], [])
 
@@ -431,7 +431,7 @@ def test_the_caches_and_budgets_of_shards_are_added_and_the_oldest_reply_is_the_
     for shard, age, calls, usd in ((1, 2, 4, 0.25), (2, 3, 5, 0.5), (3, 1, 6, 1.0)):
         cache = {"looked_up": 4, "hits": shard, "oldest": age * day, "saved_usd": 0.5}
         budget = {"limits": limits, "calls": calls, "usd": usd, "used_up": ""}
-        account(asked, **{f"s{shard}": {"cache": cache, "budget": budget}})
+        change_accounts(asked, **{f"s{shard}": {"cache": cache, "budget": budget}})
     _, results, _ = merge(asked, capsys)
     assert (results["budget"]["calls"], results["budget"]["usd"]) == (15, 1.75)
     found = results["cache"]
@@ -452,7 +452,7 @@ def test_the_merge_asks_nothing_where_all_shards_together_used_up_the_budget(sha
     llm.reply = scripted({3: "F"})
     run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), *limit)
     run.ask()
-    account(run, s1={"budget": {**NOTHING_TAKEN, **taken}}, s2={"budget": NOTHING_TAKEN}, s3={"budget": NOTHING_TAKEN})
+    change_accounts(run, s1={"budget": {**NOTHING_TAKEN, **taken}}, s2={"budget": NOTHING_TAKEN}, s3={"budget": NOTHING_TAKEN})
     asked = len(llm.requests)
     code, results = run.merge()
     reason = results["cases"][3]["grades"][0]["reason"]
@@ -464,7 +464,7 @@ def test_the_merge_re_asks_with_what_the_shards_left_of_the_budget(sharded, llm,
     llm.reply = scripted({5: "FPP"})  # two calls
     run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 9), "--budget", "30 calls, 1.5 usd")
     run.ask()
-    account(run, s1={"budget": {**NOTHING_TAKEN, **taken}}, s2={"budget": NOTHING_TAKEN}, s3={"budget": NOTHING_TAKEN})
+    change_accounts(run, s1={"budget": {**NOTHING_TAKEN, **taken}}, s2={"budget": NOTHING_TAKEN}, s3={"budget": NOTHING_TAKEN})
     found, results = run.merge()
     assert (found, results["budget"]["calls"]) == (code, taken.get("calls", 0) + (2 if code == 0 else 1))
 
@@ -473,7 +473,7 @@ def test_the_merge_asks_nothing_after_the_seconds_of_the_longest_shard(sharded, 
     llm.reply = scripted({3: "F"})
     run = sharded(suite(llm.spec(), 6), "--budget", "600 s")
     run.ask()
-    account(run, s1={"seconds": 600.0}, s2={"seconds": 1.0}, s3={"seconds": 1.0})
+    change_accounts(run, s1={"seconds": 600.0}, s2={"seconds": 1.0}, s3={"seconds": 1.0})
     asked = len(llm.requests)
     code, results = run.merge()
     assert (code, len(llm.requests)) == (3, asked)
@@ -484,7 +484,7 @@ def test_the_merge_asks_nothing_where_a_shard_does_not_know_a_price(sharded, llm
     llm.reply = scripted({3: "F"})
     run = sharded(suite(llm.spec(inputCost=0.000001, outputCost=0.000001), 6), "--budget", "1.5 usd", of=1)
     run.ask()
-    edited(run.part(1), lambda it: it["answer"]["grades"][0]["usage"].update(unpriced=1), line=1)
+    edit_part(run.part(1), lambda it: it["answer"]["grades"][0]["usage"].update(unpriced=1), line=1)
     asked = len(llm.requests)
     code, results = run.merge()
     assert (code, len(llm.requests)) == (3, asked)

@@ -9,7 +9,7 @@ from support.shards import timeless
 GRADER, TARGET = "JUDGE_API_KEY", "APP_API_KEY"
 
 
-def keyed(spec, name):
+def with_key_variable(spec, name):
     """The provider with its key from a variable."""
     return {**spec, "config": {**spec["config"], "apiKey": f"{{{{env.{name}}}}}"}}
 
@@ -28,7 +28,7 @@ def failing_reason(case):
 
 def test_a_failure_that_a_rule_needs_is_an_error_without_the_grader_s_key(sharded, llm, keys):
     llm.reply = scripted({3: "FPP"})
-    run = sharded(suite(keyed(llm.spec(), GRADER), 6))
+    run = sharded(suite(with_key_variable(llm.spec(), GRADER), 6))
     run.ask()
     keys(GRADER)
     asked = len(llm.requests)
@@ -40,7 +40,7 @@ def test_a_failure_that_a_rule_needs_is_an_error_without_the_grader_s_key(sharde
 
 def test_a_merge_without_keys_decides_what_needs_no_re_ask(sharded, llm, keys):
     llm.reply = scripted({3: "F"})
-    config = suite(keyed(llm.spec(), GRADER), 6)
+    config = suite(with_key_variable(llm.spec(), GRADER), 6)
     config["tests"][4]["assert"] = [{"type": "contains", "value": "nobody says this"}]
     run = sharded(config)
     run.ask()
@@ -56,7 +56,7 @@ def test_a_merge_needs_no_key_of_a_target_that_is_not_asked(sharded, llm, keys):
     def reply(path, body):
         return f"case {case_in(body)}" if body["model"] == "app" else judge(path, body)
 
-    run = sharded({**suite(keyed(llm.spec("judge"), GRADER), 6), "providers": [keyed(llm.spec("app"), TARGET)]})
+    run = sharded({**suite(with_key_variable(llm.spec("judge"), GRADER), 6), "providers": [with_key_variable(llm.spec("app"), TARGET)]})
     llm.reply, judge = reply, scripted({3: "FPP"})
     code, whole = run.one()
     judge = scripted({3: "FPP"})
@@ -70,14 +70,14 @@ def test_a_merge_needs_no_key_of_a_target_that_is_not_asked(sharded, llm, keys):
 RUNS = [["P", "P"], ["FP" * 9 + "P", "FP" * 9 + "P"], ["F", "FP" * 9 + "P", "P"]]
 
 
-def of_runs(llm):
+def config_of_runs(llm):
     config = suite_of_runs(llm, len(RUNS), runs="2/3")
-    config["providers"] = [keyed(spec, TARGET) for spec in config["providers"]]
+    config["providers"] = [with_key_variable(spec, TARGET) for spec in config["providers"]]
     return config
 
 
 def test_the_merge_makes_the_runs_that_its_re_asks_call_for(sharded, llm, keys):
-    run = sharded(of_runs(llm), "-j", "1", of=2)
+    run = sharded(config_of_runs(llm), "-j", "1", of=2)
     llm.reply = scripted_runs(RUNS)
     code, whole = run.one()
     llm.reply = scripted_runs(RUNS)
@@ -90,7 +90,7 @@ def test_the_merge_makes_the_runs_that_its_re_asks_call_for(sharded, llm, keys):
 
 def test_a_run_that_a_case_needs_is_an_error_without_the_target_s_key(sharded, llm, keys):
     llm.reply = scripted_runs(RUNS)
-    run = sharded(of_runs(llm), "-j", "1", of=2)
+    run = sharded(config_of_runs(llm), "-j", "1", of=2)
     run.ask()
     keys(TARGET)
     of_target = sum(body["model"] == "target" for body in llm.bodies)
@@ -102,7 +102,7 @@ def test_a_run_that_a_case_needs_is_an_error_without_the_target_s_key(sharded, l
 
 def test_a_new_answer_is_not_asked_for_without_the_target_s_key(sharded, llm, keys):
     llm.reply = lambda path, body: "an answer to case 1" if body["model"] == "app" else BAD
-    config = {**suite(keyed(llm.spec("judge"), GRADER), 2), "providers": [keyed(llm.spec("app"), TARGET)]}
+    config = {**suite(with_key_variable(llm.spec("judge"), GRADER), 2), "providers": [with_key_variable(llm.spec("app"), TARGET)]}
     run = sharded(config, "--reask", "answers")
     run.ask()
     keys(TARGET)
@@ -119,7 +119,7 @@ def test_the_plan_of_a_merge_is_that_of_its_shards_whatever_keys_it_has(sharded,
     llm.reply = lambda path, body: (
         "an answer" if body["model"] == "app" else BAD if case_in(body) > 9 else '{"pass": true, "score": 1, "reason": ""}'
     )
-    config = {**suite(keyed(llm.spec("judge"), GRADER), 3), "providers": [keyed(llm.spec("app"), TARGET)]}
+    config = {**suite(with_key_variable(llm.spec("judge"), GRADER), 3), "providers": [with_key_variable(llm.spec("app"), TARGET)]}
     run = sharded(config)
     code, whole = run.one()
     run.ask()
@@ -132,7 +132,7 @@ def test_the_plan_of_a_merge_is_that_of_its_shards_whatever_keys_it_has(sharded,
 
 
 def test_the_merge_uses_the_cache_for_a_further_run(sharded, llm, keys):
-    run = sharded(of_runs(llm), "-j", "1", "--cache", "kept", of=2)
+    run = sharded(config_of_runs(llm), "-j", "1", "--cache", "kept", of=2)
     llm.reply = scripted_runs(RUNS)
     run.run()
     llm.reply = scripted_runs(RUNS)

@@ -16,7 +16,7 @@ from support.flips import BAD, GOOD, flipping, scripted, scripted_runs, suite, s
 from support.shards import Sharded, timeless
 
 
-def equal(run):
+def run_both_ways(run):
     code, whole = run.one()
     merged_code, merged = run.run()
     assert timeless(merged) == timeless(whole)
@@ -28,7 +28,7 @@ def equal(run):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_merge_re_asks_failures_as_one_run_does(sharded, llm, seed):
     llm.reply = flipping(0.06, seed, broken=range(seed % 2))
-    code, merged = equal(sharded(suite(llm.spec(), 50), of=4))
+    code, merged = run_both_ways(sharded(suite(llm.spec(), 50), of=4))
     assert code == seed % 2
     assert merged["reask"]["asked_again"] > 0
 
@@ -51,7 +51,7 @@ def test_any_partition_gives_the_same_results(tmp_path_factory, cases, of, seed,
         gate = {} if rule is None else {"gate": {"reask": {"noise": 0.2}, "rules": [{"name": "r", "min-pass-rate": rule}]}}
         config = suite(llm.spec(), cases, **gate)
         run = Sharded(folder, config, of, ("--reask", reask, "--repeat", str(repeat), "-j", "4"))
-        equal(run)
+        run_both_ways(run)
 
 
 RUN = st.sampled_from(["P", "P", "F", "E", "FP" * 9 + "P", "FPPP", "FPF" + "F" * 20, "FE" * 10])
@@ -89,7 +89,9 @@ def test_the_merge_asks_just_the_failures_that_are_open(sharded, llm):
 
 def test_many_failures_are_not_all_asked_where_noise_cannot_have_made_them(sharded, llm):
     llm.reply = lambda path, body: BAD
-    code, merged = equal(sharded(suite(llm.spec(), 120, gate={"reask": {"noise": 0.01}, "rules": [{"name": "r", "min-pass-rate": 1}]})))
+    code, merged = run_both_ways(
+        sharded(suite(llm.spec(), 120, gate={"reask": {"noise": 0.01}, "rules": [{"name": "r", "min-pass-rate": 1}]}))
+    )
     assert (code, merged["reask"]["asked_again"]) == (1, 8 + 50)  # a wave, and those that are asked to their end once the rule is missed
 
 
@@ -123,7 +125,7 @@ def test_a_merge_needs_no_key_and_asks_nobody(sharded, llm, monkeypatch):
 
 def test_what_is_compared_is_asked_in_one_shard(sharded, llm):
     llm.reply = lambda path, body: "0" if "funniest" in json.dumps(body) else "an answer"
-    equal(sharded(compared(llm), "--reask", "off", of=2))
+    run_both_ways(sharded(compared(llm), "--reask", "off", of=2))
 
 
 def test_what_a_shard_compared_is_not_compared_again_beside_a_further_run(sharded, llm):
@@ -165,7 +167,7 @@ def test_a_conversation_is_had_in_one_shard(sharded, llm):
             for number in range(6)
         ],
     }  # fmt: skip
-    equal(sharded(talk, "--reask", "off", of=4))
+    run_both_ways(sharded(talk, "--reask", "off", of=4))
 
 
 def test_a_grader_that_the_merge_re_asks_sees_the_same_conversation(sharded, llm):
@@ -246,7 +248,7 @@ def test_ten_thousand_cases_in_eight_shards_are_those_of_one_run(sharded, llm):
     for number in (*judged, 4711):
         config["tests"][number]["assert"] = [rubric]
     rules = [{"name": "rate", "min-pass-rate": 0.98}, {"name": "judge", "min-pass-rate": 1, "select": {"assertion": "llm-rubric"}}]
-    code, merged = equal(sharded({**config, "gate": {"rules": rules}}, of=8))
+    code, merged = run_both_ways(sharded({**config, "gate": {"rules": rules}}, of=8))
     assert (code, merged["summary"]["cases"]["failed"], merged["reask"]["overturned"]) == (0, 111, 1)
 
 

@@ -26,7 +26,7 @@ from support.shards import Sharded, timeless
 NEW = {"rules": [{"name": "regressions", "max-new-failures": 0}]}
 
 
-def counted(said):
+def count_asks(said):
     """Replies of a judge, by the answer and how often it was asked of it; a new command starts anew with ``clear``."""
     asks = Counter()
 
@@ -44,7 +44,7 @@ def counted(said):
     return reply
 
 
-def compared(run, reply):
+def run_both_ways(run, reply):
     """One run, and the same in shards: equal but for times."""
     reply.clear()
     code, whole = run.one()
@@ -55,7 +55,7 @@ def compared(run, reply):
     return code, merged
 
 
-def judged(llm, number, judge="judge", **keys):
+def config_with_judge(llm, number, judge="judge", **keys):
     config = suite(llm.spec(judge), number, **keys)
     return {**config, "providers": [llm.spec("app")], "prompts": [{"raw": "Say {{q}}", "label": "say"}]}
 
@@ -64,45 +64,45 @@ def judged(llm, number, judge="judge", **keys):
 @pytest.mark.parametrize(("base_says", "code"), [("PPPPPPPPP", 1), ("PFFFFFFFF", 0)])
 def test_failures_are_held_against_a_baseline(sharded, llm, tmp_path_factory, base_says, code, of):
     """A new failure is confirmed, and the base's answer is graded again, by the shard that asked."""
-    reply = llm.reply = counted({})
-    base = Sharded(tmp_path_factory.mktemp("base"), judged(llm, 6, gate=NEW), 1, ("--reask", "off"))
+    reply = llm.reply = count_asks({})
+    base = Sharded(tmp_path_factory.mktemp("base"), config_with_judge(llm, 6, gate=NEW), 1, ("--reask", "off"))
     os.chdir(base.folder)
     results = base.one()[1]
     for case in results["cases"]:
         case["output"] = "the base's " + case["output"]
     (base.folder / "before").mkdir()
     (base.folder / "before" / "results.json").write_text(json.dumps(results))
-    run = sharded(judged(llm, 6, gate=NEW), "--baseline", str(base.folder / "before"), of=of)
+    run = sharded(config_with_judge(llm, 6, gate=NEW), "--baseline", str(base.folder / "before"), of=of)
     os.chdir(run.folder)
-    reply = llm.reply = counted({"the base's answer to case 3": base_says[1:], "answer to case 3": "F"})
-    found, merged = compared(run, reply)
+    reply = llm.reply = count_asks({"the base's answer to case 3": base_says[1:], "answer to case 3": "F"})
+    found, merged = run_both_ways(run, reply)
     assert found == code
     assert merged["baseline"]["new_failures" if code else "unsteady"] == 1
 
 
 @pytest.mark.parametrize("of", [2, 5])
 def test_a_base_is_asked_in_the_same_run(sharded, llm, of):
-    reply = llm.reply = counted({"the base's": "P", "answer to case 3": "F", "answer to case 5": "FPP"})
-    config = judged(llm, 6, gate=NEW)
+    reply = llm.reply = count_asks({"the base's": "P", "answer to case 3": "F", "answer to case 5": "FPP"})
+    config = config_with_judge(llm, 6, gate=NEW)
     run = sharded(config, "--base-checkout", "base", "--baseline", "live", of=of)
     (run.folder / ".git").mkdir()
     (run.folder / "base").mkdir()
     config["prompts"][0]["raw"] = "Say for the base {{q}}"
     (run.folder / "base" / "c.yaml").write_text(yaml.safe_dump(config))
-    code, merged = compared(run, reply)
+    code, merged = run_both_ways(run, reply)
     assert (code, merged["baseline"]["new_failures"], merged["baseline"]["fresh"]) == (1, 1, True)
 
 
 def test_new_answers_are_asked_for_again(sharded, llm):
-    reply = llm.reply = counted({"answer to case 2": "FPPP", "answer to case 4": "F"})
-    code, merged = compared(sharded(judged(llm, 6), "--reask", "answers"), reply)
+    reply = llm.reply = count_asks({"answer to case 2": "FPPP", "answer to case 4": "F"})
+    code, merged = run_both_ways(sharded(config_with_judge(llm, 6), "--reask", "answers"), reply)
     assert code == 1
     votes = merged["cases"][4]["grades"][0]
     assert len(votes["evidence"]["answers"]) == len(votes["votes"]) - 1
 
 
 def test_sets_scores_and_thresholds_are_concluded_as_in_one_run(sharded, llm):
-    reply = llm.reply = counted({"case 2": "FPPP", "case 4": "F", "case 5": "FPFP"})
+    reply = llm.reply = count_asks({"case 2": "FPPP", "case 4": "F", "case 5": "FPFP"})
     rubric = {"type": "llm-rubric", "value": "is good"}
     whole = {
         "type": "assert-set",
@@ -113,17 +113,17 @@ def test_sets_scores_and_thresholds_are_concluded_as_in_one_run(sharded, llm):
     config = suite(llm.spec("judge"), 7, whole, derivedMetrics=[{"name": "half", "value": "set / 2"}])
     config["defaultTest"]["threshold"] = 0.5
     rules = [{"name": "score", "min-score": 0.5}, {"name": "rate", "min-pass-rate": 0.9, "select": {"metric": "set"}}]
-    compared(sharded({**config, "gate": {"rules": rules}}), reply)
+    run_both_ways(sharded({**config, "gate": {"rules": rules}}), reply)
 
 
 def test_answers_made_elsewhere_are_graded_in_shards(sharded, llm):
-    reply = llm.reply = counted({"case 2": "FPPP"})
-    run = sharded(judged(llm, 6), "--answers", "answers.jsonl", of=2)
+    reply = llm.reply = count_asks({"case 2": "FPPP"})
+    run = sharded(config_with_judge(llm, 6), "--answers", "answers.jsonl", of=2)
     assert cli.main(["cases", "c.yaml", "-o", "cases.jsonl"]) == 0
     lines = map(json.loads, (run.folder / "cases.jsonl").read_text().splitlines())
     answers = [json.dumps({"id": it["id"], "output": f"said of {it['description']}"}) for it in lines]
     (run.folder / "answers.jsonl").write_text("\n".join(answers))
-    code, merged = compared(run, reply)
+    code, merged = run_both_ways(run, reply)
     assert (code, merged["made"]["answers"].keys()) == (0, {"answers.jsonl"})
 
 

@@ -1,4 +1,4 @@
-"""What a grader reads: its object, the last line or the lines that its classic prompt asks for, and what they mean to it."""
+"""The form of a question: the object that a grader replies with, the classic forms that stand for it, and its values."""
 
 import math
 import re
@@ -20,18 +20,18 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]
 
 
 class Form(FrozenStruct, Generic[T]):
-    """The forms of one question. Whichever a reply has, it becomes the object of ``schema``, and ``read`` takes that.
+    """The forms in which a reply to one question is a verdict. Each becomes an object of ``schema``, and ``read`` takes that.
 
-    ``read`` raises Unreadable. ``line`` is the declared last line; ``lines`` makes the object of a reply in which every line counts, each
-    with one of ``marks``. ``texts`` is the key of a list of texts, which is no verdict: a JSON list is read, and the text under judgement
-    does not matter.
+    ``read`` raises Unreadable. ``last_line`` is the declared last line. ``read_lines`` makes the object of a reply in which
+    every line counts, each with one of ``marks``. ``texts_key`` is the key of a list of texts, which is no verdict: a JSON
+    list is read, too, and the text under judgement does not matter.
     """
 
     schema: Object
     read: Callable[[Object], T]
-    line: LastLine | None = None
-    lines: Callable[[str], Object] | None = None
-    texts: str = ""
+    last_line: LastLine | None = None
+    read_lines: Callable[[str], Object] | None = None
+    texts_key: str | None = None
     marks: tuple[str, ...] = ()
 
     @property
@@ -43,60 +43,60 @@ class Form(FrozenStruct, Generic[T]):
 # --- what single values of the object mean --------------------------------------------------------------------
 
 
-def truth(value: Any) -> bool | None:
-    """True or False for a boolean or a word that means it, None for all else."""
-    return value if isinstance(value, bool) else _TRUTHS.get(word(value))
+def parse_truth(value: Any) -> bool | None:
+    """True or False for a boolean, or for a word that means one. None for anything else."""
+    return value if isinstance(value, bool) else _TRUTHS.get(parse_word(value))
 
 
-def word(value: Any) -> str:
-    """A text in lower case without blanks, brackets and a full stop around it; a boolean as its word; empty for all else."""
+def parse_word(value: Any) -> str:
+    """A text in lower case, without blanks, brackets and a full stop around it. Empty for anything but text and booleans."""
     if isinstance(value, bool):
         return str(value).lower()
-    return prose.unwrapped(value).lower() if isinstance(value, str) else ""
+    return prose.unwrap(value).lower() if isinstance(value, str) else ""
 
 
-def number(value: Any) -> float | None:
-    """A finite number or numeric text as float, None for all else (booleans are not numbers)."""
+def parse_number(value: Any) -> float | None:
+    """A finite number, or a numeric text, as float. None for anything else; a boolean is no number."""
     if isinstance(value, str):
-        value = value.strip()
-        return number(float(value)) if _NUMBER.fullmatch(value) else None
+        text = value.strip()
+        if not _NUMBER.fullmatch(text):
+            return None
+        value = float(text)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        converted = float(value)
+        number = float(value)
     except OverflowError:
         return None
-    return converted if math.isfinite(converted) else None
+    return number if math.isfinite(number) else None
 
 
-def words(value: Any) -> str:
-    """A reason as text, whatever the grader put there."""
-    return value.strip() if isinstance(value, str) else "" if value is None else str(value)
+def reason_of(item: Object) -> str:
+    """The grader's reason as text, whatever the grader wrote there. Empty if there is no reason."""
+    reason = item.get("reason")
+    if reason is None:
+        return ""
+    return reason.strip() if isinstance(reason, str) else str(reason)
 
 
-def reason(item: Object) -> str:
-    """The reason under its key; empty where the grader gave none."""
-    return words(item.get("reason"))
-
-
-def entry(item: Object, key: str) -> Any:
-    """The value of a key. Raises Unreadable where there is none."""
+def required_value(item: Object, key: str) -> Any:
+    """The value under a key. Raises Unreadable if there is none."""
     if key not in item:
         raise Unreadable(f"its object has no key `{key}`")
     return item[key]
 
 
-def table(item: Object, key: str) -> list[Any]:
+def required_list(item: Object, key: str) -> list[Any]:
     """The list under a key. Raises Unreadable."""
-    value = entry(item, key)
+    value = required_value(item, key)
     if not isinstance(value, list):
         raise Unreadable(f"`{key}` is not a list")
     return value
 
 
-def texts(item: Object, key: str) -> tuple[str, ...]:
-    """The texts under a key; the list may be empty, none of its texts may. Raises Unreadable."""
-    listed = table(item, key)
-    if not all(isinstance(text, str) and prose.has_words(text) for text in listed):
+def required_texts(item: Object, key: str) -> tuple[str, ...]:
+    """The texts under a key. The list may be empty, a text may not. Raises Unreadable."""
+    texts = required_list(item, key)
+    if not all(isinstance(text, str) and prose.has_words(text) for text in texts):
         raise Unreadable(f"`{key}` is not a list of texts")
-    return tuple(text.strip() for text in listed)
+    return tuple(text.strip() for text in texts)

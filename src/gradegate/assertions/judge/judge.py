@@ -11,11 +11,18 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 
-from gradegate.assertions.judge import reply as replies_of
 from gradegate.assertions.judge import rubric
 from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.prose import is_reasoning
-from gradegate.assertions.judge.reply import Circumstances, Keys, Reading
+from gradegate.assertions.judge.reply import (
+    NEUTRAL,
+    OF_PROGRAMS,
+    Circumstances,
+    NeutralKeys,
+    Reading,
+    read_constrained_reply,
+    read_reply,
+)
 from gradegate.assertions.judge.rubric import Rubric
 from gradegate.core.conversation import Message, Reply, Request, Variables
 from gradegate.core.numbers import format_count
@@ -36,11 +43,11 @@ from gradegate.structs import JsonObject, replace
 from gradegate.templating.template import TemplateError, with_json_text
 
 T = TypeVar("T")
-# The finish reasons of a reply that is whole; whoever names none has not cut it
+# The finish reasons of a whole reply. A provider that names no reason has not cut the reply.
 FINISHED = ("", "stop")
-CUT = "length"  # of one that was cut off at its limit of tokens
-# A form that the user wrote on the grader: what it asks for was asked for.
-OWN_FORMS = (
+CUT = "length"  # of a reply that was cut off at its token limit
+# Options of a grader that declare a form for its replies: their keys are asked for.
+USER_FORMS = (
     "response_format",
     "responseSchema",
     "responseJsonSchema",
@@ -70,18 +77,19 @@ class JudgeUsage:
         """Add the usage of one call, and note who replied."""
         with self._lock:
             self.total = self.total + usage
-            self._models |= {model} if model else set()
+            if model:
+                self._models.add(model)
 
 
 class _SharedAnswers:
-    """What the models of a run were asked once, for all cases."""
+    """Answers to questions that a run asks each model only once, for all cases."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._answers: WeakKeyDictionary[Provider, dict[str, Future[Any]]] = WeakKeyDictionary()
 
     def answer(self, model: Provider, key: str, ask: Callable[[], T]) -> T:
-        """The answer to a question, which the first thread that needs it asks. What fails is asked again by the next."""
+        """The answer to a question. The first thread that needs it asks; if that fails, the next thread does."""
         while True:
             with self._lock:
                 answers = self._answers.setdefault(model, {})
@@ -142,78 +150,81 @@ class Judge(Struct, frozen=True):
         ``prompt`` names our default prompt; ``step`` the part of ``rubricPrompt`` that replaces it. ``variables`` are
         the built-in ones and win over the test's. Raises NoVerdict after ``grader_retries`` more tries, and ProviderError.
         """
+        model = self.models["text"]
         messages = self.messages(prompt, step, variables)
         if images:
             last = messages[-1]
             messages = (*messages[:-1], replace(last, images=(*last.images, *images)))
-        model = self.models["text"]
-        # A prompt of the user's may ask for another form; where the endpoint enforces the schema, the schema decides.
-        schema = (
-            None if step in self.rubric.steps and model.structured != "enforced" else form.schema
-        )
+
+        # A prompt of the user may ask for another form. If the endpoint enforces the schema, the schema decides.
+        schema: JsonObject | None = form.schema
+        if step in self.rubric.steps and model.structured != "enforced":
+            schema = None
         max_tokens = model.reply_tokens
         replies: list[Reply] = []
-        off_schema = True  # all of them
+        ignores_schema = True  # so far, each reply that could not be read
+
         while True:
             request = Request(messages, schema, options or {}, max_tokens=max_tokens)
             try:
-                reply, asked = self._complete(request, again=bool(replies))
+                reply, call = self._complete(request, is_reask=bool(replies))
             except ProviderError as e:
                 if e.status in BAD_REQUEST and replies and replies[-1].finish_reason == CUT:
-                    raise self._cut_off(replies) from e  # the model takes no higher limit
+                    raise self._cut_off_error(replies) from e  # the model takes no higher limit
                 raise
             replies.append(reply)
+
+            # A reply that was cut off is asked for again with twice the tokens.
             if reply.finish_reason == CUT:
                 self.account.add(Usage(readings=Readings(unreadable=1)))
                 if not reply.text.strip() or is_reasoning(reply.text):
                     model.expect_reasoning()
-                usual = model.reply_tokens
-                if max_tokens is None or usual is None or len(replies) > self.grader_retries:
-                    raise self._cut_off(replies)
-                max_tokens = max(2 * max_tokens, usual)
+                usual_tokens = model.reply_tokens
+                if max_tokens is None or usual_tokens is None or len(replies) > self.grader_retries:
+                    raise self._cut_off_error(replies)
+                max_tokens = max(2 * max_tokens, usual_tokens)
                 continue
+
+            # An unreadable reply is asked for again with what is wrong with it.
             try:
                 reading = self._read(reply, form, step)
             except Unreadable as e:
-                off_schema = off_schema and isinstance(e, OffSchema)
+                ignores_schema = ignores_schema and isinstance(e, OffSchema)
                 self.account.add(Usage(readings=Readings(unreadable=1)))
                 if len(replies) > self.grader_retries:
+                    message = self._no_verdict_message(e, replies, ignores_schema=ignores_schema)
                     texts = tuple(excerpt(reply.text, SHOWN) for reply in replies)
-                    raise NoVerdict(
-                        self._missing(e.full_message, replies, off_schema=off_schema), texts
-                    ) from e
-                named = f"{'keys' if len(form.keys) > 1 else 'key'} {', '.join(f'`{key}`' for key in form.keys)}"
-                literally = f"Reply with the JSON object alone, with the {named}; its first character is {{ and its last is }}"
-                again = f"That reply cannot be used: {e}. {literally}"
+                    raise NoVerdict(message, texts) from e
                 messages = (
                     *messages,
                     Message("assistant", reply.text or "(empty)"),
-                    Message("user", again),
+                    Message("user", _reask_text(e, form.keys)),
                 )
                 schema = form.schema
-            else:
-                self.account.add(Usage(readings=Readings(**{reading.way: 1})))
-                asked.keep()
-                return reading.value
+                continue
+
+            self.account.add(Usage(readings=Readings(**{reading.reply_form: 1})))
+            call.keep()
+            return reading.value
 
     def ask_all(
         self, prompt: str, form: Form[T], variables: Iterable[Variables], *, step: str = ""
     ) -> list[T]:
-        """As ``ask``, of questions that differ in nothing but their variables (and ``images``), all at once; answers in order."""
-        return self.gather(
-            *(partial(self.ask, prompt, form, step=step, **these) for these in variables)
-        )
+        """As ``ask``, for questions that differ only in their variables (and ``images``), all at once; answers in order."""
+        questions = [partial(self.ask, prompt, form, step=step, **values) for values in variables]
+        return self.gather(*questions)
 
     def ask_once(self, prompt: str, form: Form[T], *, step: str = "", **variables: Any) -> T:
-        """As ``ask``, for a question that is about no answer: a run asks each model once, and all cases share the reply."""
+        """As ``ask``, for a question that depends on no answer: a run asks each model once, and all cases share the reply."""
         judge = replace(self, ask_number=0)
         messages = judge.messages(prompt, step, variables)
         key = hashlib.sha256(repr(messages).encode("utf-8", "backslashreplace")).hexdigest()
-        here = current_scope()
-        place = CacheScope(here.replies, here.role, ("once", key)) if here else None
+        scope = current_scope()
+        if scope:
+            scope = CacheScope(scope.replies, scope.role, ("once", key))
 
         def ask() -> T:
-            with within_scope(place):
+            with within_scope(scope):
                 return judge.ask(prompt, form, step=step, **variables)
 
         return _SHARED.answer(self.models["text"], key, ask)
@@ -221,9 +232,9 @@ class Judge(Struct, frozen=True):
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each text. Raises ProviderError, also when vectors are missing or differ in length."""
         model = self.models["embedding"]
-        with ProviderCall(model) as asked:
+        with ProviderCall(model) as call:
             vectors, usage = model.embed(texts)
-        self.account.add(asked.book(usage))
+        self.account.add(call.book(usage))
         if len(vectors) != len(texts):
             raise ProviderError(
                 f"{model.name} gave {format_count(len(vectors), 'vector')} for {format_count(len(texts), 'text')}",
@@ -234,30 +245,30 @@ class Judge(Struct, frozen=True):
             raise ProviderError(
                 f"{model.name} gave vectors of different lengths: {lengths}", Trouble.MALFORMED
             )
-        asked.keep()
+        call.keep()
         return vectors
 
     def compare(self, expected: str, text: str) -> float:
         """How near two texts are, by a model that gives no vectors. Raises ProviderError."""
-        return self._answered("embedding", lambda model: model.compare(expected, text))
+        return self._ask_model("embedding", lambda model: model.compare(expected, text))
 
     def classify(self, text: str) -> Mapping[str, float]:
         """Labels with scores. Raises ProviderError."""
-        return self._answered("classification", lambda model: model.classify(text))
+        return self._ask_model("classification", lambda model: model.classify(text))
 
     def moderate(self, text: str, prompt: str) -> Sequence[str]:
         """The categories that a text is flagged for, as the answer to a prompt. Raises ProviderError."""
-        return self._answered("moderation", lambda model: model.moderate(text, prompt))
+        return self._ask_model("moderation", lambda model: model.moderate(text, prompt))
 
-    def _answered(self, kind: str, ask: Callable[[Provider], tuple[T, Usage]]) -> T:
-        with ProviderCall(self.models[kind]) as asked:
+    def _ask_model(self, kind: str, ask: Callable[[Provider], tuple[T, Usage]]) -> T:
+        with ProviderCall(self.models[kind]) as call:
             answer, usage = ask(self.models[kind])
-        self.account.add(asked.book(usage))
-        asked.keep()
+        self.account.add(call.book(usage))
+        call.keep()
         return answer
 
     def gather(self, *questions: Callable[[], T]) -> list[T]:
-        """Several questions at once, or one after another where the judge is to ask so; results in order."""
+        """Ask several questions at once, or one after another with ``one_at_a_time``; results in order."""
         if self.one_at_a_time:
             return [question() for question in questions]
         return gather_results(
@@ -267,47 +278,40 @@ class Judge(Struct, frozen=True):
     def _read(self, reply: Reply, form: Form[T], step: str) -> Reading[T]:
         """What a reply says. Raises Unreadable."""
         if reply.constrained:
-            return replies_of.constrained(reply.text, form)
+            return read_constrained_reply(reply.text, form)
         provider = self.models["text"]
         prompt = [message.content for message in self.rubric.steps.get(step, ())]
         config = provider.spec.config if provider.spec else {}
-        own_form = [_SORTED.encode(config[key]) for key in OWN_FORMS if key in config]
-        neutral = (
-            replies_of.NEUTRAL
-            if provider.names_model
-            else replies_of.NEUTRAL | replies_of.OF_PROGRAMS
-        )
+        user_forms = [_SORTED.encode(config[key]) for key in USER_FORMS if key in config]
+        neutral = NEUTRAL if provider.names_model else NEUTRAL | OF_PROGRAMS
+        keys = NeutralKeys(neutral, (*prompt, *user_forms))
         judged = (self.graded, str(self.vars.get("context") or ""))
-        return replies_of.read(
-            reply.text, form, Circumstances(judged, prompt, Keys(neutral, (*prompt, *own_form)))
-        )
+        return read_reply(reply.text, form, Circumstances(judged, prompt, keys))
 
     def messages(self, prompt: str, step: str, variables: Variables) -> tuple[Message, ...]:
         """A prompt with its variables filled in. Raises NoVerdict."""
-        written = self.rubric.steps.get(step)
-        own_vars = {name: with_json_text(value) for name, value in self.vars.items()}
-        # It delimits what is graded, and is a hash of it: nobody can write a text that holds its own hash.
-        token = hashlib.sha256(
-            _SORTED.encode([self.ask_number, variables]).encode("utf-8", "surrogatepass")
-        ).hexdigest()[:32]
-        available = {**own_vars, "token": token, "language": self.language, **variables}
+        user_prompt = self.rubric.steps.get(step)
+        # The token delimits what is graded. It is a hash of it, because nobody can write a text that contains its own hash.
+        graded = _SORTED.encode([self.ask_number, variables])
+        token = hashlib.sha256(graded.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        available = {name: with_json_text(value) for name, value in self.vars.items()}
+        available |= {"token": token, "language": self.language, **variables}
         try:
-            if written is None:
-                return rubric.fill(rubric.default(prompt), available, ours=True)
-            return rubric.fill(written, available)
+            if user_prompt is None:
+                return rubric.fill_prompt(rubric.default_prompt(prompt), available, ours=True)
+            return rubric.fill_prompt(user_prompt, available)
         except TemplateError as e:
             raise NoVerdict(f"rubricPrompt cannot be filled in: {e}") from e
 
-    def _complete(self, request: Request, again: bool) -> tuple[Reply, ProviderCall]:
+    def _complete(self, request: Request, *, is_reask: bool) -> tuple[Reply, ProviderCall]:
         provider = self.models["text"]
-        # What was asked before is never answered from the cache
-        with ProviderCall(provider, afresh=again) as asked:
+        # A re-ask is never answered from the cache.
+        with ProviderCall(provider, afresh=is_reask) as call:
             reply = provider.complete(request)
-        spent = asked.book(reply.usage)
-        self.account.add(
-            replace(spent, reasks=1, readings=Readings(asked_again=1)) if again else spent,
-            reply.model,
-        )
+        usage = call.book(reply.usage)
+        if is_reask:
+            usage = replace(usage, reasks=1, readings=Readings(asked_again=1))
+        self.account.add(usage, reply.model)
         if reply.refused:
             raise ProviderError(
                 f"{provider.name} declined to grade: {reply.text or 'no reason given'}",
@@ -316,29 +320,43 @@ class Judge(Struct, frozen=True):
         if reply.finish_reason not in (*FINISHED, CUT):
             what = f"the reply of {provider.name} is not finished: it ended with `{reply.finish_reason}`"
             raise ProviderError(what, Trouble.TRUNCATED)
-        return reply, asked
+        return reply, call
 
-    def _cut_off(self, replies: Sequence[Reply]) -> ProviderError:
+    def _cut_off_error(self, replies: Sequence[Reply]) -> ProviderError:
         """The error that the last reply was cut off, with the option that allows a longer one."""
         model = self.models["text"]
         tokens = replies[-1].usage.completion_tokens
         end = f"after {format_count(tokens, 'token')}" if tokens else "at its token limit"
-        times = _times(replies)
         return ProviderError(
-            f"the reply of {model.name} was cut off {end}{times}; raise `{model.limit_option}` in the config of the grader",
+            f"the reply of {model.name} was cut off {end}{_times_asked(replies)};"
+            f" raise `{model.limit_option}` in the config of the grader",
             Trouble.TRUNCATED,
         )
 
-    def _missing(self, what: str, replies: Sequence[Reply], *, off_schema: bool) -> str:
-        start = excerpt(" ".join(replies[-1].text.split()), 200)
-        times = _times(replies)
+    def _no_verdict_message(
+        self, problem: Unreadable, replies: Sequence[Reply], *, ignores_schema: bool
+    ) -> str:
         cure = ""
-        if off_schema:
+        if ignores_schema:
             provider = self.models["text"]
-            at = f"{provider.name} at {provider.host}" if provider.host else provider.name
-            cure = f". {at} ignores the schema: set `structured: requested` on the grader"
-        return f"the grader's reply contains no verdict: {what}{times}. It began: {start!r}{cure}"
+            name = f"{provider.name} at {provider.host}" if provider.host else provider.name
+            cure = f". {name} ignores the schema: set `structured: requested` on the grader"
+        start = excerpt(" ".join(replies[-1].text.split()), 200)
+        return (
+            f"the grader's reply contains no verdict: {problem.full_message}{_times_asked(replies)}."
+            f" It began: {start!r}{cure}"
+        )
 
 
-def _times(replies: Sequence[Reply]) -> str:
+def _reask_text(problem: Unreadable, keys: Sequence[str]) -> str:
+    """What a grader is asked after a reply that cannot be read."""
+    noun = "keys" if len(keys) > 1 else "key"
+    names = ", ".join(f"`{key}`" for key in keys)
+    return (
+        f"That reply cannot be used: {problem}. Reply with the JSON object alone,"
+        f" with the {noun} {names}; its first character is {{ and its last is }}"
+    )
+
+
+def _times_asked(replies: Sequence[Reply]) -> str:
     return f" (asked {len(replies)} times)" if len(replies) > 1 else ""

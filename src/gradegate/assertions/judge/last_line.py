@@ -33,7 +33,7 @@ class LastLine(FrozenStruct):
     among: str = ""
     count: int = 1
     meanings: NamedTexts = {}  # of words that mean the same as others
-    # Words by the lines of the user's prompt that offer them, as `option_lines` finds them
+    # Words by the lines of the user's prompt that offer them, as `find_option_lines` finds them
     options: NamedTexts = {}
 
     def read(self, text: str) -> tuple[JsonObject, bool]:
@@ -41,12 +41,14 @@ class LastLine(FrozenStruct):
         lines = text.rstrip().splitlines()
         value = (
             self._said(lines[-1])
-            if lines and (len(lines) == 1 or prose.is_paired(lines[-1]))
+            if lines and (len(lines) == 1 or prose.has_paired_signs(lines[-1]))
             else None
         )
         if value is None and self.among:
             words = [
-                prose.unwrapped(prose.unmarked(line)[0]).lower() for line in lines if line.strip()
+                prose.unwrap(prose.split_list_mark(line)[0]).lower()
+                for line in lines
+                if line.strip()
             ]
             value = self._for_all_items(words)
             lines = []
@@ -68,10 +70,10 @@ class LastLine(FrozenStruct):
             ]
             ended = (
                 not lines[-1].strip()
-                or prose.ends(before)
+                or prose.has_end(before)
                 or (self.among and self._parts(lines[-1]))
             )
-            if not ended or prose.goes_on(prose.RULE.sub("", before)):
+            if not ended or prose.is_open_ended(prose.RULE.sub("", before)):
                 raise Unreadable(
                     "the text before its last line does not end; end it with a full stop and a blank line"
                 )
@@ -92,7 +94,7 @@ class LastLine(FrozenStruct):
         words = "one of the allowed words"
         return f"`{self.labels[0]}:` with {self.count} times {words}" if self.among else words
 
-    def echoes(self) -> str:
+    def echo_pattern(self) -> str:
         """A pattern for what talks like this line inside another text: a label with a value, or ``n/most``."""
         label = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self.labels))})"
         if self.most:
@@ -110,7 +112,7 @@ class LastLine(FrozenStruct):
 
     def _contradicts(self, line: str, value: Any) -> bool:
         """Whether a line ends in another value, as people see it, or is a label with a single word that is no value."""
-        shown = prose.seen(line)
+        shown = prose.visible_text(line)
         found = self._said(shown)
         if found is None and not self.among:
             found = self._value_at_end(shown)
@@ -118,9 +120,9 @@ class LastLine(FrozenStruct):
             return bool(self._meant(found) != self._meant(value))
         if len(shown) > _LONGEST:
             return False
-        shown = prose.without_end(prose.unmarked(shown.lstrip("#> "))[0])
+        shown = prose.without_end(prose.split_list_mark(shown.lstrip("#> "))[0])
         label = self._label(shown)
-        return label is not None and len(prose.unwrapped(shown[label.end() :]).split()) == 1
+        return label is not None and len(prose.unwrap(shown[label.end() :]).split()) == 1
 
     def _value_at_end(self, shown: str) -> Any:
         """The value that is the last word or number of a line, whatever signs stand around it; None for none."""
@@ -136,8 +138,8 @@ class LastLine(FrozenStruct):
             found = float(number[1] if is_share else number[2] or number[1])
             return found if found <= self.most else None
         for word in sorted(self.words, key=len, reverse=True):
-            start = len(text) - len(prose.unwrapped(word))
-            if text.endswith(prose.unwrapped(word).lower()) and not text[:start][-1:].isalnum():
+            start = len(text) - len(prose.unwrap(word))
+            if text.endswith(prose.unwrap(word).lower()) and not text[:start][-1:].isalnum():
                 return word
         return None
 
@@ -148,10 +150,10 @@ class LastLine(FrozenStruct):
         """In a grader with a value for each item: the words that a line is made of, or the one at its end."""
         if not self.among:
             return []
-        shown = prose.seen(line).lower()
+        shown = prose.visible_text(line).lower()
         words = [
-            prose.unwrapped(word)
-            for word in _BETWEEN.split(prose.unmarked(prose.unwrapped(shown))[0])
+            prose.unwrap(word)
+            for word in _BETWEEN.split(prose.split_list_mark(prose.unwrap(shown))[0])
             if word
         ]
         if words and all(word in self.words for word in words):
@@ -165,7 +167,7 @@ class LastLine(FrozenStruct):
             return option
         line = line.strip().lstrip(prose.WRAPPING) if len(line) <= _LONGEST else ""
         label = self._label(line)
-        value = prose.unwrapped(line[label.end() :] if label else line)
+        value = prose.unwrap(line[label.end() :] if label else line)
         if self.most:
             number = _NUMBER.fullmatch(value)
             fits = (
@@ -178,7 +180,7 @@ class LastLine(FrozenStruct):
         if self.among:
             return self._for_all_items(_BETWEEN.split(value.lower())) if label else None
         return next(
-            (word for word in self.words if prose.unwrapped(word).lower() == value.lower()), None
+            (word for word in self.words if prose.unwrap(word).lower() == value.lower()), None
         )
 
     def _for_all_items(self, words: list[str]) -> list[str] | None:
@@ -196,11 +198,11 @@ class LastLine(FrozenStruct):
 
 
 def as_option(line: str) -> str:
-    """A line as ``option_lines`` compares it: without a full stop, and whatever blanks are in it."""
+    """A line as ``find_option_lines`` compares it: without a full stop, and whatever blanks are in it."""
     return " ".join(line.split()).rstrip(".")
 
 
-def option_lines(prompts: Iterable[str], words: Sequence[str]) -> dict[str, str]:
+def find_option_lines(prompts: Iterable[str], words: Sequence[str]) -> dict[str, str]:
     """The lines of prompts that offer one of these words, such as `(A) It is a subset`, each with its word."""
     options = {}
     for line in (line for prompt in prompts for line in prompt.splitlines()):
@@ -232,23 +234,23 @@ def marked_lines(
         start = line.rfind("[")
         start = len(line[:start].rstrip("*_")) if start > 0 else 0
         mark = last.fullmatch(line, start)
-        sentence, is_item = prose.unmarked(line[:start])
+        sentence, is_item = prose.split_list_mark(line[:start])
         if mark is None or another.search(sentence) or not prose.is_plain(sentence):
             raise Unreadable(
                 f"the line {excerpt(line, 80)!r} does not end in one mark, [{'] or ['.join(marks)}]"
             )
-        known = prose.ends(sentence) or (
-            (is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrapped(sentence))
+        known = prose.has_end(sentence) or (
+            (is_item or sentence[-1:] in prose.WRAPPING) and is_quoted(prose.unwrap(sentence))
         )
-        if not prose.has_words(sentence) or prose.goes_on(sentence) or not known:
+        if not prose.has_words(sentence) or prose.is_open_ended(sentence) or not known:
             raise Unreadable(f"the text before the mark does not end: {excerpt(line, 80)!r}")
-        pairs.append((prose.unwrapped(sentence), mark[1].lower()))
+        pairs.append((prose.unwrap(sentence), mark[1].lower()))
     return pairs
 
 
 def quoted_lines(text: str) -> list[str]:
     """Every line without marks of quotations and lists; whoever asks holds them against the context. Raises Unreadable."""
-    lines = [prose.unmarked(line.lstrip("> "))[0] for line in _filled(text)]
+    lines = [prose.split_list_mark(line.lstrip("> "))[0] for line in _filled(text)]
     if any("QUESTION" in unicodedata.name(prose.last_sign(line) or " ", "") for line in lines):
         raise Unreadable("a line of it is a question")
     return lines
@@ -256,9 +258,9 @@ def quoted_lines(text: str) -> list[str]:
 
 def item_lines(text: str) -> list[str]:
     """Every line as a text: each is a list item, or it ends. Raises Unreadable."""
-    lines = [(line, *prose.unmarked(line)) for line in _filled(text)]
+    lines = [(line, *prose.split_list_mark(line)) for line in _filled(text)]
     if not prose.is_plain(text) or not all(
-        bare and (is_item or prose.ends(line)) for line, bare, is_item in lines
+        bare and (is_item or prose.has_end(line)) for line, bare, is_item in lines
     ):
         raise Unreadable("it is neither an object nor a list with one text to a line")
     return [bare.strip(prose.WRAPPING) for _, bare, _ in lines]
@@ -267,7 +269,7 @@ def item_lines(text: str) -> list[str]:
 def single_line(text: str) -> str:
     """The one line of a text. Raises Unreadable."""
     lines = _filled(text)
-    line = prose.unmarked(lines[0])[0].strip(prose.WRAPPING)
+    line = prose.split_list_mark(lines[0])[0].strip(prose.WRAPPING)
     if len(lines) > 1 or not prose.is_plain(text) or not prose.has_words(line):
         raise Unreadable("it is neither an object nor one line")
     return line

@@ -40,7 +40,7 @@ NO_RUBRIC = Rubric()
 
 
 @cache
-def default(name: str) -> Template:
+def default_prompt(name: str) -> Template:
     """Our prompt of that name, from ``prompts/NAME.yaml``."""
     file = f"{name}.yaml"
     content = resources.files("gradegate.assertions.judge").joinpath("prompts", file).read_bytes()
@@ -48,7 +48,7 @@ def default(name: str) -> Template:
 
 
 @cache
-def built_in() -> frozenset[str]:
+def built_in_variables() -> frozenset[str]:
     """The variables that graders give to their prompts, whichever they are: what our own prompts ask for."""
     files = (
         entry.name
@@ -59,13 +59,15 @@ def built_in() -> frozenset[str]:
         *(
             variables_used(message.content, trusted=True)
             for name in files
-            for message in default(name.removesuffix(".yaml"))
+            for message in default_prompt(name.removesuffix(".yaml"))
         )
     )
 
 
-def fill(template: Template, variables: Variables, ours: bool = False) -> tuple[Message, ...]:
-    """Messages with their variables filled in, each once; ``ours``: they are a ``default``. Raises TemplateError."""
+def fill_prompt(
+    template: Template, variables: Variables, ours: bool = False
+) -> tuple[Message, ...]:
+    """Messages with their variables filled in, each once; ``ours``: they are a ``default_prompt``. Raises TemplateError."""
     if ours:
         return tuple(
             Message(message.role, render(message.content, variables, ours)) for message in template
@@ -97,7 +99,7 @@ def _fill(content: str, variables: Variables) -> str:
     return render(content, variables)
 
 
-def parse(written: Any, steps: Sequence[str] = ()) -> Rubric:
+def parse_rubric(written: Any, steps: Sequence[str] = ()) -> Rubric:
     """``rubricPrompt`` in any of its forms. Raises ValueError with what is wrong.
 
     Text, chat as JSON or YAML text, a list of messages; for graders that ask in ``steps``: a mapping by step, or a
@@ -180,7 +182,7 @@ def _wrong(written: str) -> str:
     return chat_prompt.chat_mistake(written, only_sendable=True)
 
 
-def list_of(
+def list_schema(
     key: str, item: JsonObject, count: int | None = None, each: Sequence[JsonObject] = ()
 ) -> JsonObject:
     """JSON Schema of an object that holds a list of such items, of exactly ``count`` where that is known.
@@ -192,10 +194,10 @@ def list_of(
         listed.update(minItems=count, maxItems=count)
     if each:
         listed["prefixItems"] = [*each]
-    return shape(**{key: listed})
+    return object_schema(**{key: listed})
 
 
-def shape(**properties: JsonObject) -> JsonObject:
+def object_schema(**properties: JsonObject) -> JsonObject:
     """JSON Schema of an object with exactly these properties, in this order: put the reason before the verdict."""
     return {
         "type": "object",

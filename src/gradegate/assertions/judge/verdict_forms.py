@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine, item_lines
-from gradegate.assertions.judge.rubric import list_of, shape
+from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.core.numbers import format_count
 from gradegate.errors import Unreadable
 from gradegate.security.redaction import excerpt
@@ -50,16 +50,18 @@ class Judgement(PartlyEqual, Generic[T]):
 Judgements = tuple[Judgement[str], ...]
 
 
-def single(words: NamedTexts = YES_NO, line: LastLine | None = None) -> Form[Judgement[str]]:
+def verdict_form(
+    words: NamedTexts = YES_NO, last_line: LastLine | None = None
+) -> Form[Judgement[str]]:
     """The one verdict of ``{"reason", "verdict"}``, or of a last line."""
-    return Form(_schema(words), partial(judgement, words=words), line)
+    return Form(_schema(words), partial(parse_judgement, words=words), last_line)
 
 
-def listed(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
+def verdict_list_form(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
     """Exactly ``count`` verdicts, in order."""
 
     def read(found: Object) -> Judgements:
-        items = form.table(found, "verdicts")
+        items = form.required_list(found, "verdicts")
         if len(items) != count:
             raise Unreadable(
                 f"it holds {format_count(len(items), 'verdict')} where {count} were asked for"
@@ -67,12 +69,12 @@ def listed(words: NamedTexts = YES_NO, *, count: int) -> Form[Judgements]:
         # Nobody asked for an id, but it says which part is meant.
         if any(isinstance(item, Mapping) and "id" in item for item in items):
             return _in_order(found, count, words)
-        return tuple(judgement(item, words) for item in items)
+        return tuple(parse_judgement(item, words) for item in items)
 
-    return Form(list_of("verdicts", _schema(words), count), read)
+    return Form(list_schema("verdicts", _schema(words), count), read)
 
 
-def numbered(words: NamedTexts, count: int) -> Form[Judgements]:
+def numbered_verdicts_form(words: NamedTexts, count: int) -> Form[Judgements]:
     """One verdict on each of ``count`` parts that the grader was shown under numbers from 1; in the order of the numbers."""
     read = partial(_in_order, count=count, words=words)
     return Form(verdicts_schema(range(1, count + 1), words), read)
@@ -87,9 +89,9 @@ def verdicts_schema(ids: Sequence[int], words: NamedTexts) -> Object:
     """JSON Schema of one verdict for each of these ids."""
 
     def item(*ids: int) -> Object:
-        return shape(id={"type": "integer", "enum": [*ids]}, **_properties(words))
+        return object_schema(id={"type": "integer", "enum": [*ids]}, **_properties(words))
 
-    return list_of("verdicts", item(*ids), len(ids), [item(number) for number in ids])
+    return list_schema("verdicts", item(*ids), len(ids), [item(number) for number in ids])
 
 
 def verdicts_by_id(
@@ -97,33 +99,33 @@ def verdicts_by_id(
 ) -> Mapping[int, Judgement[str]]:
     """``{"verdicts": [{"id", "reason", "verdict"}]}``, each id exactly once. Raises Unreadable."""
     by_id = {}
-    for item in form.table(found, "verdicts"):
-        number = form.number(item.get("id")) if isinstance(item, Mapping) else None
+    for item in form.required_list(found, "verdicts"):
+        number = form.parse_number(item.get("id")) if isinstance(item, Mapping) else None
         if number is None or number not in ids:
             listed = ", ".join(map(str, sorted(ids)))
             raise Unreadable(f"a verdict has no id, or one that is not one of {listed}")
         if int(number) in by_id:
             raise Unreadable(f"there are two verdicts with the id {int(number)}")
-        by_id[int(number)] = judgement(item, words)
+        by_id[int(number)] = parse_judgement(item, words)
     if lacking := sorted(set(ids) - by_id.keys()):
         raise Unreadable(f"there is no verdict with the id {', '.join(map(str, lacking))}")
     return by_id
 
 
-def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
+def choice_form(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
     """The choice of ``{"reason", key}``, in the case in which it was given, or of a last line."""
-    known = {form.word(choice): choice for choice in choices}
+    known = {form.parse_word(choice): choice for choice in choices}
 
     def read(item: Object) -> Judgement[str]:
-        written = form.entry(item, key)
-        word = form.word(written)
+        written = form.required_value(item, key)
+        word = form.parse_word(written)
         if word not in known:
             raise Unreadable(
                 f"`{key}` {excerpt(str(written), 40)!r} is not one of the choices", choices
             )
-        return Judgement(known[word], form.reason(item))
+        return Judgement(known[word], form.reason_of(item))
 
-    schema = shape(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
+    schema = object_schema(reason=TEXT, **{key: {**TEXT, "enum": list(choices)}})
     return Form(
         schema,
         read,
@@ -131,52 +133,54 @@ def chosen(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
     )
 
 
-def texts(key: str) -> Form[tuple[str, ...]]:
+def texts_form(key: str) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``; there may be none."""
-    return Form(list_of(key, TEXT), partial(form.texts, key=key))
+    return Form(list_schema(key, TEXT), partial(form.required_texts, key=key))
 
 
-def items(key: str, least: int = 1) -> Form[tuple[str, ...]]:
+def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
     """The texts of ``{key: [text, ...]}``, of a JSON list, or one to a line; at least so many. They are no verdicts."""
 
     def read(found: Object) -> tuple[str, ...]:
-        listed = form.texts(found, key)
+        listed = form.required_texts(found, key)
         if len(listed) < least:
             raise Unreadable(f"it holds no {key}")
         return listed
 
-    return Form(list_of(key, TEXT), read, lines=lambda text: {key: item_lines(text)}, texts=key)
+    return Form(
+        list_schema(key, TEXT), read, read_lines=lambda text: {key: item_lines(text)}, texts_key=key
+    )
 
 
-def score(best: int, line: LastLine | None = None) -> Form[Judgement[float]]:
+def score_form(best: int, last_line: LastLine | None = None) -> Form[Judgement[float]]:
     """The score of ``{"reason", "score"}`` from 0 to ``best``, or of a last line."""
 
     def read(item: Object) -> Judgement[float]:
-        number = form.number(form.entry(item, "score"))
+        number = form.parse_number(form.required_value(item, "score"))
         if number is None or not 0 <= number <= best:
             raise Unreadable(f"`score` is not a number from 0 to {best}")
-        return Judgement(number, form.reason(item))
+        return Judgement(number, form.reason_of(item))
 
-    schema = shape(reason=TEXT, score={"type": "integer", "minimum": 0, "maximum": best})
-    return Form(schema, read, line)
+    schema = object_schema(reason=TEXT, score={"type": "integer", "minimum": 0, "maximum": best})
+    return Form(schema, read, last_line)
 
 
-def judgement(item: Any, words: NamedTexts) -> Judgement[str]:
+def parse_judgement(item: Any, words: NamedTexts) -> Judgement[str]:
     """What ``{"reason", "verdict"}`` says. Raises Unreadable."""
     if not isinstance(item, Mapping):
         raise Unreadable("a verdict is not a JSON object with the key `verdict`")
-    value = form.entry(item, "verdict")
-    word = form.word(value)
+    value = form.required_value(item, "verdict")
+    word = form.parse_word(value)
     if word not in words:
         raise Unreadable(
             f"the verdict {excerpt(str(value), 40)!r} is not one of the allowed words",
             _asked_for(words),
         )
-    return Judgement(words[word], form.reason(item))
+    return Judgement(words[word], form.reason_of(item))
 
 
 def _schema(words: NamedTexts) -> Object:
-    return shape(**_properties(words))
+    return object_schema(**_properties(words))
 
 
 def _properties(words: NamedTexts) -> Object:

@@ -13,8 +13,8 @@ from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import CountingMetric, asking, clipped, split
 from gradegate.core.field_types import Whole
 
-_TRUTHS = verdict_forms.texts("truths")
-_CLAIMS = verdict_forms.texts("claims")
+_TRUTHS = verdict_forms.texts_form("truths")
+_CLAIMS = verdict_forms.texts_form("claims")
 
 
 class ClaimSource(NamedTuple):
@@ -91,7 +91,7 @@ class FaithfulnessMetric(CountingMetric):
         """One verdict for each claim; no claim, no call."""
         if not claims:
             return HeldClaims((), truths)
-        form = verdict_forms.listed(verdict_forms.YES_NO_IDK, count=len(claims))
+        form = verdict_forms.verdict_list_form(verdict_forms.YES_NO_IDK, count=len(claims))
         judgements = judge.ask(
             "faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths)
         )

@@ -17,7 +17,7 @@ from gradegate.assertions.grading.evaluator import (
     Verdict,
     options,
 )
-from gradegate.assertions.judge.prose import stripped
+from gradegate.assertions.judge.prose import strip_invisible
 from gradegate.core.conversation import Variables
 from gradegate.core.provider_spec import Code
 from gradegate.security.redaction import excerpt
@@ -205,7 +205,7 @@ def lacks_query(variables: Variables) -> str:
         return "the variable `query` is missing"
     if not isinstance(query, str):
         return "the variable `query` is not text"
-    return "" if stripped(query) else "the variable `query` is empty"
+    return "" if strip_invisible(query) else "the variable `query` is empty"
 
 
 def resolve(transcript: Transcript, transform: ContextTransform | None) -> Context:
@@ -225,11 +225,11 @@ def resolve(transcript: Transcript, transform: ContextTransform | None) -> Conte
 
 def _texts(value: Any, what: str) -> Context:
     if isinstance(value, str):
-        if not stripped(value):
+        if not strip_invisible(value):
             raise NoVerdict(f"{what} is empty")
         return Context((value,))
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise NoVerdict(f"{what} is neither a text nor a list of texts")
-    if not value or not all(map(stripped, value)):
+    if not value or not all(map(strip_invisible, value)):
         raise NoVerdict(f"{what} is empty" if not value else f"{what} holds an empty text")
     return Context(tuple(value), listed=True)

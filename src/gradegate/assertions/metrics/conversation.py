@@ -21,7 +21,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form
-from gradegate.assertions.judge.rubric import shape
+from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.context import ContextTransform, ContextTransformOption
 from gradegate.assertions.metrics.units import NoClaims, NoUnitsError, verdict_without_units
@@ -139,13 +139,13 @@ class Metric(ModelEvaluator):
 
 
 def _read_reason(item: JsonObject) -> str:
-    reason = form.reason(item)
+    reason = form.reason_of(item)
     if not reason:
         raise Unreadable("`reason` is not a text")
     return reason
 
 
-_REASON = Form(shape(reason={"type": "string"}), _read_reason)
+_REASON = Form(object_schema(reason={"type": "string"}), _read_reason)
 
 
 @options

@@ -87,18 +87,28 @@ def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
 
 
 def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
-    """The turns, those of the assistant with the calls that they tell below their text; where none are told, as they are."""
-    lone = len(transcript.answers) == 1
+    """The turns. Those of the assistant have a line below their text for each of their calls."""
+    has_one_answer = len(transcript.answers) == 1
+    turns = []
+    for turn in transcript.turns:
+        calls_of_turn = turn.metadata.get(CALLS)
+        if not calls_of_turn and has_one_answer:
+            calls_of_turn = transcript.metadata.get(CALLS)
+        if turn.role == "assistant" and isinstance(calls_of_turn, list):
+            turns.append(_with_call_lines(turn, calls_of_turn))
+        else:
+            turns.append(turn)
+    return tuple(turns)
 
-    def shown(turn: Turn) -> Turn:
-        calls_of_turn = turn.metadata.get(CALLS) or (
-            transcript.metadata.get(CALLS) if lone else None
-        )
-        pairs = [named(call) for call in calls_of_turn] if isinstance(calls_of_turn, list) else []
-        lines = [f"[calls the tool {name} with {text or 'nothing'}]" for name, text in pairs]
-        return replace(turn, content="\n".join([turn.content, *lines]).strip()) if lines else turn
 
-    return tuple(shown(turn) if turn.role == "assistant" else turn for turn in transcript.turns)
+def _with_call_lines(turn: Turn, calls_of_turn: Sequence[JsonObject]) -> Turn:
+    if not calls_of_turn:
+        return turn
+    lines = [turn.content]
+    for call in calls_of_turn:
+        name, text = named(call)
+        lines.append(f"[calls the tool {name} with {text or 'nothing'}]")
+    return replace(turn, content="\n".join(lines).strip())
 
 
 def steps(transcript: Transcript) -> Sequence[Step]:

@@ -1,18 +1,17 @@
-"""promptfoo's config file, with our ``gate``, ``blocking`` and ``turns`` in it."""
+"""promptfoo's config file, with gradegate's own keys in it, such as ``gate``, ``blocking`` and ``turns``."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
-from gradegate.config import cases as templates
-from gradegate.config import providers as specs
-from gradegate.config import unknown_keys
-from gradegate.config.cases import CaseReader
+from gradegate.config.cases import CaseReader, template_notes
 from gradegate.config.dialect import DIALECTS, Dialect, Source
 from gradegate.config.keys import CommandLineKeys, ConfigKeys, EvaluateKeys, ScenarioKeys
 from gradegate.config.policy import read_derived_metrics, read_policy
 from gradegate.config.prompts import read_prompts
+from gradegate.config.providers import read_env_block, read_targets
 from gradegate.config.reader import ConfigReader
 from gradegate.config.test_files import load_tests
+from gradegate.config.unknown_keys import without_idle_keys
 from gradegate.core.provider_spec import Graders, PromptSpec, ProviderSpec
 from gradegate.core.suite import Case, Suite
 from gradegate.errors import Mistake, Origin, gather_mistakes
@@ -20,7 +19,7 @@ from gradegate.files import documents as document
 from gradegate.security.environment import Environment
 from gradegate.structs import JsonObject, inherit_fields, replace
 
-KEYS = "prompts providers targets tests defaultTest scenarios".split()
+KEYS = ("prompts", "providers", "targets", "tests", "defaultTest", "scenarios")
 
 
 def recognises(content: Any) -> bool:
@@ -29,217 +28,252 @@ def recognises(content: Any) -> bool:
 
 
 def read(source: Source) -> Suite:
-    """What could not be read is left out and noted in the suite's mistakes."""
-    return _Reader(ConfigReader(source)).suite()
+    """Read a config. What cannot be read is left out and noted in the suite's mistakes."""
+    return _SuiteReader(ConfigReader(source)).read_suite()
 
 
-class _Reader:
-    """Reads one file. ``_default`` is what ``defaultTest`` gives to every test."""
+class _Test(NamedTuple):
+    """A test as it is written, and the case that it was read into."""
+
+    written: JsonObject
+    case: Case
+
+
+class _SuiteReader:
+    """Reads one config. ``default`` is the case of ``defaultTest``, without its graders."""
 
     def __init__(self, reader: ConfigReader) -> None:
         self.reader = reader
-        self._tests_at = CaseReader(reader)
-        self._default = Case()
+        self.default = Case()
 
-    def suite(self) -> Suite:
+    def read_suite(self) -> Suite:
         reader = self.reader
-        whole, passed = reader.source.content, reader.source.idle
-        content = unknown_keys.without_idle_keys(ConfigKeys, whole, reader.file, passed)
-        for name, model in (
-            ("evaluateOptions", EvaluateKeys),
-            ("commandLineOptions", CommandLineKeys),
-        ):
-            if isinstance(steering := content.get(name), Mapping):
-                known = unknown_keys.without_idle_keys(model, steering, reader.file, passed)
-                content = {**content, name: known}
-        keys = reader.check_keys(ConfigKeys, content, whole, reader.file) or ConfigKeys()
-        reader.source = replace(reader.source, env=self._env(keys.env))
-        graders = self._read_default()
-        evaluate, command_line = keys.evaluate_options, keys.command_line_options
+        keys = self._check_config()
+        reader.source = replace(reader.source, env=self._read_env(keys.env))
+
+        graders = self._read_default_test()
+        evaluate = keys.evaluate_options
+        command_line = keys.command_line_options
         if command_line.grader:
-            graders = reader.read_graders(
-                command_line.grader, reader.origin_at("commandLineOptions")
-            )
-        suite_prompts = tuple(read_prompts(keys.prompts, reader))
-        written = keys.targets or keys.providers
-        targets = self._providers(written)
-        tests = (
-            self._merged(case, test)
-            for test, case in self._read(keys.tests, reader.file, ["tests"])
-        )
-        cases = (*tests, *self._scenarios(keys.scenarios))
+            origin = reader.origin_at("commandLineOptions")
+            graders = reader.read_graders(command_line.grader, origin)
+
+        prompts = tuple(read_prompts(keys.prompts, reader))
+        if not prompts:
+            text = "" if keys.prompts else "{{prompt}}"
+            prompts = (PromptSpec(text, origin=Origin(reader.file)),)
+
+        targets_key = "targets" if "targets" in reader.source.content else "providers"
+        written_targets = keys.targets or keys.providers
+        targets = self._read_targets(written_targets, targets_key)
+
+        tests = self._read_tests(keys.tests, reader.file, "tests")
+        cases = [self._with_defaults(test, self.default) for test in tests]
+        cases += self._read_scenarios(keys.scenarios)
         if not cases and not reader.mistakes:
             what = "there are no tests, so nothing would be checked"
             reader.say(what, reader.origin_at("tests"), "add `tests:`")
+
         targetless = None
-        if not written and not (cases and all(case.is_recorded for case in cases)):
+        is_recorded = bool(cases) and all(case.is_recorded for case in cases)
+        if not written_targets and not is_recorded:
             cure = "add `providers: [openai:chat:MODEL]`"
-            place = reader.origin_at(self._targets_key)
-            targetless = Mistake("the config names no provider", place, cure)
-        rules = read_policy(keys.gate, reader)
-        metrics = tuple(read_derived_metrics(keys.derived_metrics or (), reader))
-        reader.notes += templates.template_notes(keys.assertion_templates, reader.file)
+            origin = reader.origin_at(targets_key)
+            targetless = Mistake("the config names no provider", origin, cure)
+
+        policy = read_policy(keys.gate, reader)
+        derived = tuple(read_derived_metrics(keys.derived_metrics or (), reader))
+        reader.notes += template_notes(keys.assertion_templates, reader.file)
         return Suite(
             file=reader.file,
             description=keys.description,
-            prompts=suite_prompts
-            or (PromptSpec("" if keys.prompts else "{{prompt}}", origin=Origin(reader.file)),),
+            prompts=prompts,
             targets=targets,
             targetless=targetless,
-            cases=cases,
-            policy=rules,
+            cases=tuple(cases),
+            policy=policy,
             graders=graders,
             env=reader.source.env,
             max_concurrency=command_line.max_concurrency or evaluate.max_concurrency,
             repeat=command_line.repeat or evaluate.repeat,
-            derived=metrics,
+            derived=derived,
             timeout=evaluate.timeout_ms / 1000 if evaluate.timeout_ms else None,
             notes=tuple(reader.notes),
             idle=tuple(reader.source.idle),
             mistakes=tuple(reader.mistakes),
         )
 
-    @property
-    def _targets_key(self) -> str:
-        return "targets" if "targets" in self.reader.source.content else "providers"
+    def _check_config(self) -> ConfigKeys:
+        """Check the keys at the top of the config, and those of its options."""
+        reader = self.reader
+        whole = reader.source.content
+        idle = reader.source.idle
+        content = without_idle_keys(ConfigKeys, whole, reader.file, idle)
+        for name, model in (
+            ("evaluateOptions", EvaluateKeys),
+            ("commandLineOptions", CommandLineKeys),
+        ):
+            options = content.get(name)
+            if isinstance(options, Mapping):
+                options = without_idle_keys(model, options, reader.file, idle)
+                content = {**content, name: options}
+        return reader.check_keys(ConfigKeys, content, whole, reader.file) or ConfigKeys()
 
-    def _env(self, written: Mapping[str, str]) -> Environment:
-        """The environment under the config's own literals."""
-        env, line = self.reader.source.env, self.reader.origin_at("env")
-        with gather_mistakes(self.reader.mistakes):
-            return env.with_literals(
-                *specs.read_env_block(written, env, line, self.reader.mistakes)
-            )
+    def _read_env(self, written: Mapping[str, str]) -> Environment:
+        """The environment under the config's own ``env``."""
+        env = self.reader.source.env
+        mistakes = self.reader.mistakes
+        with gather_mistakes(mistakes):
+            block = read_env_block(written, env, self.reader.origin_at("env"), mistakes)
+            return env.with_literals(*block)
         return env.with_literals(written)
 
-    def _providers(self, written: Any) -> tuple[ProviderSpec, ...]:
-        found = []
+    def _read_targets(self, written: Any, key: str) -> tuple[ProviderSpec, ...]:
+        """Read all targets; none of them if there is a mistake."""
+        targets = []
         with gather_mistakes(self.reader.mistakes):
-            for item, line in self.reader.items_with_origins(written or None, self._targets_key):
-                found += specs.read_targets(item, self.reader.source, line)
-            return tuple(found)
+            for item, origin in self.reader.items_with_origins(written or None, key):
+                targets += read_targets(item, self.reader.source, origin)
+            return tuple(targets)
         return ()
 
-    def _read_default(self) -> Graders:
-        """Read ``defaultTest``; its grader is kept apart, because ``--grader`` wins over it and not over a test's."""
-        source, file = self.reader.source, self.reader.file
+    # --- tests --------------------------------------------------------------------------------------------
+
+    def _read_default_test(self) -> Graders:
+        """Read ``defaultTest``, and return its graders: ``--grader`` wins over them, and not over those of a test."""
+        reader = self.reader
+        source = reader.source
+        file = reader.file
         written = source.content.get("defaultTest")
         if isinstance(written, str):
-            line = self.reader.origin_at("defaultTest")
-            with gather_mistakes(self.reader.mistakes):
-                file = source.name(written, line)
-                written = document.read(source.read(written, line), file)
+            origin = reader.origin_at("defaultTest")
+            with gather_mistakes(reader.mistakes):
+                file = source.name(written, origin)
+                written = document.read(source.read(written, origin), file)
         if not isinstance(written, Mapping):
             return {}
-        self._default = (
-            self._tests_at.case(written, file, inline=file == self.reader.file) or Case()
-        )
-        if self._default.quarantine:
+
+        case_reader = CaseReader(reader, file, inline=file == reader.file)
+        default = case_reader.read_case(written) or Case()
+        if default.quarantine:
             what = "`flaky` puts every test in quarantine here"
             cure = "write it on the tests that are flaky"
-            self.reader.say(what, document.origin_of(file, written, "flaky"), cure)
-        graders = self._default.options.graders
-        variables = {**self._default.vars, **source.variables}
-        self._default = replace(
-            self._default, vars=variables, options=replace(self._default.options, graders={})
+            reader.say(what, document.origin_of(file, written, "flaky"), cure)
+        self.default = replace(
+            default,
+            vars={**default.vars, **source.variables},
+            options=replace(default.options, graders={}),
         )
-        return graders
+        return default.options.graders
 
-    def _read(
-        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None = None
-    ) -> Iterator[tuple[JsonObject, Case]]:
-        """The tests of a list or of the files that it names: as written, and read; ``path`` leads to them in a config."""
-        for test, where, inline in self._written(written, file, path, origin):
-            if not isinstance(test, Mapping):
-                place = document.origin_of(where, test)
-                self.reader.say("a test is a mapping", place, "give it `vars` and `assert`")
-                continue
-            case = self._tests_at.case(test, where, inline)
-            if case is not None:
-                yield test, case
-
-    def _written(
-        self, written: Any, file: str, path: Sequence[str | int], origin: Origin | None
-    ) -> Iterator[tuple[Any, str, bool]]:
-        for item, line in self.reader.items_with_origins(written, *path):
+    def _read_tests(
+        self, written: Any, file: str, *path: str, origin: Origin | None = None
+    ) -> Iterator[_Test]:
+        """Read the tests of a list, or of the files that it names. A ``path`` leads to the list in the config."""
+        reader = self.reader
+        for item, item_origin in reader.items_with_origins(written, *path):
+            # A function that makes tests, and what it is called with.
             config = None
+            reference = item
             if isinstance(item, Mapping) and "path" in item and item.keys() <= {"path", "config"}:
-                config, item = item.get("config"), str(item["path"])  # noqa: PLW2901 - a function that makes tests
-            if not isinstance(item, str):
-                yield item, file, file == self.reader.file
+                reference = str(item["path"])
+                config = item.get("config")
+            if not isinstance(reference, str):
+                yield from self._read_test(item, file, inline=file == reader.file)
                 continue
-            with gather_mistakes(self.reader.mistakes):
-                for test, name in load_tests(item, self.reader.source, origin or line, config):
-                    yield test, name, False
+            with gather_mistakes(reader.mistakes):
+                tests = load_tests(reference, reader.source, origin or item_origin, config)
+                for test, name in tests:
+                    yield from self._read_test(test, name, inline=False)
 
-    # --- scenarios --------------------------------------------------------------------------------------------
+    def _read_test(self, written: Any, file: str, inline: bool) -> Iterator[_Test]:
+        if not isinstance(written, Mapping):
+            origin = document.origin_of(file, written)
+            self.reader.say("a test is a mapping", origin, "give it `vars` and `assert`")
+            return
+        case = CaseReader(self.reader, file, inline).read_case(written)
+        if case is not None:
+            yield _Test(written, case)
 
-    def _scenarios(self, written: Any) -> Iterator[Case]:
-        """Each entry of a scenario's ``config`` with each of its tests; what is in several places is the test's."""
+    def _with_defaults(self, test: _Test, default: Case, always_joins: bool = False) -> Case:
+        """A case over a default one: its vars, options and metadata win, key by key.
+
+        The assertions of both are joined, unless the test says ``disableDefaultAsserts``.
+        """
+        case = test.case
+        assertions = case.assertions
+        if always_joins or case.options.default_assertions:
+            assertions = (*default.assertions, *assertions)
+        return replace(
+            inherit_fields(case, default, joined=("vars", "metadata")),
+            assertions=assertions,
+            options=inherit_fields(case.options, default.options, joined=("settings",)),
+            threshold=case.threshold if "threshold" in test.written else default.threshold,
+            origin=case.origin,
+        )
+
+    # --- scenarios ----------------------------------------------------------------------------------------
+
+    def _read_scenarios(self, written: Any) -> Iterator[Case]:
+        """The cases of all scenarios: each entry of ``config`` with each test. The test wins over the entry."""
+        reader = self.reader
         number = 0
-        for scenario, origin in self._scenarios_in(written):
-            keys = self.reader.check_keys(ScenarioKeys, scenario, scenario, origin.file)
+        for scenario, origin in self._load_scenarios(written):
+            keys = reader.check_keys(ScenarioKeys, scenario, scenario, origin.file)
             if keys is None:
                 continue
-            entries = [*self._read(keys.config, origin.file, (), origin)]
-            tests = (
-                [*self._read(keys.tests, origin.file, (), origin)]
-                if keys.tests is not None
-                else [({}, Case())]
-            )
-            if not (entries and tests) and not self.reader.mistakes:
+            entries = list(self._read_tests(keys.config, origin.file, origin=origin))
+            tests = [_Test({}, Case())]
+            if keys.tests is not None:
+                tests = list(self._read_tests(keys.tests, origin.file, origin=origin))
+            if not (entries and tests) and not reader.mistakes:
                 what = "the scenario makes no test, so nothing would be checked"
-                self.reader.say(what, origin, "give it entries in `config`, and `tests`")
-            for entry, given in entries:
-                for test, case in tests:
-                    joined = self._merged(case, test, given)
-                    joined = replace(
-                        joined, origin=case.origin if case.origin.line else given.origin
-                    )
-                    whole = self._merged(joined, {**entry, **test})
-                    yield replace(
-                        whole,
-                        metadata={"conversationId": f"__scenario_{number}__", **whole.metadata},
-                    )
+                reader.say(what, origin, "give it entries in `config`, and `tests`")
+            for entry in entries:
+                for test in tests:
+                    case = self._join_entry(entry, test)
+                    metadata = {"conversationId": f"__scenario_{number}__", **case.metadata}
+                    yield replace(case, metadata=metadata)
                 number += 1
 
-    def _scenarios_in(self, written: Any) -> Iterator[tuple[JsonObject, Origin]]:
+    def _join_entry(self, entry: _Test, test: _Test) -> Case:
+        """The case of a test over an entry of its scenario, and both over ``defaultTest``."""
+        case = self._with_defaults(test, entry.case, always_joins=True)
+        if not case.origin.line:
+            case = replace(case, origin=entry.case.origin)
+        joined = _Test({**entry.written, **test.written}, case)
+        return self._with_defaults(joined, self.default)
+
+    def _load_scenarios(self, written: Any) -> Iterator[tuple[JsonObject, Origin]]:
         """The scenarios of a list, or of the files that it names, each with its place."""
-        source, line = self.reader.source, self.reader.origin_at("scenarios")
-        for item, _ in self.reader.items_with_origins(written, "scenarios"):
-            documents = [(self.reader.file, item)]
+        reader = self.reader
+        for item, _ in reader.items_with_origins(written, "scenarios"):
             if isinstance(item, str):
-                documents = []
-                with gather_mistakes(self.reader.mistakes):
-                    paths = source.workspace.glob(item, source.folder, line)
-                    contents = [
-                        (source.workspace.name(path), source.read(str(path), line))
-                        for path in paths
-                    ]
-                    documents = [
-                        (name, document.resolved(content, name)) for name, content in contents
-                    ]
+                documents = self._load_documents(item)
+            else:
+                documents = [(reader.file, item)]
             for file, content in documents:
                 for scenario in content if isinstance(content, list) else [content]:
-                    origin = Origin(file, getattr(scenario, "line", 0) or line.line)
+                    line = getattr(scenario, "line", 0) or reader.origin_at("scenarios").line
+                    origin = Origin(file, line)
                     if isinstance(scenario, Mapping):
                         yield scenario, origin
                     else:
-                        self.reader.say(
-                            "a scenario is a mapping", origin, "give it `config` and `tests`"
-                        )
+                        cure = "give it `config` and `tests`"
+                        reader.say("a scenario is a mapping", origin, cure)
 
-    def _merged(self, case: Case, test: JsonObject, entry: Case | None = None) -> Case:
-        """A test over the defaults, or over an entry of its scenario: it wins, key by key in vars, options and metadata."""
-        base = entry or self._default
-        joins = entry is not None or case.options.default_assertions
-        return replace(
-            inherit_fields(case, base, joined=("vars", "metadata")),
-            assertions=(*base.assertions, *case.assertions) if joins else case.assertions,
-            options=inherit_fields(case.options, base.options, joined=("settings",)),
-            threshold=case.threshold if "threshold" in test else base.threshold,
-            origin=case.origin,
-        )
+    def _load_documents(self, reference: str) -> list[tuple[str, Any]]:
+        """The names and contents of the files that a path or pattern matches; none if there is a mistake."""
+        source = self.reader.source
+        origin = self.reader.origin_at("scenarios")
+        documents = []
+        with gather_mistakes(self.reader.mistakes):
+            for path in source.workspace.glob(reference, source.folder, origin):
+                name = source.workspace.name(path)
+                content = source.read(str(path), origin)
+                documents.append((name, document.resolved(content, name)))
+            return documents
+        return []
 
 
 DIALECTS.register("promptfoo")(

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from gradegate.assertions.grading.bound import Binding, BoundAssertion, BoundSet
 from gradegate.assertions.grading.evaluator import BY_ANSWER, EVALUATORS, MAY_BE_EMPTY, Evaluator
-from gradegate.assertions.judge.form import number
-from gradegate.assertions.judge.prose import stripped
-from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse
+from gradegate.assertions.judge.form import parse_number
+from gradegate.assertions.judge.prose import strip_invisible
+from gradegate.assertions.judge.rubric import NO_RUBRIC, Rubric, parse_rubric
 from gradegate.config import unknown_keys
-from gradegate.config.keys import STEERING, OptionKeys, key_names, where_key_belongs
+from gradegate.config.keys import STEERING, OptionKeys, key_names
 from gradegate.config.unknown_keys import is_own
 from gradegate.core.assertion import ASSERT_SET, Assertion
 from gradegate.core.conversation import Turn, Variables
@@ -77,7 +77,7 @@ def check_case_options(options: CaseOptions, origin: Origin, idle: list[Idle]) -
         if unknown_keys.is_documentation(name):
             idle.append(Idle(name, origin))
             continue
-        what, cure = unknown_keys.explain_unknown_key(name, "options", known, where_key_belongs)
+        what, cure = unknown_keys.explain_unknown_key(name, "options", known)
         mistakes.append(Mistake(what.replace("unknown key", "unknown option"), origin, cure))
     return mistakes
 
@@ -288,7 +288,7 @@ def _fill_in_value(
     if "value" not in names:
         cure = "remove it; a limit is `threshold`"
         if spec.threshold is None:
-            threshold = number(str(spec.value))
+            threshold = parse_number(str(spec.value))
             if threshold is not None:
                 cure = f"write `threshold: {threshold:g}` in its place"
         raise ConfigError.at(f"`{spec.type}` takes no `value`", spec.origin, cure)
@@ -315,7 +315,7 @@ def _fill_in_value(
 
 
 def _is_empty(part: Any) -> bool:
-    return not stripped(part) if isinstance(part, str) else part in ([], {})
+    return not strip_invisible(part) if isinstance(part, str) else part in ([], {})
 
 
 def _parse_rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) -> Rubric:
@@ -326,7 +326,7 @@ def _parse_rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) 
     if "text" not in kind.requires.models or (is_shared_prompt and kind.skips_prompt(prompt)):
         return NO_RUBRIC
     try:
-        return parse(prompt, kind.requires.questions)
+        return parse_rubric(prompt, kind.requires.questions)
     except ValueError as e:
         raise ConfigError.at(f"`{spec.type}`: {e}", spec.origin, "correct `rubricPrompt`") from e
 
@@ -367,7 +367,7 @@ def _parse_threshold(spec: Assertion, written: Any) -> float:
         problem = "is empty"
         cure = "write a number, or remove it"
     else:
-        threshold = None if isinstance(written, bool) else number(written)
+        threshold = None if isinstance(written, bool) else parse_number(written)
         if threshold is not None:
             return threshold
         problem = "is not a number"

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import field
 
 from gradegate.assertions.grading.evaluator import EVALUATORS
-from gradegate.assertions.judge.rubric import built_in
+from gradegate.assertions.judge.rubric import built_in_variables
 from gradegate.config.context import is_vendors_key
 from gradegate.core.assertion import Assertion
 from gradegate.core.conversation import CONVERSATION
@@ -222,7 +222,7 @@ def _case_templates(case: Case) -> Iterator[_Template]:
             texts = tuple(_find_texts(prompt, nested=True))
             # A prompt may serve several assertion types, so it may use the variables of each.
             yield _Template(
-                f"the `rubricPrompt` of {name}", origin, texts, built_in(), comments=False
+                f"the `rubricPrompt` of {name}", origin, texts, built_in_variables(), comments=False
             )
 
 

@@ -1,9 +1,8 @@
 """Signs requests with the credentials of AWS (Signature Version 4).
 
-A key of Bedrock is a signed request that stands for the credentials as a bearer token, and is not sent: whoever has the credentials
-can write it. Form: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html, as the ``aws-bedrock-token-generator`` package
-1.1 makes it. Signatures: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. APIs that take no
-such key are served too.
+A key of Bedrock is a signed request that is never sent: it serves as a bearer token, which whoever has the credentials can write. Form: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html, as the ``aws-bedrock-token-generator`` package
+1.1 makes it. Signatures: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. Requests
+to APIs that take no such key are signed.
 """
 
 import base64
@@ -17,7 +16,9 @@ from urllib.parse import quote, urlsplit
 from gradegate.http.credentials import Credential
 from gradegate.structs import NamedTexts
 
-SECONDS = 3600  # that a key lives, or the credentials where they end before; the service allows twelve hours
+SECONDS = (
+    3600  # that a key lives, unless its credentials end earlier; the service allows twelve hours
+)
 _HOST = "bedrock.amazonaws.com"
 _SERVICE = "bedrock"
 _ALGORITHM = "AWS4-HMAC-SHA256"
@@ -25,7 +26,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 @dataclass(frozen=True, slots=True)
 class AwsCredentials:
-    """Of a role or a user; ``session`` is the token of temporary ones, empty for others."""
+    """Credentials of a role or a user; ``session`` is the token of temporary ones, empty for others."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -35,20 +36,23 @@ class AwsCredentials:
 def make_bearer_key(
     credentials: AwsCredentials, region: str, at: datetime | None = None, seconds: int = SECONDS
 ) -> str:
-    """The key for a region, from now or another time (UTC) on."""
-    time = (at or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    """The key for a region, valid from now or from another time (UTC)."""
+    time = _timestamp(at or datetime.now(UTC))
     scope = (time[:8], region, _SERVICE, "aws4_request")
-    query = {
+    fields = {
         "Action": "CallWithBearerToken",
         "X-Amz-Algorithm": _ALGORITHM,
         "X-Amz-Credential": "/".join((credentials.access_key, *scope)),
         "X-Amz-Date": time,
         "X-Amz-Expires": str(seconds),
         "X-Amz-SignedHeaders": "host",
-        **({"X-Amz-Security-Token": credentials.session} if credentials.session else {}),
     }
-    request = ("POST", "/", _written(sorted(query.items())), f"host:{_HOST}", "", "host")
-    url = f"{_HOST}/?{_written(query.items())}&X-Amz-Signature={_signature(credentials, scope, time, request, b'')}&Version=1"
+    if credentials.session:
+        fields["X-Amz-Security-Token"] = credentials.session
+    request = ("POST", "/", _encode_query(sorted(fields.items())), f"host:{_HOST}", "", "host")
+    signature = _signature(credentials, scope, time, request, b"")
+    query = _encode_query(fields.items())
+    url = f"{_HOST}/?{query}&X-Amz-Signature={signature}&Version=1"
     return "bedrock-api-key-" + base64.b64encode(url.encode()).decode()
 
 
@@ -62,20 +66,22 @@ class RequestSigner(Credential):
 
     def make_fields(self, method: str, url: str, body: bytes) -> NamedTexts:
         """The headers that sign a request now."""
-        time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        place = urlsplit(url)
-        scope = (time[:8], self.region, self.service, "aws4_request")
-        own = {"X-Amz-Date": time}
+        time = _timestamp(datetime.now(UTC))
+        headers = {"X-Amz-Date": time}
         if self.credentials.session:
-            own["X-Amz-Security-Token"] = self.credentials.session
-        signed = {"host": place.netloc, **{name.lower(): text for name, text in own.items()}}
-        names = ";".join(signed)
-        lines = [f"{name}:{text}" for name, text in signed.items()]
-        request = (method, place.path or "/", "", *lines, "", names)
+            headers["X-Amz-Security-Token"] = self.credentials.session
+
+        address = urlsplit(url)
+        lines = [f"host:{address.netloc}"]
+        lines += [f"{name.lower()}:{text}" for name, text in headers.items()]
+        names = ";".join(line.partition(":")[0] for line in lines)
+        request = (method, address.path or "/", "", *lines, "", names)
+
+        scope = (time[:8], self.region, self.service, "aws4_request")
         signature = _signature(self.credentials, scope, time, request, body)
         account = "/".join((self.credentials.access_key, *scope))
-        signed_as = f"Credential={account}, SignedHeaders={names}, Signature={signature}"
-        return {**own, "Authorization": f"{_ALGORITHM} {signed_as}"}
+        parts = f"Credential={account}, SignedHeaders={names}, Signature={signature}"
+        return {**headers, "Authorization": f"{_ALGORITHM} {parts}"}
 
 
 def _signature(
@@ -83,18 +89,21 @@ def _signature(
     scope: Sequence[str],
     time: str,
     request: Sequence[str],
-    content: bytes,
+    body: bytes,
 ) -> str:
-    """Of the lines of a canonical request without the last, the hash of its content."""
-    canonical = "\n".join((*request, hashlib.sha256(content).hexdigest()))
-    text = "\n".join(
-        (_ALGORITHM, time, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest())
-    )
+    """The signature of a canonical request: its lines, but for the last, which is the hash of its body."""
+    canonical = "\n".join((*request, hashlib.sha256(body).hexdigest()))
+    request_hash = hashlib.sha256(canonical.encode()).hexdigest()
+    text = "\n".join((_ALGORITHM, time, "/".join(scope), request_hash))
     key = f"AWS4{credentials.secret_key}".encode()
     for part in (*scope, text):
         key = hmac.digest(key, part.encode(), "sha256")
     return key.hex()
 
 
-def _written(query: Iterable[tuple[str, str]]) -> str:
+def _timestamp(at: datetime) -> str:
+    return at.strftime("%Y%m%dT%H%M%SZ")
+
+
+def _encode_query(query: Iterable[tuple[str, str]]) -> str:
     return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)

@@ -303,8 +303,10 @@ class CompatibleService(FrozenStruct):
         for option, variable in self.parts.items():
             value = str(setup.config.get(option) or setup.env.get(variable))
             if not value:
-                what = f"`{setup.spec.id}` does not say which `{option}` to ask"
-                raise setup.mistake(what, f"set {variable}, or `{option}` in its config", variable)
+                problem = f"`{setup.spec.id}` does not say which `{option}` to ask"
+                raise setup.mistake(
+                    problem, f"set {variable}, or `{option}` in its config", variable
+                )
             if not url.startswith(f"{{{option}}}"):  # else it is the address
                 check_part(option, value, PART, setup, f"correct `{option}`")
             url = url.replace(f"{{{option}}}", value.rstrip("/"))

@@ -374,8 +374,8 @@ class MessageForm(FrozenStruct):
             raise self._refusal("`name` of a `tool` message")
         return ToolResult(call_id, str(name or functions.get(call_id, "")), message.content)
 
-    def _refusal(self, what: str) -> ProviderError:
-        return ProviderError(f"{self.vendor} does not take {what}", Trouble.SETUP)
+    def _refusal(self, problem: str) -> ProviderError:
+        return ProviderError(f"{self.vendor} does not take {problem}", Trouble.SETUP)
 
 
 def _is_plain(message: Message) -> bool:

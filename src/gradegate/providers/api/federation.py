@@ -1,8 +1,8 @@
-"""A vendor's short-lived token for the identity that GitHub gives a job, so that no key has to be kept.
+"""A vendor's short-lived token for the identity that GitHub gives a job, so no key has to be stored.
 
 The identity token: https://docs.github.com/actions/reference/security/oidc, the exchanges RFC 8693 and RFC 7523. The
 runner gives a job with ``permissions: id-token: write`` an address and a token to ask with; pull requests of forks get neither.
-Which account is asked for is said by variables of the workflow, never by a config, which a pull request may write.
+Variables of the workflow name the account. A config never does, because a pull request may write it.
 """
 
 import base64
@@ -33,20 +33,20 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ADDRESS = "ACTIONS_ID_TOKEN_REQUEST_URL"
 REQUESTS = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 MOST_REPLY, MOST_TOKEN = 65_536, 16_384  # characters; a token has one or two thousand
-# That the next request would meet, too; 408 and 429 pass, as the client knows
+# Statuses that the next request would meet, too, but for those that pass
 _REFUSALS = range(300, 500)
 _PASSING = (408, 425, 429)
 _TOKEN = re.compile(rf"[\x21-\x7e]{{8,{MOST_TOKEN}}}")
 _ID = re.compile(r"[\w.:@/+-]{1,300}", re.ASCII)
-# What rules of vendors look at, and no secret
+# Claims that rules of vendors check, and that are no secret
 _CLAIMS = ("sub", "aud", "environment", "job_workflow_ref")
 
 
 class Federation(FrozenStruct):
-    """How one vendor takes GitHub's identity token for a token of its own, which ``own`` hosts alone are sent.
+    """How a vendor exchanges GitHub's identity token for a token of its own, which only its ``own`` hosts are sent.
 
-    ``ids`` and ``optional`` map fields of the exchange to the variables of the workflow that fill them; one that ``url`` names in
-    braces goes there.
+    ``ids`` and ``optional`` are the variables of the workflow that fill fields of the exchange, by field. A field that ``url``
+    names in braces goes there.
     """
 
     vendor: str  # as messages name it
@@ -59,7 +59,7 @@ class Federation(FrozenStruct):
     audience_variable: str = ""
     optional: NamedTexts = {}
     headers: NamedTexts = {}
-    form: bool = False  # it is sent as a form, not as JSON
+    form: bool = False  # the exchange is sent as a form, not as JSON
 
     def credential(
         self,
@@ -70,37 +70,42 @@ class Federation(FrozenStruct):
         header: str = "Authorization",
         needed: bool = True,
     ) -> Credential:
-        """The fixed key of the config or of the variables ``keys``, which goes into a header, else a token for calls to an address.
+        """The fixed key of the config or of the variables ``keys``, else a token for requests to an address.
 
-        The token is minted at the first call. Where neither is set up, nor ``needed``, nobody signs in. Raises ConfigError.
+        The key goes into the ``header``. The token is minted at the first call. If neither is set up, nor ``needed``, there is
+        no credential. Raises ConfigError.
         """
-        if key := find_key(setup, *keys):
+        key = find_key(setup, *keys)
+        if key:
             return FixedKey(key, header)
+
         env = setup.env
         values = {
             name: env.workflow(name).strip()
             for name in (*self.ids.values(), *self.optional.values())
         }
-        named = any(values[name] for name in self.ids.values())
-        own = self.own.serves(url)
-        if not needed and not (named and own):
+        is_set_up = any(values[name] for name in self.ids.values())
+        is_own_host = self.own.serves(url)
+        if not needed and not (is_set_up and is_own_host):
             return NO_CREDENTIAL
+
         static = f"set {keys[0]}, or `apiKey` or `apiKeyEnvar` in its config"
-        if not named:
+        if not is_set_up:
             cure = f"{static}; or have GitHub's identity sign in: {' and '.join(self.ids.values())} (docs/sign-in.md)"
             raise setup.keyless("", cure, str(setup.config.get("apiKeyEnvar") or keys[0]))
-        if not own:
+        if not is_own_host:
             raise wrong_host_mistake(setup, f"tokens of {self.vendor} go", url, static)
         missing = [name for name in self.ids.values() if not values[name]]
         if missing:
             raise setup.keyless(
                 f"{' and '.join(missing)} is not set", f"set it, or {static}", missing[0]
             )
-        strange = [name for name, value in values.items() if value and not _ID.fullmatch(value)]
-        if strange:
-            raise setup.keyless(
-                f"{strange[0]} is not an identifier", "copy it from the vendor's settings"
-            )
+        for name, value in values.items():
+            if value and not _ID.fullmatch(value):
+                raise setup.keyless(
+                    f"{name} is not an identifier", "copy it from the vendor's settings"
+                )
+
         check_identity(setup, static)
         setup.uses.update(map(VariableUse, self.ids.values()))
         return setup.client.tokens.for_account(
@@ -108,41 +113,48 @@ class Federation(FrozenStruct):
         )
 
     def _mint(self, client: Client, env: Environment, values: NamedTexts) -> Token:
+        """Exchange GitHub's token for the vendor's; ``values`` are those of the variables. Raises ProviderError."""
         audience = env.workflow(self.audience_variable) or self.audience
-        ours = identity_token(client, env, audience)
-        fields = {
-            name: values[variable]
-            for name, variable in {**self.ids, **self.optional}.items()
-            if values[variable]
-        }
+        github_token = identity_token(client, env, audience)
+
+        variables = {**self.ids, **self.optional}
         url = self.url
-        for name in [name for name in fields if f"{{{name}}}" in url]:
-            url = url.replace(f"{{{name}}}", quote(fields.pop(name), safe=""))
-        body = {**self.grant, **fields}
-        subject = {self.subject: ours}
+        body = dict(self.grant)
+        for name, variable in variables.items():
+            value = values[variable]
+            if not value:
+                continue
+            if f"{{{name}}}" in url:
+                url = url.replace(f"{{{name}}}", quote(value, safe=""))
+            else:
+                body[name] = value
+
+        failure = f"no token from {self.vendor} for GitHub's identity"
         headers = {**(FORM if self.form else {}), **self.headers}
-        what = f"no token from {self.vendor} for GitHub's identity"
+        secret = {self.subject: github_token}
         answer = call_endpoint(
-            client, "POST", url, what, headers=headers, body=body, secret=subject
+            client, "POST", url, failure, headers=headers, body=body, secret=secret
         )
-        names = ", ".join((*self.ids.values(), *self.optional.values()))
-        variable = f" ({self.audience_variable})" if self.audience_variable else ""
-        cure = f"check {names} and the audience {audience}{variable} against the vendor's rule{describe_claims(ours)}"
-        content = read_reply(answer, what, cure, (ours, env.workflow(REQUESTS)))
-        return parse_token(content, what, answer.host)
+
+        names = ", ".join(variables.values())
+        source = f" ({self.audience_variable})" if self.audience_variable else ""
+        claims = describe_claims(github_token)
+        cure = (
+            f"check {names} and the audience {audience}{source} against the vendor's rule{claims}"
+        )
+        content = read_reply(answer, failure, cure, (github_token, env.workflow(REQUESTS)))
+        return parse_token(content, failure, answer.host)
 
 
-def wrong_host_mistake(setup: ProviderSetup, what: str, url: str, cure: str) -> ConfigError:
+def wrong_host_mistake(setup: ProviderSetup, failure: str, url: str, cure: str) -> ConfigError:
     """A credential that would leave its vendor; the address is shown without a user name and password."""
-    scheme, mark, rest = url.rpartition("://")
-    return setup.keyless(
-        f"{what} to its own API alone, not to {excerpt(scheme + mark + rest.rpartition('@')[2], 200)}",
-        cure,
-    )
+    scheme, separator, rest = url.rpartition("://")
+    shown = excerpt(scheme + separator + rest.rpartition("@")[2], 200)
+    return setup.keyless(f"{failure} to its own API alone, not to {shown}", cure)
 
 
 def check_identity(setup: ProviderSetup, otherwise: str) -> None:
-    """Raises ConfigError where the job may ask for no identity token."""
+    """Raises ConfigError if the job may not ask for an identity token."""
     address = setup.env.workflow(ADDRESS)
     if not address or not setup.env.workflow(REQUESTS):
         cure = f"give the job `permissions: id-token: write` (pull requests of forks get none), or {otherwise}"
@@ -156,47 +168,45 @@ def identity_token(client: Client, env: Environment, audience: str) -> str:
     address = env.workflow(ADDRESS)
     ask = env.workflow(REQUESTS)
     url = f"{address}{'&' if '?' in address else '?'}audience={quote(audience, safe='')}"
-    what = "no identity token from GitHub"
+    failure = "no identity token from GitHub"
     key = FixedKey(f"bearer {ask}", "authorization")  # as GitHub documents it
-    answer = call_endpoint(client, "GET", url, what, headers={}, credential=key)
-    token = read_reply(answer, what, "give the job `permissions: id-token: write`", (ask,)).get(
+    answer = call_endpoint(client, "GET", url, failure, headers={}, credential=key)
+    token = read_reply(answer, failure, "give the job `permissions: id-token: write`", (ask,)).get(
         "value"
     )
     if not isinstance(token, str) or not _TOKEN.fullmatch(token) or token.count(".") != 2:
-        raise ProviderError(f"{what}: {answer.host} answered without one")
+        raise ProviderError(f"{failure}: {answer.host} answered without one")
     redact_from_now_on(token)
     return token
 
 
 def describe_claims(token: str) -> str:
-    """What rules of vendors look at in a token, as words; empty for one that cannot be read."""
+    """What rules of vendors check in a token, as words; empty for a token that cannot be read."""
     middle = token.split(".")[1]
     try:
         content = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
-        shown_claims = [
+        claims = [
             f"`{name}` {excerpt(str(content[name]), 200)}" for name in _CLAIMS if content.get(name)
         ]
     except (ValueError, RecursionError, AttributeError):
         return ""
-    return f"; GitHub's token says {', '.join(shown_claims)}" if shown_claims else ""
+    return f"; GitHub's token says {', '.join(claims)}" if claims else ""
 
 
-def call_endpoint(client: Client, method: str, url: str, what: str, **request: Any) -> Response:
-    """The answer of a token endpoint to ``Client.sign_in``. Raises ProviderError, without a status: it is not the call's own."""
+def call_endpoint(client: Client, method: str, url: str, failure: str, **request: Any) -> Response:
+    """The answer of a token endpoint to ``Client.sign_in``. Raises ProviderError without a status, which would be the call's own."""
     try:
         return client.sign_in(method, url, **request)
     except ProviderError as e:
-        raise ProviderError(f"{what}: {e}", e.trouble) from e
+        raise ProviderError(f"{failure}: {e}", e.trouble) from e
 
 
-def read_reply(answer: Response, what: str, cure: str, secrets: Iterable[str]) -> JsonObject:
+def read_reply(answer: Response, failure: str, cure: str, secrets: Iterable[str]) -> JsonObject:
     """The JSON object of a token endpoint. Raises ProviderError, in whose message none of the ``secrets`` is."""
     problem = ""
-    trouble = Trouble.MALFORMED
     content: Any = None
     if 300 <= answer.status < 400:
         problem = "it redirects, which is not followed"
-        trouble = Trouble.SETUP
     elif len(answer.body) > MOST_REPLY:
         problem = f"{len(answer.body):,} bytes, which is not a token"
     else:
@@ -204,45 +214,45 @@ def read_reply(answer: Response, what: str, cure: str, secrets: Iterable[str]) -
             content = answer.json()
         except ProviderError:
             problem = "something that is not JSON"
+
     if not answer.is_success:
-        lasting = answer.status in _REFUSALS and answer.status not in _PASSING
-        trouble = Trouble.SETUP if lasting else Trouble.STATUS
-        # The words of an error, as OAuth and as APIs write them.
-        error = content.get("error", content) if isinstance(content, dict) else content
-        inside = error if isinstance(error, dict) else content if isinstance(content, dict) else {}
-        parts = [
-            error if isinstance(error, str) else "",
-            *(inside.get(key) for key in ("code", "message", "error_description")),
-        ]
-        words = [
-            " ".join(str(part).split()) for part in parts if isinstance(part, str | int) and part
-        ]
-        problem = problem or redactor(secrets)(
-            excerpt(": ".join(dict.fromkeys(words)) or "no reason given", 400)
-        )
+        is_lasting = answer.status in _REFUSALS and answer.status not in _PASSING
+        if not problem:
+            problem = redactor(secrets)(excerpt(_error_words(content), 400))
         raise ProviderError(
-            f"{what}: {answer.host} answered {answer.status}: {problem} -> {cure}",
-            trouble,
+            f"{failure}: {answer.host} answered {answer.status}: {problem} -> {cure}",
+            Trouble.SETUP if is_lasting else Trouble.STATUS,
             asked=answer.host,
         )
     if not problem and not isinstance(content, dict):
         problem = "no JSON object"
     if problem:
-        raise ProviderError(f"{what}: {answer.host} answered {problem}", trouble)
+        raise ProviderError(f"{failure}: {answer.host} answered {problem}", Trouble.MALFORMED)
     return dict(content)
 
 
-def parse_token(content: JsonObject, what: str, host: str) -> Token:
+def _error_words(content: Any) -> str:
+    """The words of an error, as OAuth and as APIs write them."""
+    error = content.get("error", content) if isinstance(content, dict) else content
+    details = error if isinstance(error, dict) else content
+    parts: list[Any] = [error] if isinstance(error, str) else []
+    if isinstance(details, dict):
+        parts += [details.get(key) for key in ("code", "message", "error_description")]
+    words = [" ".join(str(part).split()) for part in parts if isinstance(part, str | int) and part]
+    return ": ".join(dict.fromkeys(words)) or "no reason given"
+
+
+def parse_token(content: JsonObject, failure: str, host: str) -> Token:
     """The token of an OAuth answer, RFC 6749 section 5.1. Raises ProviderError."""
     text = content.get("access_token")
     kind = content.get("token_type", "Bearer")
     if not isinstance(text, str) or not _TOKEN.fullmatch(text) or str(kind).lower() != "bearer":
-        raise ProviderError(f"{what}: {host} answered without a bearer token")
+        raise ProviderError(f"{failure}: {host} answered without a bearer token")
     redact_from_now_on(text)
     try:
         return Token(text, parse_lifetime(content.get("expires_in")))
     except ProviderError as e:
-        raise ProviderError(f"{what}: {host}: {e}", e.trouble) from e
+        raise ProviderError(f"{failure}: {host}: {e}", e.trouble) from e
 
 
 # --- Google's ---------------------------------------------------------------------------------------------------
@@ -263,8 +273,8 @@ _ACCOUNT = re.compile(
     re.ASCII,
 )
 _AUDIENCE = re.compile(r"//iam\.googleapis\.com/[\w./-]{1,500}", re.ASCII)
-_LARGEST = 65_536  # bytes
-_SECONDS = range(600, 43_201)
+_MAX_FILE = 65_536  # bytes
+_LIFETIMES = range(600, 43_201)  # seconds
 _SIGN_IN = "let google-github-actions/auth sign the job in with `workload_identity_provider` (docs/sign-in.md)"
 
 
@@ -272,63 +282,63 @@ class ExternalAccount(FrozenStruct):
     """What the file says, as far as it is followed."""
 
     audience: str  # of the federated token: the provider of a pool
-    ours: str  # of GitHub's token
-    # Where a token of a service account comes from; empty where the federated one is used
-    account: str = ""
+    github_audience: str  # of GitHub's token
+    # Where a token of a service account comes from; empty if the federated token is used
+    account_url: str = ""
     seconds: int = 3600
 
     def mint(self, client: Client, env: Environment) -> Token:
         """Raises ProviderError."""
-        ours = identity_token(client, env, self.ours)
-        secrets = (ours, env.workflow(REQUESTS))
-        what = "no token from Google for GitHub's identity"
-        cure = f"check the pool's provider{describe_claims(ours)}"
-        asks = {
+        github_token = identity_token(client, env, self.github_audience)
+        secrets = (github_token, env.workflow(REQUESTS))
+        failure = "no token from Google for GitHub's identity"
+        body = {
             "grant_type": EXCHANGE,
             "audience": self.audience,
-            "scope": IMPERSONATE if self.account else SCOPE,  # no more than is needed
+            "scope": IMPERSONATE if self.account_url else SCOPE,  # no more than is needed
             "requested_token_type": _ACCESS,
             "subject_token_type": JWT,
         }
-        answer = call_endpoint(
-            client, "POST", STS, what, headers=FORM, body=asks, secret={"subject_token": ours}
-        )
-        federated = parse_token(read_reply(answer, what, cure, secrets), what, answer.host)
-        if not self.account:
+        secret = {"subject_token": github_token}
+        answer = call_endpoint(client, "POST", STS, failure, headers=FORM, body=body, secret=secret)
+        cure = f"check the pool's provider{describe_claims(github_token)}"
+        federated = parse_token(read_reply(answer, failure, cure, secrets), failure, answer.host)
+        if not self.account_url:
             return federated
-        what = "no token of the service account"
-        cure = "grant the job's principal `roles/iam.workloadIdentityUser` on it"
-        body = {"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"}
+        return self._mint_for_account(client, federated, (*secrets, federated.text))
+
+    def _mint_for_account(self, client: Client, federated: Token, secrets: Sequence[str]) -> Token:
+        """Exchange a federated token for one of the service account. Raises ProviderError."""
+        failure = "no token of the service account"
         answer = call_endpoint(
             client,
             "POST",
-            self.account,
-            what,
+            self.account_url,
+            failure,
             headers={},
-            body=body,
+            body={"delegates": None, "scope": [SCOPE], "lifetime": f"{self.seconds}s"},
             credential=FixedKey(federated.text),
         )
-        content = read_reply(answer, what, cure, (*secrets, federated.text))
-        # The token of a service account in OAuth's words. Its end is a time of day: what is left is told by the answer's own clock.
-        seconds_left: float | None = None
+        cure = "grant the job's principal `roles/iam.workloadIdentityUser` on it"
+        content = read_reply(answer, failure, cure, secrets)
+
+        # The end of the token is a time of day. How long it lasts follows from the answer's own clock.
         try:
             end = datetime.fromisoformat(str(content.get("expireTime")))
-            seconds_left = (
-                end - email.utils.parsedate_to_datetime(answer.headers.get("date", ""))
-            ).total_seconds()
+            now = email.utils.parsedate_to_datetime(answer.headers.get("date", ""))
+            seconds_left = (end - now).total_seconds()
         except (ValueError, TypeError) as e:
-            raise ProviderError(
-                f"no token of the service account: {answer.host} does not say when it ends"
-            ) from e
-        token_reply = {"access_token": content.get("accessToken"), "expires_in": seconds_left}
-        return parse_token(token_reply, what, answer.host)
+            raise ProviderError(f"{failure}: {answer.host} does not say when it ends") from e
+        oauth = {"access_token": content.get("accessToken"), "expires_in": seconds_left}
+        return parse_token(oauth, failure, answer.host)
 
 
 def google_credential(setup: ProviderSetup) -> Credential:
     """The token that the workflow gives, or the one that its file leads to. Raises ConfigError."""
-    workflow_token = next(filter(None, (setup.key(name).strip() for name in ACCESS_TOKENS)), "")
-    if workflow_token:
-        return FixedKey(workflow_token)
+    for name in ACCESS_TOKENS:
+        token = setup.key(name).strip()
+        if token:
+            return FixedKey(token)
     path = setup.env.workflow(FILE).strip()
     if not path:
         raise setup.keyless(
@@ -337,50 +347,57 @@ def google_credential(setup: ProviderSetup) -> Credential:
             ACCESS_TOKENS[0],
         )
     check_identity(setup, f"set {ACCESS_TOKENS[0]}")
+    account = _read_account(path, setup)
+    setup.uses.add(VariableUse(FILE))
+    return setup.client.tokens.for_account(account, lambda: account.mint(setup.client, setup.env))
+
+
+def _read_account(path: str, setup: ProviderSetup) -> ExternalAccount:
+    """Read the file, and check that it leads to Google's hosts and this job only. Raises ConfigError."""
     try:
         with Path(path).open("rb") as file:
-            content = json.loads(file.read(_LARGEST))
+            content = json.loads(file.read(_MAX_FILE))
     except OSError as e:
-        raise _wrong(f"the file of {FILE} cannot be read ({e.strerror})", setup) from e
+        raise _wrong_file(f"the file of {FILE} cannot be read ({e.strerror})", setup) from e
     except (ValueError, RecursionError) as e:
-        raise _wrong(f"the file of {FILE} is not JSON", setup) from e
+        raise _wrong_file(f"the file of {FILE} is not JSON", setup) from e
     if not isinstance(content, dict):
-        raise _wrong(f"the file of {FILE} is not a JSON object", setup)
+        raise _wrong_file(f"the file of {FILE} is not a JSON object", setup)
+
     kind = content.get("type")
     source = content.get("credential_source")
     if kind == "service_account":
-        raise _wrong(
+        raise _wrong_file(
             f"{FILE} is a key of a service account, which gradegate never uses, because it would have to be stored",
             setup,
         )
-    if (
-        kind != "external_account"
-        or not isinstance(source, dict)
-        or not isinstance(source.get("url"), str)
-    ):
-        raise _wrong(f"{FILE} is not a file of google-github-actions/auth", setup)
-    audience = content.get("audience")
-    account = content.get("service_account_impersonation_url") or ""
+    url = source.get("url") if isinstance(source, dict) else None
+    if kind != "external_account" or not isinstance(url, str):
+        raise _wrong_file(f"{FILE} is not a file of google-github-actions/auth", setup)
+
+    audience = str(content.get("audience"))
+    account_url = content.get("service_account_impersonation_url") or ""
     if (
         content.get("token_url") != STS
-        or not _AUDIENCE.fullmatch(str(audience))
-        or not (account == "" or _ACCOUNT.fullmatch(str(account)))
+        or not _AUDIENCE.fullmatch(audience)
+        or not (account_url == "" or _ACCOUNT.fullmatch(str(account_url)))
     ):
-        raise _wrong(f"{FILE} names an address for tokens that is not Google's", setup)
-    runner = host_at(setup.env.workflow(ADDRESS))
-    named = host_at(source["url"])
-    if named is None or named != runner:
-        raise _wrong(f"{FILE} takes GitHub's token from an address that is not this job's", setup)
-    ours = parse_qs(urlsplit(source["url"]).query).get("audience", [f"https:{audience}"])[-1]
+        raise _wrong_file(f"{FILE} names an address for tokens that is not Google's", setup)
+    host = host_at(url)
+    if host is None or host != host_at(setup.env.workflow(ADDRESS)):
+        raise _wrong_file(
+            f"{FILE} takes GitHub's token from an address that is not this job's", setup
+        )
+
+    github_audience = parse_qs(urlsplit(url).query).get("audience", [f"https:{audience}"])[-1]
     impersonation = content.get("service_account_impersonation")
-    seconds = (
-        impersonation.get("token_lifetime_seconds") if isinstance(impersonation, dict) else None
-    )
-    lifetime = seconds if isinstance(seconds, int) and seconds in _SECONDS else 3600
-    external = ExternalAccount(str(audience), ours, account, lifetime)
-    setup.uses.add(VariableUse(FILE))
-    return setup.client.tokens.for_account(external, lambda: external.mint(setup.client, setup.env))
+    seconds = None
+    if isinstance(impersonation, dict):
+        seconds = impersonation.get("token_lifetime_seconds")
+    if not isinstance(seconds, int) or seconds not in _LIFETIMES:
+        seconds = 3600
+    return ExternalAccount(audience, github_audience, account_url, seconds)
 
 
-def _wrong(what: str, setup: ProviderSetup) -> ConfigError:
-    return setup.keyless(what, _SIGN_IN)
+def _wrong_file(failure: str, setup: ProviderSetup) -> ConfigError:
+    return setup.keyless(failure, _SIGN_IN)

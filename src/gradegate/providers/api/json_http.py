@@ -177,13 +177,13 @@ def response_error(answer: Response) -> ProviderError:
     else:  # this very request is not taken: others may be
         trouble = Trouble.MALFORMED
 
-    what = _STATUS_WORDS.get(answer.status, "")
+    problem = _STATUS_WORDS.get(answer.status, "")
     if is_redirect:
         target = host_of(answer.headers.get("location", "")) or "another place"
-        what = f"it redirects to {target}; gradegate does not follow redirects, so the key stays with its host"
+        problem = f"it redirects to {target}; gradegate does not follow redirects, so the key stays with its host"
     text = f"{answer.host} answered {answer.status}"
-    if what:
-        text += f" ({what})"
+    if problem:
+        text += f" ({problem})"
     message = error_text(body)
     if message:
         text += f": {message}"

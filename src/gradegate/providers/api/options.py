@@ -59,13 +59,13 @@ _SERVERS = _value_forms("servers")
 
 def check_options(spec: ProviderSpec, build: Build) -> None:
     """Raises ConfigError for what is nearly a known option, for a wrong value, and for what would lead a request elsewhere."""
-    known = getattr(build, "options", None)
-    if known is None:  # a provider that says nothing about its options
+    known_options = getattr(build, "options", None)
+    if known_options is None:  # a provider that says nothing about its options
         return
     mistakes = [
-        *_mapping_mistakes(spec, known),
-        *_name_mistakes(spec, known, build),
-        *_value_mistakes(spec, known, build),
+        *_mapping_mistakes(spec, known_options),
+        *_name_mistakes(spec, known_options, build),
+        *_value_mistakes(spec, known_options, build),
     ]
     if mistakes:
         raise ConfigError(*mistakes)
@@ -73,20 +73,24 @@ def check_options(spec: ProviderSpec, build: Build) -> None:
 
 def unused_option_notes(spec: ProviderSpec, build: Build) -> tuple[Note, ...]:
     """Notes on options that are not sent, though they might change something."""
-    known = getattr(build, "options", None)
-    if known is None or getattr(build, "open", False):
+    known_options = getattr(build, "options", None)
+    if known_options is None or getattr(build, "open", False):
         return ()
-    cure = "; `passthrough` sends further options to the vendor" if "passthrough" in known else ""
+    cure = (
+        "; `passthrough` sends further options to the vendor"
+        if "passthrough" in known_options
+        else ""
+    )
     return tuple(
         Note(f"`{spec.id}` knows no option `{name}`, so it has no effect{cure}", _line(spec, name))
-        for name in unknown_options(spec.config, known)
+        for name in unknown_options(spec.config, known_options)
         if name not in PARAMETERS
     )
 
 
-def unknown_options(config: Mapping[str, object], known: Sequence[str]) -> tuple[str, ...]:
+def unknown_options(config: Mapping[str, object], known_options: Sequence[str]) -> tuple[str, ...]:
     """The options that neither the provider nor promptfoo uses, in the order of the config."""
-    return tuple(name for name in config if name not in known and name not in PROMPTFOOS)
+    return tuple(name for name in config if name not in known_options and name not in PROMPTFOOS)
 
 
 def model_parameters(options: Mapping[str, object]) -> Mapping[str, object]:
@@ -107,9 +111,9 @@ def _line(spec: ProviderSpec, option: str) -> Origin:
     return place if place.line else spec.origin
 
 
-def _mapping_mistakes(spec: ProviderSpec, known: Sequence[str]) -> Iterator[Mistake]:
+def _mapping_mistakes(spec: ProviderSpec, known_options: Sequence[str]) -> Iterator[Mistake]:
     for name in _MAPPINGS:
-        if name in known and not isinstance(spec.config.get(name) or {}, Mapping):
+        if name in known_options and not isinstance(spec.config.get(name) or {}, Mapping):
             yield Mistake(
                 f"`{name}` of `{spec.id}` is not a mapping",
                 _line(spec, name),
@@ -117,15 +121,17 @@ def _mapping_mistakes(spec: ProviderSpec, known: Sequence[str]) -> Iterator[Mist
             )
 
 
-def _name_mistakes(spec: ProviderSpec, known: Sequence[str], build: Build) -> Iterator[Mistake]:
+def _name_mistakes(
+    spec: ProviderSpec, known_options: Sequence[str], build: Build
+) -> Iterator[Mistake]:
     """Options that are not supported, give the model a tool, have nearly a known name, or say where a request goes."""
     unsupported = getattr(build, "unsupported", {})
     model = (split_id(spec.id) or ("", ""))[1]
     for name, value in spec.config.items():
         if name in unsupported:
-            what = f"`{name}` of `{spec.id}` is not supported"
-            yield Mistake(what, _line(spec, name), unsupported[name])
-        elif name in known:
+            problem = f"`{name}` of `{spec.id}` is not supported"
+            yield Mistake(problem, _line(spec, name), unsupported[name])
+        elif name in known_options:
             continue
         elif name in _TOOLS:
             if value.get("enabled", value) if isinstance(value, Mapping) else value:
@@ -135,21 +141,23 @@ def _name_mistakes(spec: ProviderSpec, known: Sequence[str], build: Build) -> It
                     "remove it; or grade answers made elsewhere (`gradegate cases`, `gradegate run --answers`)",
                 )
         elif name not in PROMPTFOOS and name not in PARAMETERS:
-            likely = near_miss(name, known)
+            likely = near_miss(name, known_options)
             if likely and model and likely in getattr(build, "in_id", ()):
                 continue  # the id says it, so neither option is read
             if likely:
                 cure = f'did you mean "{likely}"?'
             elif not _ACCESS_NAME.search(name):
                 continue
-            elif known:
-                cure = "its options are " + ", ".join(sorted(set(known)))
+            elif known_options:
+                cure = "its options are " + ", ".join(sorted(set(known_options)))
             else:
                 cure = "it takes no options"
             yield Mistake(f"`{spec.id}` has no option `{name}`", _line(spec, name), cure)
 
 
-def _value_mistakes(spec: ProviderSpec, known: Sequence[str], build: Build) -> Iterator[Mistake]:
+def _value_mistakes(
+    spec: ProviderSpec, known_options: Sequence[str], build: Build
+) -> Iterator[Mistake]:
     """Values that the vendor's API does not take; a server of one's own may take more, but nothing of another kind."""
     forms = dict(_VALUES)
     if not getattr(build, "bounded", True):
@@ -165,7 +173,7 @@ def _value_mistakes(spec: ProviderSpec, known: Sequence[str], build: Build) -> I
     for path, value in written:
         option = path.partition(".")[0]
         name = path.rpartition(".")[2]
-        if option not in known or name not in forms or value is None:
+        if option not in known_options or name not in forms or value is None:
             continue
         kind, *limits = forms[name].split()
         if _has_form(value, kind, *map(float, limits)):
@@ -173,8 +181,8 @@ def _value_mistakes(spec: ProviderSpec, known: Sequence[str], build: Build) -> I
         form = _KIND_NAMES[kind]
         for word, limit in zip(("from", "to"), limits, strict=False):
             form += f" {word} {limit}"
-        what = f"`{path}` of `{spec.id}` is not {form}"
-        yield Mistake(what, _line(spec, option), "write one, or leave it out")
+        problem = f"`{path}` of `{spec.id}` is not {form}"
+        yield Mistake(problem, _line(spec, option), "write one, or leave it out")
 
 
 def _has_form(value: object, kind: str, least: float = -math.inf, most: float = math.inf) -> bool:
@@ -316,8 +324,8 @@ def suggest_id(provider_id: str) -> str:
     # People look for some vendors under other names.
     known_vendor = _VENDORS.get(vendor.lower())
     if known_vendor in _FAMILIES:
-        what, cure = _FAMILIES[known_vendor]
-        return f"{known_vendor} {what}: {cure}"
+        problem, cure = _FAMILIES[known_vendor]
+        return f"{known_vendor} {problem}: {cure}"
     if known_vendor and rest:
         return f"write {known_vendor}:{rest}"
     prefixes = _prefixes_of(vendor)

@@ -178,9 +178,9 @@ class ProviderSetup(FrozenStruct):
         """The options of the provider."""
         return self.spec.config
 
-    def mistake(self, what: str, cure: str, missing: str = "") -> ConfigError:
+    def mistake(self, problem: str, cure: str, missing: str = "") -> ConfigError:
         """A mistake at the place of the provider."""
-        return ConfigError.at(what, self.spec.origin, cure, missing)
+        return ConfigError.at(problem, self.spec.origin, cure, missing)
 
     def keyless(self, why: str, cure: str, missing: str = "") -> ConfigError:
         """The mistake that it has no key, with a reason if there is more to say."""
@@ -274,8 +274,8 @@ def _check_key_variable(setup: ProviderSetup, variable: str) -> None:
     if setup.env.key(variable):
         return
     if re.fullmatch(r"[A-Z_][A-Z0-9_]*|[a-z_]+", variable):
-        what = f"{subject} names {variable}, which is not set"
-        raise setup.mistake(what, "set it, or correct the name", variable)
+        problem = f"{subject} names {variable}, which is not set"
+        raise setup.mistake(problem, "set it, or correct the name", variable)
     # It may be the key itself, so it is not repeated.
     raise setup.mistake(
         f"{subject} is not the name of a variable that is set",

@@ -36,12 +36,12 @@ def parse_targets(lines: Iterable[str], environ: NamedTexts) -> tuple[ReadyTarge
         if host is None or seconds is None or seconds > MAX_SECONDS:
             # Without what may let somebody in: a user with a password, and a query.
             shown = re.sub(r"//[^/\s]*@", "//", re.sub(r"\?\S*", "", line))
-            what = f"`{shown}` in `ready` is not an address with seconds"
+            problem = f"`{shown}` in `ready` is not an address with seconds"
             cure = f"write an address and seconds up to {MAX_SECONDS:.0f}, such as http://127.0.0.1:8000/health 60"
-            mistakes.append(Mistake(what, None, cure))
+            mistakes.append(Mistake(problem, None, cure))
         elif is_metadata_service(host.name):
-            what = f"`{host.name}` in `ready` is never called"
-            mistakes.append(Mistake(what, None, "write the address of your application"))
+            problem = f"`{host.name}` in `ready` is never called"
+            mistakes.append(Mistake(problem, None, "write the address of your application"))
         elif unreachable:
             why, cure = unreachable
             mistakes.append(Mistake(f"`ready`: {why}", None, cure))

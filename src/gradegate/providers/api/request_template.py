@@ -1,4 +1,4 @@
-"""Requests of a template, out of whose places no value breaks, and ``transformResponse``."""
+"""Requests from templates, in which every value stays in its place, and ``transformResponse``."""
 
 import json
 import math
@@ -26,7 +26,7 @@ _ABOUT_ERRORS = frozenset(
 
 
 class ResponseTransform(FrozenStruct):
-    """What ``transformResponse`` makes of an answer; without a ``script``, the whole body is the output.
+    """Turns an answer into the output by ``transformResponse``; without a ``script``, the whole body is the output.
 
     ``reads_text``: the script may look at the body's text, not only at its JSON.
     """
@@ -35,36 +35,47 @@ class ResponseTransform(FrozenStruct):
     reads_text: bool = True
 
     def apply(self, text: str, answer: Response) -> tuple[str, JsonObject]:
-        """The output as text, and the metadata: an object with ``output`` or ``error`` can have ``metadata`` beside it.
+        """The output as text, and the metadata of an object that has ``output`` or ``error``.
 
         Raises ProviderError.
         """
-        value = _parsed(text)
-        if self.script is None:  # a JSON string without its quotes
+        value = _parse_json(text)
+        if self.script is None:
             if isinstance(value, str):
-                return value, {}
-            return text, {IS_DATA: True} if _is_true(value) else {}
-        body = text if self.reads_text else ""
-        headers = dict(answer.headers)
-        response = {"status": answer.status, "headers": headers, "data": body, "cached": False}
-        json_value = value if _is_true(value) else None
+                return value, {}  # a JSON string without its quotes
+            return text, {IS_DATA: True} if _is_truthy(value) else {}
+
         try:
-            made: Any = self.script.call(json_value, body, {"response": response}).value
+            result = self._run(self.script, text, value, answer)
         except ScriptError as e:
-            what = f"transformResponse fails on the answer of {answer.host}"
+            problem = f"transformResponse fails on the answer of {answer.host}"
             if value is None:
-                what += f", which is not JSON ({excerpt(text, 80)!r})"
-            raise ProviderError(f"{what}: {e}") from e
+                problem += f", which is not JSON ({excerpt(text, 80)!r})"
+            raise ProviderError(f"{problem}: {e}") from e
+
         metadata: Any = {}
-        if isinstance(made, dict) and ("output" in made or "error" in made):
-            if made.get("error"):
-                error = excerpt(str(made["error"]), 500)
+        if isinstance(result, dict) and ("output" in result or "error" in result):
+            if result.get("error"):
+                error = excerpt(str(result["error"]), 500)
                 raise ProviderError(f"{answer.host} answered with an error: {error}")
-            made, metadata = made.get("output"), made.get("metadata")
-        if made is None:
-            what = f"transformResponse gives nothing for the answer of {answer.host}: {excerpt(text, 80)!r}"
-            raise ProviderError(what)
-        return _shown(made, metadata if isinstance(metadata, dict) else {}, answer.host)
+            metadata = result.get("metadata")
+            result = result.get("output")
+        if result is None:
+            problem = f"transformResponse gives nothing for the answer of {answer.host}: {excerpt(text, 80)!r}"
+            raise ProviderError(problem)
+        return _as_output(result, metadata if isinstance(metadata, dict) else {}, answer.host)
+
+    def _run(self, script: Script, text: str, value: Any, answer: Response) -> Any:
+        """Run the script on the JSON value and the text of an answer. Raises ScriptError."""
+        body = text if self.reads_text else ""
+        response = {
+            "status": answer.status,
+            "headers": dict(answer.headers),
+            "data": body,
+            "cached": False,
+        }
+        json_value = value if _is_truthy(value) else None
+        return script.call(json_value, body, {"response": response}).value
 
 
 def read_response_transform(written: Any) -> ResponseTransform:
@@ -79,7 +90,7 @@ def read_response_transform(written: Any) -> ResponseTransform:
     return ResponseTransform(response_script(written), reads_text)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """A text as JSON; None where it is not JSON."""
     try:
         return strict(text)
@@ -87,7 +98,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _shown(output: Any, metadata: JsonObject, host: str) -> tuple[str, JsonObject]:
+def _as_output(output: Any, metadata: JsonObject, host: str) -> tuple[str, JsonObject]:
     if isinstance(output, float) and not math.isfinite(output):
         raise ProviderError(f"transformResponse gives no value for the answer of {host}: {output}")
     metadata = {name: item for name, item in metadata.items() if name not in (IS_DATA, RAW)}
@@ -97,15 +108,14 @@ def _shown(output: Any, metadata: JsonObject, host: str) -> tuple[str, JsonObjec
 
 
 def find_error(text: str) -> Any:
-    """The ``error`` or ``errors`` of a JSON object in which no other member holds a text, a list or an object, as of a 200; else None."""
-    body = _parsed(text)
-    rest = (
-        [value for name, value in body.items() if name.lower() not in _ABOUT_ERRORS]
-        if isinstance(body, dict)
-        else ["no object"]
-    )
-    if any(value and isinstance(value, str | list | dict) for value in rest):
+    """The ``error`` or ``errors`` of a JSON object that contains nothing else than an error; None for any other text."""
+    body = _parse_json(text)
+    if not isinstance(body, dict):
         return None
+    for name, value in body.items():
+        is_content = value and isinstance(value, str | list | dict)
+        if is_content and name.lower() not in _ABOUT_ERRORS:
+            return None
     return body.get("error") or body.get("errors") or None
 
 
@@ -122,32 +132,30 @@ def is_broken_json(text: str) -> bool:
     return False
 
 
-def _is_true(value: Any) -> bool:
-    """As JavaScript has it: an empty object is true. promptfoo takes what is not for no data."""
+def _is_truthy(value: Any) -> bool:
+    """Whether JavaScript counts a value as true, as it does an empty object. promptfoo takes any other value for no data."""
     return bool(value) or isinstance(value, dict | list)
 
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 TEXT = "text/plain; charset=utf-8"
-_CLIMBS = re.compile(r"/\.\.?(?:/|$)")
-_ONE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
+_DOT_STEP = re.compile(r"/\.\.?(?:/|$)")
+_SINGLE_VARIABLE = re.compile(r"\s*\{\{(?:(?!\}\}).)*\}\}\s*", re.DOTALL)
 
 
 def fill_url(url: str, query: NamedTexts, variables: Variables) -> str:
     """The URL filled in; values are percent-encoded once, also if the template does it; not the environment. Raises ValueError."""
     filled = render(url, variables, into="url")
-    if _CLIMBS.search(filled.partition("?")[0]) and not _CLIMBS.search(url):
+    if _DOT_STEP.search(filled.partition("?")[0]) and not _DOT_STEP.search(url):
         raise ValueError(
             "a variable makes a step of the path `.` or `..`, which would be another path"
         )
     if not query:
         return filled
-    return (
-        filled
-        + ("&" if "?" in filled else "?")
-        + urlencode({name: render(t, variables) for name, t in query.items()})
-    )
+    separator = "&" if "?" in filled else "?"
+    fields = {name: render(template, variables) for name, template in query.items()}
+    return filled + separator + urlencode(fields)
 
 
 def fill_body(
@@ -160,30 +168,38 @@ def fill_body(
 
     ``whole``: what a transform made, which wins over the members that the template has, and is not filled in.
     """
-    declared = next(
-        (text for name, text in headers.items() if name.lower() == "content-type"), ""
-    ).lower()
+    content_type = ""
+    for name, text in headers.items():
+        if name.lower() == "content-type":
+            content_type = text.lower()
+            break
+
+    added_type = JSON
+    body: bytes | None
     if whole is not None:
-        written = template if isinstance(template, Mapping) else {}
-        return _encoded({**written, **whole}), "" if declared else JSON
-    if template is None:
+        members = template if isinstance(template, Mapping) else {}
+        body = _encode({**members, **whole})
+    elif template is None:
         return None, ""
-    if not isinstance(template, str):
-        return _encoded(_filled(template, variables)), "" if declared else JSON
-    if FORM in declared:
-        return render(template, variables, into="url").encode(), ""
-    if "json" in declared or (not declared and template.lstrip()[:1] in ("{", "[")):
-        return _json(template, variables), "" if declared else JSON
-    return render(template, variables).encode(), "" if declared else TEXT
+    elif not isinstance(template, str):
+        body = _encode(_fill_values(template, variables))
+    elif FORM in content_type:
+        body = render(template, variables, into="url").encode()
+    elif "json" in content_type or (not content_type and template.lstrip()[:1] in ("{", "[")):
+        body = _fill_json(template, variables)
+    else:
+        body = render(template, variables).encode()
+        added_type = TEXT
+    return body, "" if content_type else added_type
 
 
-def _json(template: str, variables: Variables) -> bytes:
+def _fill_json(template: str, variables: Variables) -> bytes:
     try:
         parsed = json.loads(template)
     except ValueError:
         parsed = None
     if isinstance(parsed, dict | list):
-        return _encoded(_filled(parsed, variables))
+        return _encode(_fill_values(parsed, variables))
     # A template that is not JSON by itself, such as {"n": {{n}}}: what it makes must be.
     text = render(template, variables, into="json")
     try:
@@ -193,12 +209,12 @@ def _json(template: str, variables: Variables) -> bytes:
     return text.encode()
 
 
-def _filled(template: Any, variables: Variables) -> Any:
+def _fill_values(template: Any, variables: Variables) -> Any:
     """A value that is one variable alone, such as ``{{ messages | dump }}``, becomes the list or object that it holds."""
 
     def fill(written: str) -> Any:
         text = render(written, variables)
-        if _ONE.fullmatch(written) and text.lstrip()[:1] in ("{", "["):
+        if _SINGLE_VARIABLE.fullmatch(written) and text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
                 return json.loads(render(written, variables, into="json"))
         return text
@@ -206,5 +222,5 @@ def _filled(template: Any, variables: Variables) -> Any:
     return change_texts(template, fill)
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
