@@ -83,3 +83,10 @@ def test_asks_of_one_kind_are_counted() -> None:
     page = render(samples.decision(decision.outcome, "", replace(row, grades=(replace(row.grades[0], votes=votes),))))
     told = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     assert "Asked 7 times 5 times: failed score 0 (D) 60 days is not 30 days. passed score 1" in told
+
+
+def test_a_rule_that_waits_for_a_baseline_is_marked_like_an_error() -> None:
+    decision = showcase.showcase()
+    waiting = replace(decision.rules[0], outcome=None)
+    text = render(replace(decision, rules=(waiting, *decision.rules[1:])))
+    assert '<tr class="error">' in text
