@@ -19,7 +19,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "assertions": 41_020,
     "config": 30_390,
     "core": 10_750,
-    "files": 13_870,
+    "files": 14_030,
     "gate": 24_100,
     "github": 13_410,
     "http": 11_380,

@@ -162,7 +162,9 @@ def _read_csv(text: str, name: str) -> Iterator[PromptSpec]:
         if cells and "prompt" not in cells[0]:
             what = f"`{name}` has no column `prompt`"
             raise ConfigError.at(what, Origin(name, 1), "name it in the first line")
-        rows = [(row.get("prompt", "").strip(), row.get("label", "").strip(), row.line) for row in cells]
+        rows = [
+            (row.get("prompt", "").strip(), row.get("label", "").strip(), row.line) for row in cells
+        ]
     else:
         rows = [(line.strip(), "", number) for number, line in enumerate(text.splitlines(), 1)]
         rows = [row for row in rows if row[0]]

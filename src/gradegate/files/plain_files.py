@@ -32,25 +32,28 @@ class UnusableError(ValueError):
 
 @contextmanager
 def regular(path: Path, most: int, *, links: bool = False) -> Iterator[BufferedReader]:
-    """A regular file of at most ``most`` bytes; with ``links`` also the one that a link leads to. Raises UnusableError."""
+    """Open a regular file of at most ``most`` bytes; with ``links`` also through links. Raises UnusableError."""
     try:
         descriptor = os.open(path, _FILE | (0 if links else os.O_NOFOLLOW))
-    except (OSError, ValueError) as e:  # a name may hold a NUL character
-        why = getattr(e, "strerror", None) or str(e)
+    except (OSError, ValueError) as e:  # a name may contain a NUL character
+        reason = getattr(e, "strerror", None) or str(e)
         if getattr(e, "errno", None) == errno.ELOOP:
-            why = (
-                "its links lead in a circle"
-                if links
-                else "it is a symbolic link, and none is followed"
-            )
-        raise UnusableError(why) from e
-    about = os.fstat(descriptor)
-    wrong = "it is a folder" if stat.S_ISDIR(about.st_mode) else "it is not a plain file"
-    if about.st_size > most:
-        wrong = f"it has more than {most // MIB} MiB"
-    if not stat.S_ISREG(about.st_mode) or about.st_size > most:
+            reason = "it is a symbolic link, and none is followed"
+            if links:
+                reason = "its links lead in a circle"
+        raise UnusableError(reason) from e
+
+    status = os.fstat(descriptor)
+    problem = ""
+    if status.st_size > most:
+        problem = f"it has more than {most // MIB} MiB"
+    elif stat.S_ISDIR(status.st_mode):
+        problem = "it is a folder"
+    elif not stat.S_ISREG(status.st_mode):
+        problem = "it is not a plain file"
+    if problem:
         os.close(descriptor)
-        raise UnusableError(wrong)
+        raise UnusableError(problem)
     with os.fdopen(descriptor, "rb") as file:
         yield file
 
@@ -59,10 +62,10 @@ def regular(path: Path, most: int, *, links: bool = False) -> Iterator[BufferedR
 
 
 class Place(FrozenStruct):
-    """Where a file is to be: ``parts`` (folders, then its name) below ``root``, which is taken as it is.
+    """Where a file is written: ``parts`` (folders, then its name) below ``root``, which is taken as it is.
 
-    Below the root no symbolic link is followed. ``shared``: anybody may write what is made, as later steps of a job that
-    are not root must. ``private``: nobody but its owner may read it, nor enter a folder that is made for it.
+    Below the root no symbolic link is followed. ``shared``: anybody may write the file, because later steps of a job may not
+    be root. ``private``: only its owner may read it, or enter a folder that is made for it.
     """
 
     root: Path
@@ -83,17 +86,18 @@ class Place(FrozenStruct):
 
 @contextmanager
 def replacing(place: Place) -> Iterator[TextIO]:
-    """A text file that takes the place when the block ends well, and leaves what was there otherwise. Raises OSError."""
+    """A text file that replaces the one at the place if the block ends without an exception. Raises OSError."""
     folder = opened_folder(place)
-    name, shown = place.parts[-1], "/".join(place.parts)
+    name = place.parts[-1]
+    shown = "/".join(place.parts)
     try:
         with suppress(FileNotFoundError):
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
-                raise _link(shown)
+                raise _link_error(shown)
             if not stat.S_ISREG(mode):
                 raise OSError(errno.EEXIST, f"`{shown}` is there already, and is not a plain file")
-        # A name of its own: a long one of the user's leaves no room for more.
+        # Not made of the user's name: a long one would leave no room for more.
         temporary = f".gradegate-{secrets.token_hex(8)}.tmp"
         try:
             mode = 0o600 if place.private else 0o666
@@ -106,39 +110,38 @@ def replacing(place: Place) -> Iterator[TextIO]:
                 yield file
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
-            with suppress(FileNotFoundError):  # it has its place
+            with suppress(FileNotFoundError):  # it was renamed
                 os.unlink(temporary, dir_fd=folder)
     finally:
         os.close(folder)
 
 
 def opened_folder(place: Place) -> int:
-    """The folder of the file, opened step by step from the root; what is missing is made. Raises OSError."""
+    """Open the folder of the file, step by step from the root; missing folders are made. Raises OSError."""
     folder = os.open(place.root, _FOLDER)
     for position, name in enumerate(place.parts[:-1], start=1):
-        above = folder
+        parent = folder
         try:
-            made = False
+            is_made = False
             with suppress(FileExistsError):
-                os.mkdir(name, 0o700 if place.private else 0o777, dir_fd=above)
-                made = True
-            folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
-            if made and place.shared:
+                os.mkdir(name, 0o700 if place.private else 0o777, dir_fd=parent)
+                is_made = True
+            folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+            if is_made and place.shared:
                 os.fchmod(folder, 0o777)
         except NotADirectoryError as e:
-            # What stands where a folder should be.
             shown = "/".join(place.parts[:position])
-            linked = stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
-            raise (
-                _link(shown) if linked else OSError(e.errno, f"`{shown}` is not a folder")
-            ) from e
+            mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                raise _link_error(shown) from e
+            raise OSError(e.errno, f"`{shown}` is not a folder") from e
         finally:
-            os.close(above)
+            os.close(parent)
     return folder
 
 
 def remove(place: Place) -> None:
-    """Remove what has the name of the file; a link is removed itself. Raises OSError, also for a folder."""
+    """Remove the file, or a link in its place. Raises OSError, also for a folder."""
     if not os.path.lexists(place.path):
         return
     folder = opened_folder(place)
@@ -150,66 +153,78 @@ def remove(place: Place) -> None:
         os.close(folder)
 
 
-def _link(shown: str) -> OSError:
+def _link_error(shown: str) -> OSError:
     return OSError(errno.ELOOP, f"`{shown}` is a symbolic link, and reports follow none")
 
+
+NO_CURES: Mapping[Place, str] = {}
 
 # --- new files ------------------------------------------------------------------------------------------------
 
 
-def create(files: Mapping[Place, str], cures: Mapping[Place, str] | None = None) -> None:
-    """Write each text to its place. Raises ConfigError with everything that is in the way, and leaves nothing behind then.
+def create(files: Mapping[Place, str], cures: Mapping[Place, str] = NO_CURES) -> None:
+    """Write each text to its place. If anything is in the way, nothing is left behind. Raises ConfigError with everything.
 
-    ``cures`` say of places what to do where something is there, if not ``MOVE``.
+    ``cures`` say what to do if something is at a place, where that is not ``MOVE``.
     """
     check_free(files, cures)
-    folders = [
-        folder for place in files for folder in place.steps[:-1] if not os.path.lexists(folder)
-    ]
-    made = []
+    new_folders = []
+    for place in files:
+        new_folders += [folder for folder in place.steps[:-1] if not os.path.lexists(folder)]
+    new_files = []
     try:
         for place, text in files.items():
-            # A file that was begun is among those ``made``, whole or not.
             folder = opened_folder(place)
             try:
                 descriptor = os.open(place.parts[-1], NEW, 0o666, dir_fd=folder)
-                made.append(place.path)
+                new_files.append(place.path)  # before it is complete
                 with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
                     file.write(text)
             finally:
                 os.close(folder)
-        folders, made = [], []
+        new_folders = []
+        new_files = []
     except OSError as e:
         what = f"`{'/'.join(place.parts)}` could not be written: {e.strerror or e}"
-        raise ConfigError.at(
-            what, None, "nothing was left behind; correct that, and start again"
-        ) from e
-    finally:  # also when it is interrupted; a folder that holds something else stays
-        for path in made:
+        cure = "nothing was left behind; correct that, and start again"
+        raise ConfigError.at(what, None, cure) from e
+    finally:  # also after an interrupt
+        for path in new_files:
             with suppress(OSError):
                 path.unlink()
-        for path in sorted(folders, key=lambda path: len(path.parts), reverse=True):
-            with suppress(OSError):
+        for path in sorted(new_folders, key=lambda path: len(path.parts), reverse=True):
+            with suppress(OSError):  # a folder with other files stays
                 path.rmdir()
 
 
-def check_free(files: Iterable[Place], cures: Mapping[Place, str] | None = None) -> None:
+def check_free(files: Iterable[Place], cures: Mapping[Place, str] = NO_CURES) -> None:
     """Raise ConfigError with everything that is in the way."""
-    found = dict.fromkeys(
-        it for place in files for it in _in_the_way(place, (cures or {}).get(place, MOVE))
+    existing: dict[Mistake, None] = {}
+    mistakes: dict[
+        Mistake, None
+    ] = {}  # the first of the existing files, and whatever else is in the way
+    for place in files:
+        for mistake in _obstacles(place, cures.get(place, MOVE)):
+            if mistake.what.endswith(_THERE):
+                existing[mistake] = None
+                if len(existing) > 1:
+                    continue
+            mistakes[mistake] = None
+    if not mistakes:
+        return
+    more = ""
+    if len(existing) > 1:
+        more = f" (and {format_count(len(existing) - 1, 'other file')})"
+    raise ConfigError(
+        *(
+            replace(mistake, what=mistake.what + more) if mistake in existing else mistake
+            for mistake in mistakes
+        )
     )
-    there = [it for it in found if it.what.endswith(_THERE)]
-    more = f" (and {format_count(len(there) - 1, 'other file')})" if there[1:] else ""
-    if mistakes := [
-        replace(it, what=it.what + more) if it in there else it
-        for it in found
-        if it not in there[1:]
-    ]:
-        raise ConfigError(*mistakes)
 
 
-def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:
-    """What has the name of the file, or is no folder where one is needed."""
+def _obstacles(place: Place, cure: str) -> Iterator[Mistake]:
+    """Whatever has the name of the file, or stands in place of one of its folders."""
     for position, path in enumerate(place.steps, start=1):
         shown = "/".join(place.parts[:position])
         try:
@@ -217,9 +232,8 @@ def _in_the_way(place: Place, cure: str) -> Iterator[Mistake]:
         except FileNotFoundError:
             return
         except OSError as e:
-            yield Mistake(
-                f"`{shown}` cannot be looked at: {e.strerror}", None, "start in another folder"
-            )
+            what = f"`{shown}` cannot be looked at: {e.strerror}"
+            yield Mistake(what, None, "start in another folder")
             return
         if position == len(place.parts):
             yield Mistake(f"`{shown}`{_THERE}", None, cure)

@@ -1,7 +1,7 @@
-"""The files of the repository: every path from a config stays inside it, through symbolic links too.
+"""Reads files of the repository: every path from a config stays inside it, through symbolic links too.
 
-Patterns of paths, such as ``tests/**/*.yaml``, are followed only so far. ``Path.glob`` has no end to what it looks at: a
-pattern over a tree of a million files, or through links to folders above, takes minutes and gigabytes before its first file.
+Patterns of paths, such as ``tests/**/*.yaml``, have limits. ``Path.glob`` has none: a pattern over a tree of a million
+files, or through links to folders above, takes minutes and gigabytes before its first file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, pairwise, takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 
 from gradegate.errors import ConfigError, Origin
@@ -23,15 +23,15 @@ from gradegate.registry import near_miss
 from gradegate.security.environment import Environment
 from gradegate.structs import FrozenStruct, Struct
 
-_NAMES = 5_000  # of a folder that are looked at, for one that was meant
+_MOST_NAMES = 5_000  # names of a folder that are compared with a wrong one
 _MAX_PARTS = 64
 
 
 class Workspace(FrozenStruct, eq=False):
-    """A folder that config files may read from, and nothing beyond it.
+    """A folder that config files may read from, and nothing outside of it.
 
-    ``vouched`` says of what it holds which files are read; ``opened`` are those that were. ``named`` are all that were looked for,
-    as they were written and before links, ``folders`` those in which a pattern looked.
+    ``vouched`` is the commit with which files are compared, if the event requires it. ``opened`` are the files that were
+    read, ``named`` all that were looked for, as they are written and before links, ``folders`` those that patterns looked in.
     """
 
     root: Path
@@ -39,18 +39,19 @@ class Workspace(FrozenStruct, eq=False):
     opened: set[Path] = set()
     named: set[Path] = set()
     folders: set[Path] = set()
-    instead: Mapping[Path, bytes] = {}  # what files are going to hold
+    instead: Mapping[Path, bytes] = {}  # contents that files are going to have
 
     @classmethod
     def around(
         cls, config: Path, cwd: Path, environment: Environment, vouched: Vouched | None = None
     ) -> Workspace:
-        """$GITHUB_WORKSPACE, else the repository, else the working directory, whichever holds the config first."""
+        """$GITHUB_WORKSPACE, else the repository, else the working directory: the first one with the config inside."""
         config = config.resolve()
         for folder in (environment.workspace, repository_of(config.parent), cwd):
-            # The root of the file system, here in place of a folder that there is not, is never taken.
-            root = Path(folder or "/").resolve()
-            if config.is_relative_to(root) and root != root.parent:
+            if not folder:
+                continue
+            root = Path(folder).resolve()
+            if config.is_relative_to(root) and root != root.parent:  # never the whole file system
                 return cls(root, vouched)
         return cls(config.parent, vouched)
 
@@ -62,70 +63,69 @@ class Workspace(FrozenStruct, eq=False):
             return path.name
 
     def locate(self, reference: str, base: Path, origin: Origin) -> Path:
-        """Where a ``file://`` reference leads, inside the workspace. Raises ConfigError."""
+        """The path of a ``file://`` reference, inside the workspace. Raises ConfigError."""
         written = reference.removeprefix("file://")
         if "\0" in written:
-            raise ConfigError.at(
-                f"the path {written!r} contains a NUL character", origin, "write a plain path"
-            )
+            what = f"the path {written!r} contains a NUL character"
+            raise ConfigError.at(what, origin, "write a plain path")
         try:
             path = (base / written).resolve()
         except (OSError, RuntimeError) as e:
-            raise ConfigError.at(
-                f"`{reference}` cannot be followed: {e}", origin, "correct the path"
-            ) from e
+            what = f"`{reference}` cannot be followed: {e}"
+            raise ConfigError.at(what, origin, "correct the path") from e
         self.named.add(base / written)
+
         if not path.is_relative_to(self.root):
+            what = f"`{reference}` leads out of the workspace"
             cure = "keep the file, and what its links point to, inside the repository"
-            raise ConfigError.at(f"`{reference}` leads out of the workspace", origin, cure)
-        if holds_credentials(path.relative_to(self.root)):
-            cure = "move what a model may see into a file with another name"
-            what = f"`{reference}` is a file with credentials, which gradegate does not read"
             raise ConfigError.at(what, origin, cure)
-        folder = base.resolve()  # which may be hidden itself: the workflow names the config
-        if is_hidden(path.relative_to(folder if path.is_relative_to(folder) else self.root)):
-            cure = "move what a model may see into a file and a folder that do not start with a dot"
+        if holds_credentials(path.relative_to(self.root)):
+            what = f"`{reference}` is a file with credentials, which gradegate does not read"
+            cure = "move what a model may see into a file with another name"
+            raise ConfigError.at(what, origin, cure)
+        # The folder of the config may be hidden itself: the workflow names the config.
+        folder = base.resolve()
+        visible = folder if path.is_relative_to(folder) else self.root
+        if is_hidden(path.relative_to(visible)):
             what = f"`{reference}` is hidden, as what tools keep for themselves is, and is not read"
+            cure = "move what a model may see into a file and a folder that do not start with a dot"
             raise ConfigError.at(what, origin, cure)
         return path
 
     def _check_ending(self, path: Path, origin: Origin) -> None:
-        """Raises ConfigError for a file of a config that is no text, data, code or picture by its name."""
+        """Raises ConfigError for a file that is no text, data, code or picture by its name."""
         if not is_material(path):
             what = f"`{self.name(path)}` is not read: its ending is none of texts, data, code and pictures"
-            raise ConfigError.at(
-                what, origin, "give it an ending such as .txt, .md, .json or .yaml"
-            )
+            cure = "give it an ending such as .txt, .md, .json or .yaml"
+            raise ConfigError.at(what, origin, cure)
 
     def read(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> bytes:
         """The content of a file inside the workspace. Raises ConfigError, also for a ``file://`` with code, unless ``code``."""
-        if reference.startswith("file://") and is_code(reference) and not code:
+        is_reference = reference.startswith("file://")
+        if is_reference and is_code(reference) and not code:
             what = f"`{reference}` is code, which gradegate does not run here"
             cure = "write what it makes into a text, JSON or YAML file in an earlier step"
             raise ConfigError.at(what, origin, cure)
         path = self.locate(reference, base, origin)
-        if reference.startswith("file://"):
+        if is_reference:
             self._check_ending(path, origin)
         self.opened.add(path)
         if path in self.instead:
             return self.instead[path]
+
         try:
-            # The check was on the resolved path, and a link put there meanwhile is not followed.
-            with os.fdopen(
-                os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb"
-            ) as file:
+            # The resolved path was checked. A link that was put there since then is not followed.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as file:
                 content = file.read(MAX_FILE + 1)
         except FileNotFoundError as e:
-            what, cure = absent(reference, path, self.root)
-            raise ConfigError.at(what, origin, cure) from e
+            raise self._absent_error(reference, path, origin) from e
         except OSError as e:
-            raise ConfigError.at(
-                f"`{reference}` cannot be read: {e.strerror}", origin, "correct the path"
-            ) from e
+            what = f"`{reference}` cannot be read: {e.strerror}"
+            raise ConfigError.at(what, origin, "correct the path") from e
         if len(content) > MAX_FILE:
-            raise ConfigError.at(
-                f"`{reference}` has more than {MAX_FILE >> 20} MiB", origin, "use a smaller file"
-            )
+            what = f"`{reference}` has more than {MAX_FILE >> 20} MiB"
+            raise ConfigError.at(what, origin, "use a smaller file")
         try:
             READ.add_bytes(len(content))
         except TooMuch as e:
@@ -136,7 +136,7 @@ class Workspace(FrozenStruct, eq=False):
         return content
 
     def text(self, reference: str, base: Path, origin: Origin, *, code: bool = False) -> str:
-        """A text file, whole. Raises ConfigError, as ``read``."""
+        """The content of a text file. Raises ConfigError, as ``read``."""
         try:
             return self.read(reference, base, origin, code=code).decode("utf-8-sig")
         except UnicodeDecodeError as e:
@@ -145,15 +145,15 @@ class Workspace(FrozenStruct, eq=False):
             ) from e
 
     def glob(self, pattern: str, base: Path, origin: Origin) -> list[Path]:
-        """Files that a pattern matches, sorted; a plain path must exist. Raises ConfigError when there is none."""
+        """The files that a pattern matches, sorted, or the file of a plain path. Raises ConfigError if there is none."""
         written = pattern.removeprefix("file://")
         if not glob.has_magic(written):
             path = self.locate(pattern, base, origin)
             if not path.is_file():
-                what, cure = absent(pattern, path, self.root)
-                raise ConfigError.at(what, origin, cure)
+                raise self._absent_error(pattern, path, origin)
             self._check_ending(path, origin)
             return [path]
+
         folder, parts = split(written)
         anchor = self.locate(folder, base, origin)
         self.folders.add(anchor)
@@ -163,14 +163,13 @@ class Workspace(FrozenStruct, eq=False):
         try:
             matched = sorted(matches(anchor, parts))
         except TooMany as e:
-            raise ConfigError.at(
-                f"`{pattern}` {e}", origin, "name a folder with fewer files"
-            ) from e
+            what = f"`{pattern}` {e}"
+            raise ConfigError.at(what, origin, "name a folder with fewer files") from e
         if self.vouched is not None:
-            as_written = [
-                base / folder / path.relative_to(anchor) for path in matched
-            ]  # its links are looked at, too
-            self.vouched.all_of(base / folder, as_written, origin)
+            # As they are written: links on the way are checked, too.
+            places = [base / folder / path.relative_to(anchor) for path in matched]
+            self.vouched.all_of(base / folder, places, origin)
+
         paths = [self.locate(str(path), base, origin) for path in matched]
         files = [path for path in paths if path.is_file()]
         if not files:
@@ -180,43 +179,54 @@ class Workspace(FrozenStruct, eq=False):
             self._check_ending(file, origin)
         return files
 
+    def _absent_error(self, reference: str, path: Path, origin: Origin) -> ConfigError:
+        what, cure = absent(reference, path, self.root)
+        return ConfigError.at(what, origin, cure)
+
 
 def absent(written: str, path: Path, root: Path) -> tuple[str, str]:
-    """What is wrong with a path as it was written, which leads to ``path``, and the cure. Names are relative to ``root``."""
+    """The mistake and the cure for a path without a file: as it is ``written``, and where it leads.
+
+    Names in messages are relative to ``root``.
+    """
     if path.is_dir():
         return f"`{written}` is a folder, and no file", "name a file in it"
     plain = written.removeprefix("file://")
+
+    # Paths of Windows
     if re.match(r"[A-Za-z]:[\\/]", plain):
-        return (
-            f"`{written}` is a path on one machine only",
-            "name the file by its path from the file that names it, with `/`",
-        )
-    slashed = (path.parent / path.name.replace("\\", "/")).resolve()
-    if "\\" in path.name and slashed.is_relative_to(root.resolve()) and slashed.exists():
-        return (
-            f"`{written}` does not exist: folders are parted with `/`",
-            f'write "{written.replace(chr(92), "/")}"',
-        )
-    folder, name = path.parent, path.name
+        what = f"`{written}` is a path on one machine only"
+        return what, "name the file by its path from the file that names it, with `/`"
+    if "\\" in path.name:
+        with_slashes = (path.parent / path.name.replace("\\", "/")).resolve()
+        if with_slashes.is_relative_to(root.resolve()) and with_slashes.exists():
+            what = f"`{written}` does not exist: folders are parted with `/`"
+            return what, f'write "{written.replace(chr(92), "/")}"'
+
+    # The first step that does not exist, and the folder in which it is missing
+    folder = path.parent
+    name = path.name
     while not folder.is_dir() and folder != folder.parent:
-        folder, name = folder.parent, folder.name
-    wants_folder = folder != path.parent
-    what = f"`{written}` does not exist: {inside(folder, root)} {'has no folder' if wants_folder else 'has no file'} `{name}`"
-    others = []
+        name = folder.name
+        folder = folder.parent
+    lacks_folder = folder != path.parent
+    kind = "folder" if lacks_folder else "file"
+    what = f"`{written}` does not exist: {inside(folder, root)} has no {kind} `{name}`"
+
+    names = []
     with suppress(OSError), os.scandir(folder) as entries:
-        others = sorted(
-            entry.name for entry in islice(entries, _NAMES) if entry.is_dir() == wants_folder
-        )
-    if meant := near_miss(name, others):
-        return (
-            what,
-            f'did you mean "{written.replace(name, meant) if written.count(name) == 1 else meant}"?',
-        )
-    if not wants_folder and not os.path.isabs(plain) and (root / plain).is_file():  # noqa: PTH117  # it is as it was written
-        other = (
-            os.path.relpath(root / plain, path.parent.resolve()) if path.parent.is_dir() else plain
-        )
-        return what, f'paths are relative to the file that names them: write "{other}"'
+        first_entries = islice(entries, _MOST_NAMES)
+        names = [entry.name for entry in first_entries if entry.is_dir() == lacks_folder]
+    if similar := near_miss(name, sorted(names)):
+        if written.count(name) == 1:
+            similar = written.replace(name, similar)
+        return what, f'did you mean "{similar}"?'
+
+    # It may be relative to the root of the repository.
+    if not lacks_folder and not os.path.isabs(plain) and (root / plain).is_file():  # noqa: PTH117  # it is as it was written
+        if path.parent.is_dir():
+            plain = os.path.relpath(root / plain, path.parent.resolve())
+        return what, f'paths are relative to the file that names them: write "{plain}"'
     return what, "correct the path"
 
 
@@ -232,66 +242,69 @@ def inside(folder: Path, root: Path) -> str:
 
 
 class TooMany(ValueError):
-    """A pattern looks at too many files, or matches too many; the message says so of the pattern."""
+    """A pattern looks at too many files, or matches too many. The message continues a sentence about the pattern."""
 
 
 def searched(pattern: Path) -> Path:
-    """The folder that a pattern looks into: what stands before its first sign."""
+    """The folder that a pattern looks into: the parts before the first one with a wildcard."""
     return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts))
 
 
 def split(pattern: str) -> tuple[str, tuple[str, ...]]:
-    """The folder that a pattern starts in, as written, and the parts behind it; the first of them is a pattern."""
+    """The folder in which a pattern starts, as written, and the parts after it; the first of them has a wildcard."""
     folder = searched(Path(pattern))
-    parts = Path(pattern).parts[len(folder.parts) :]
-    # `**` several times in a row is as good as once.
-    return str(folder), tuple(
-        part for before, part in pairwise(("", *parts)) if not before == part == "**"
-    )
+    parts: list[str] = []
+    for part in Path(pattern).parts[len(folder.parts) :]:
+        if part == "**" and parts[-1:] == ["**"]:
+            continue  # several `**` in a row mean the same as one
+        parts.append(part)
+    return str(folder), tuple(parts)
 
 
 def matches(folder: Path, parts: Sequence[str]) -> set[Path]:
-    """The files and folders below one that the parts match; ``**`` goes through no links. Raises TooMany.
+    """The files and folders below a folder that the parts match; ``**`` follows no links. Raises TooMany.
 
-    As in a shell, what is hidden, such as a checkout in `.base`, is matched by a part that begins with a dot alone.
+    As in a shell, hidden names, such as a checkout in `.base`, are matched only by a part that begins with a dot.
     """
     if len(parts) > _MAX_PARTS:
         raise TooMany(f"has more than {_MAX_PARTS} parts")
-    found = set()
-    for path in _Walk().matches(folder, tuple(parts)):
-        found.add(path)
-        if len(found) > MAX_MATCHES:
+    paths = set()
+    for path in _PatternWalk().match(folder, tuple(parts)):
+        paths.add(path)
+        if len(paths) > MAX_MATCHES:
             raise TooMany(f"matches more than {MAX_MATCHES:,} files")
-    return found
+    return paths
 
 
-class _Walk(Struct):
-    entries: int = 0
+class _PatternWalk(Struct):
+    entries: int = 0  # that it looked at so far
 
-    def matches(self, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    def match(self, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
         if not parts:
             yield folder
             return
-        first, rest = parts[0], parts[1:]
+        first = parts[0]
+        rest = parts[1:]
         if first == "**":
-            yield from self.matches(folder, rest)
-            for entry in self._entries(folder):
+            yield from self.match(folder, rest)
+            for entry in self._list(folder):
                 if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-                    yield from self.matches(folder / entry.name, parts)
+                    yield from self.match(folder / entry.name, parts)
         elif not glob.has_magic(first):
             if os.path.lexists(folder / first):
-                yield from self.matches(folder / first, rest)
+                yield from self.match(folder / first, rest)
         else:
             fits = re.compile(fnmatch.translate(first)).match
-            for entry in self._entries(folder):
-                if fits(entry.name) and (first.startswith(".") or not entry.name.startswith(".")):
-                    yield from self.matches(folder / entry.name, rest)
+            for entry in self._list(folder):
+                is_visible = first.startswith(".") or not entry.name.startswith(".")
+                if is_visible and fits(entry.name):
+                    yield from self.match(folder / entry.name, rest)
 
-    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+    def _list(self, folder: Path) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(folder) as entries:
                 listed = list(islice(entries, MAX_ENTRIES + 1 - self.entries))
-        except OSError:  # no folder, or none that may be read
+        except OSError:  # not a folder, or not readable
             return []
         self.entries += len(listed) + 1
         if self.entries > MAX_ENTRIES:
