@@ -21,7 +21,7 @@ LIMIT = """
 MEASURE = """
     if rule.max_words is not None:
         words = sum(len(row.output.split()) for row in rows)
-        result = _joined(result, PASS if words <= rule.max_words else FAIL, f"{words} words")
+        result = _add_limit(result, PASS if words <= rule.max_words else FAIL, f"{words} words")
 """
 
 
@@ -71,7 +71,7 @@ def test_a_limit_of_a_rule_takes_two_files(package, tmp_path):
         package / "core" / "policy.py",
         "    is_default: bool = False  # nobody wrote it: the config has no rules, but there is a baseline\n",
     )
-    add(MEASURE, package / "gate" / "regressions.py", "        result = _joined(result, *_count_flaky(rule.max_flaky, rule, rows, run))\n")
+    add(MEASURE, package / "gate" / "regressions.py", "        result = _add_limit(result, outcome, reason)\n")
 
     base, head = tmp_path / "base", tmp_path / "head"
     write(base, {"min-pass-rate": 1, "max-words": 2})

@@ -166,7 +166,7 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             flags = [argument for argument in unknown if argument.startswith("-")]
             argument = (flags or unknown)[0].partition("=")[0]
-            what = f"`{_shorten(argument)}` is one argument too format_count"
+            what = f"`{_shorten(argument)}` is one argument too many"
             if flags:
                 what = f"there is no option `{_shorten(argument)}`"
             known = [name for name in self._option_string_actions if name.startswith("--")]

@@ -31,7 +31,7 @@ class PromptfooOption(FrozenStruct):
     """An option of ``promptfoo eval`` that gradegate lacks."""
 
     flags: list[str]
-    values: int | str  # how format_count it takes, in argparse's notation
+    values: int | str  # how many it takes, in argparse's notation
     reason: str
 
 

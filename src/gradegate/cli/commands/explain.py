@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         if rows:
             cure = f"name one of its {format_count(len(rows), 'case')}, #1 the first"
             if names := similar_names(rows, args.case):
-                cure = f"the similar_names: {', '.join(f'`{name}`' for name in names)}"
+                cure = f"the nearest: {', '.join(f'`{name}`' for name in names)}"
         what = f"no case matches `{one_line(args.case, 100)}`"
         raise ConfigError.at(what, Origin(args.results), cure)
     if len(matches) == 1:

@@ -188,7 +188,7 @@ def _live_mistakes(choices: Choices) -> Iterator[Mistake]:
 
 def _workflow_mistakes(choices: Choices) -> Iterator[Mistake]:
     if not _ACTION.fullmatch(choices.action):
-        cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be migrate_inputs"
+        cure = f"write {REPOSITORY}@COMMIT with all 40 digits: a tag can be moved"
         yield Mistake(f"--action {choices.action!r} names no commit", None, cure)
     folder = Path(choices.folder)
     names = [part.casefold() for part in folder.parts]
