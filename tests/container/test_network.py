@@ -28,8 +28,8 @@ server.serve_forever()
 """
 WAIT = """
 import sys
-from gradegate.providers.api.readiness import Ready, wait
-print(wait([Ready(sys.argv[1], float(sys.argv[2]))], {}))
+from gradegate.providers.api.readiness import ReadyTarget, wait_until_ready
+print(wait_until_ready([ReadyTarget(sys.argv[1], float(sys.argv[2]))], {}))
 """
 
 
@@ -100,7 +100,7 @@ def test_only_the_runners_network_reaches_the_address_that_a_developer_writes(ne
 
 
 def test_the_gateway_that_a_message_names_is_the_runner(networks: Networks) -> None:
-    code = "from pathlib import Path; from gradegate.security.hosts import gateway_of; print(gateway_of(Path('/proc/net/route')))"
+    code = "from pathlib import Path; from gradegate.security.hosts import read_gateway; print(read_gateway(Path('/proc/net/route')))"
     command = ["ip", "netns", "exec", networks.container, sys.executable, "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == GATEWAY
     assert Path("/proc/net/route").exists()
