@@ -71,16 +71,6 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
     if error := findings.error(keyless=context.keyless):
         raise error
 
-    graders = {model for job in jobs for model in grading_models(job)}
-    models = []
-    keys = []
-    for model in pool.values():
-        name = model.id or model.name
-        grades = model in graders
-        models.append(AskedModel(name, model.host, model.replies_from, model.chosen, grades))
-        path = urlsplit(model.url).path
-        keys += [KeyUse(key, model.host, model.kind, path) for key in model.keys]
-
     suites = [file.suite for file in suite_files]
     live_suites = [file.suite for file in suite_files if file.recorded is None]
     return Plan(
@@ -88,14 +78,36 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
         policies=tuple(suite.policy for suite in suites),
         concurrency=concurrency(settings, suite_files),
         notes=tuple(dict.fromkeys(findings.notes)),
-        models=tuple(dict.fromkeys(models)),
-        keys=tuple(dict.fromkeys(keys)),
+        models=_list_models(jobs, pool.values()),
+        keys=_list_key_uses(pool.values()),
         missing_keys=frozenset(mistake.missing for mistake in findings.missing),
         about={suite.file: suite.about for suite in suites if suite.about},
         digests={file.suite.file: file.digest for file in suite_files},
         derived={suite.file: suite.derived for suite in live_suites if suite.derived},
         commit=context.commit,
     )
+
+
+def _list_models(jobs: Iterable[Job], providers: Iterable[Provider]) -> tuple[AskedModel, ...]:
+    """Every target and grader, as reports show them."""
+    graders = {model for job in jobs for model in grading_models(job)}
+    models = []
+    for provider in providers:
+        name = provider.id or provider.name
+        grades = provider in graders
+        models.append(
+            AskedModel(name, provider.host, provider.replies_from, provider.chosen, grades)
+        )
+    return tuple(dict.fromkeys(models))
+
+
+def _list_key_uses(providers: Iterable[Provider]) -> tuple[KeyUse, ...]:
+    """Every key that the run needs, with the host and path that it is sent to."""
+    uses = []
+    for provider in providers:
+        path = urlsplit(provider.url).path
+        uses += [KeyUse(key, provider.host, provider.kind, path) for key in provider.keys]
+    return tuple(dict.fromkeys(uses))
 
 
 class SuitePlanner:
