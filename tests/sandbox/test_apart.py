@@ -178,7 +178,7 @@ def test_reports_of_an_earlier_step_stay_as_they_are(job: Job):
 
 
 def test_code_is_refused_where_a_secret_of_the_runner_stays_open(job: Job):
-    job.begin(root=job.root, cwd=job.workspace / "evals", runners=(job.write("event.json", "{}"),))  # beside the workspace
+    job.begin(root=job.root, cwd=job.workspace / "evals", runner_paths=(job.write("event.json", "{}"),))  # beside the workspace
     with pytest.raises(CodeError, match=r"was not started: it could read or write .*event\.json"):
         job.call("def f(): return 1")
 
