@@ -49,6 +49,8 @@ NEW, OLD = "new-failure", "pre-existing"
         ([OLD, OLD], F, {}, OLD),
         ([NEW], E, {}, "undecided"),
         ([NEW], P, {}, "ok"),  # the case tolerates it
+        (["ok"], F, {"base": F}, "undecided"),  # a failure never has the status of a pass
+        (["fixed"], F, {"threshold": 0.5, "base": F}, "undecided"),
         (["fixed", "ok"], P, {"outcomes": "P"}, "fixed"),
         (["ok"], P, {"outcomes": "P"}, "ok"),
         # Where a threshold of the case decides, that the whole fails is new or old.
