@@ -23,7 +23,7 @@ CEILINGS = {  # tokens; "root" is the modules beside the packages
     "gate": 24_100,
     "github": 13_410,
     "http": 11_380,
-    "planning": 34_760,
+    "planning": 34_810,
     "providers": 42_570,
     "recordings": 10_210,
     "reports": 26_030,

@@ -155,6 +155,15 @@ def test_addresses_that_are_not_asked(gate, github, url, target):
     assert "would ask" in ran.err
 
 
+def test_a_model_chosen_beside_a_grader_does_not_repeat_its_mistake(gate, github):
+    grader = {"id": "openai:chat:m", "config": {"apiBaseUrl": "https://evil.example/v1"}}
+    tests = [{"vars": {"x": "1"}, "assert": [{"type": "llm-rubric", "value": "x"}, {"type": "similar", "value": "x"}]}]
+    ran = gate(config({"providers": ["echo"], "defaultTest": {"options": {"provider": grader}}, "tests": tests}), command="validate")
+    assert ran.code == 2
+    assert "1 mistake; nothing was asked of any model" in ran.err
+    assert "openai:embedding" not in ran.err
+
+
 ASKED = {"config": {"body": {"p": "{{prompt}}"}}}
 
 

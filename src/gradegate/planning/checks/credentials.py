@@ -33,11 +33,16 @@ def credential_mistakes(
     If a provider lacks a key, its stand-in may be what is wrong. Then the missing key is the mistake.
     """
     mistakes_of: dict[Provider, Sequence[Mistake]] = {}
-    for spec, provider in bound:
+    places = set[Origin]()
+    # Providers that the config names come first.
+    for spec, provider in sorted(bound, key=lambda pair: bool(pair[1].chosen)):
+        if provider.chosen and spec.origin in places:
+            continue  # it was chosen for the sake of a named one, and has the same mistake
         if provider not in mistakes_of:
             mistakes = provider_mistakes(provider, egress)
             mistakes_of[provider] = provider.missing if mistakes and provider.missing else mistakes
         for mistake in mistakes_of[provider]:
+            places.add(spec.origin)
             yield replace(mistake, origin=spec.origin)
 
 
