@@ -306,7 +306,9 @@ class MessageForm(FrozenStruct):
             raise self._refusal(f"`{excerpt(key, 60)}` of a chat message")
         return parts
 
-    def _read_part(self, part: JsonObject) -> Part:
+    def _read_part(self, part: Any) -> Part:
+        if not isinstance(part, Mapping):
+            raise self._refusal("a part of a chat message that is not an object")
         if self._is_vendor_part(part, self.vendor_parts):
             return part
 
@@ -383,6 +385,9 @@ def _is_plain(message: Message) -> bool:
     content = (message.written or {}).get("content")
     if isinstance(content, str):
         return True
-    return all(
-        chat_prompt.text_of(part) and not chat_prompt.unread_key(part) for part in content or ()
-    )
+    for part in content or ():
+        if not isinstance(part, Mapping):
+            return False
+        if not chat_prompt.text_of(part) or chat_prompt.unread_key(part):
+            return False
+    return True
