@@ -125,11 +125,9 @@ def _parse_message(item: Any, only_sendable: bool) -> Message:
 
 def _fields_beside_content(message: JsonObject) -> JsonObject:
     """The fields of a message that have a value, without its role and its content."""
-    fields = {}
-    for key, value in message.items():
-        if value and key not in ("role", "content"):
-            fields[key] = value
-    return fields
+    return {
+        key: value for key, value in message.items() if value and key not in ("role", "content")
+    }
 
 
 def _check_sendable(part: JsonObject) -> None:
