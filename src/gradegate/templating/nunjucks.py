@@ -469,7 +469,7 @@ def find_names(tree: nodes.Template) -> TemplateNames:
 
 def _guards_in(tree: nodes.Template) -> Iterator[nodes.Node]:
     """The expressions that a template tests, or gives a default for."""
-    for condition in tree.find_all((nodes.If, nodes.CondExpr)):
+    for condition in _nodes_in(tree, (nodes.If, nodes.CondExpr)):
         yield condition.test
     yield from tree.find_all((nodes.Or, nodes.And, nodes.Test))
     for node in tree.find_all(nodes.Filter):
