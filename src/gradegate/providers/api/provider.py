@@ -44,7 +44,7 @@ class Provider:
     # variable of the environment with the rest of the id.
     default_graders: NamedTexts = {}
     vectors: bool = True  # an embedding model returns vectors; else it only compares two texts
-    takes_images: bool = False  # takes images
+    takes_images: bool = False
     limit_option: str = "max_tokens"  # the option with ``reply_tokens``, whatever its API calls it
     names_model: bool = True  # its id ends with the name of a model
     # "model": a model, or whatever is behind an address; "program": code of the repository; "file", "prompt": a stand-in for a model
@@ -65,13 +65,13 @@ class Provider:
     # The most tokens of a grader's first reply; None if it takes no limit
     reply_tokens: int | None = None
     structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
-    origin: Origin = Origin("")  # where the config names it
     # Its texts that are filled in for each answer, with the variables of the test
     templates: tuple[str, ...] = ()
     code: str = ""  # SHA-256 of the code of the repository that it runs; empty for no code
 
     # --- of one provider, set by whoever binds it ---
     id: str = ""  # as the config writes it, without the label
+    origin: Origin = Origin("")  # where the config names it
     spec: ProviderSpec | None = None  # what it was built from
     files_digest: str = ""  # SHA-256 of the files that it read; empty for no files
     # Which variables of the environment requests contain, and as what
@@ -79,7 +79,9 @@ class Provider:
     chosen: str = ""  # what it was chosen for, in words; empty if the config names it
     is_grader: bool = False  # an assertion asks it
     notes: tuple[Note, ...] = ()  # what the user should know of its options
-    tools: JsonObject | None = None  # the functions that it may call, as `toolcalls.declared`
+    tools: JsonObject | None = (
+        None  # the functions that it may call, as `function_schemas` gives them
+    )
     missing: tuple[Mistake, ...] = ()  # the keys that it lacks
     # Why the tools of a target that is only named are not known
     tool_mistakes: tuple[Mistake, ...] = ()
