@@ -132,13 +132,16 @@ class Metric(ModelEvaluator):
                 parts.append(f"and {len(findings) - MAX_FINDINGS} more")
 
         if self.include_reason == "llm":
-            variables = {
-                "score": f"{float(measurement.score):.4g}",
-                "findings": [*findings] or [measurement.summary],
-            }
             # If the model gives no reason, the parts made of the verdicts stay.
             with suppress(NoVerdict, ProviderError):
-                parts = [judge.ask("metric-reason", _REASON_FORM, step="reason", **variables)]
+                reason = judge.ask(
+                    "metric-reason",
+                    _REASON_FORM,
+                    step="reason",
+                    score=f"{float(measurement.score):.4g}",
+                    findings=list(findings) or [measurement.summary],
+                )
+                parts = [reason]
         return "; ".join([*parts, *measurement.notes])
 
     def _make_evidence(self, measurement: Measurement) -> JsonObject:
@@ -242,10 +245,8 @@ def _add_documents(transcript: Transcript, transform: ContextTransform | None) -
     With ``transform``, the transform finds the documents of each such answer. Without, each answer gets the documents in the
     variables, unless a turn has documents. Raises NoVerdict if the transform fails or gives something else than texts.
     """
-    if transform is None:
-        if any(turn.retrieval_context for turn in transcript.turns):
-            return transcript
-        common_documents = find_texts(transcript.vars, *DOCUMENT_VARIABLES)
+    if transform is None and any(turn.retrieval_context for turn in transcript.turns):
+        return transcript
 
     turns = []
     for turn in transcript.turns:
@@ -253,7 +254,7 @@ def _add_documents(transcript: Transcript, transform: ContextTransform | None) -
             turns.append(turn)
             continue
         if transform is None:
-            documents = common_documents
+            documents = find_texts(transcript.vars, *DOCUMENT_VARIABLES)
         else:
             output = transcript.source if turn is transcript.turns[-1] else turn.content
             documents = _transform_to_documents(transform, output, transcript.vars, turn.metadata)
