@@ -34,7 +34,7 @@ class ContextualPrecision(ExpectedAnswerMetric):
             documents=list(retrieval.documents),
         )
 
-        precisions = []
+        precisions: list[Fraction] = []  # at the rank of each helpful document
         for rank, judgement in enumerate(judgements, 1):
             if judgement.verdict == "yes":
                 helpful = len(precisions) + 1
