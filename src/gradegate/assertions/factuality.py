@@ -32,7 +32,7 @@ FORM = verdict_forms.choice_form("category", tuple(CATEGORIES))
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Scores:
-    """The score of each category, with the names of promptfoo."""
+    """The score of each category; promptfoo's names."""
 
     subset: float = 1
     superset: float = 1
