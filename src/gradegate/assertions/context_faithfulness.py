@@ -36,9 +36,8 @@ def statements_form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
 
     item_schemas = [_verdict_schema({**TEXT, "enum": [statement]}) for statement in statements]
     schema = list_schema("verdicts", _verdict_schema(TEXT), count, item_schemas)
-    return Form(
-        schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
-    )
+    last_line = LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
+    return Form(schema, read, last_line)
 
 
 def _verdict_schema(statement: Object) -> Object:

@@ -157,22 +157,27 @@ class TurnFaithfulness(FaithfulnessMetric):
 
     def _make_window(self, window: Window) -> _JudgedWindow:
         turns = window_turns(window)
-        is_last_judged = self.overlap == "last"
-        judged_turns = window[-1] if is_last_judged else turns
+        judged_turns = window[-1] if self.overlap == "last" else turns
+        first = judged_turns[0].number
 
         documents: list[str] = []
-        for _, turn in turns:
+        earlier = []
+        questions = []
+        answers = []
+        for number, turn in turns:
             if self._uses_documents(turn):
                 documents += turn.retrieval_context
+            if number < first:
+                earlier.append(turn.content)
+            elif turn.role == "user":
+                questions.append(turn.content)
+            else:
+                answers.append(turn.content)
 
-        questions = "\n".join(turn.content for _, turn in judged_turns if turn.role == "user")
-        answers = "\n".join(turn.content for _, turn in judged_turns if turn.role == "assistant")
-        if is_last_judged:
-            # Earlier turns show what words in the last exchange refer to. They are not judged again.
-            first = judged_turns[0].number
-            earlier = "\n".join(turn.content for number, turn in turns if number < first)
-            questions = "\n".join(filter(None, (earlier, questions)))
-        source = ClaimSource(questions, answers, collect_images(turn for _, turn in turns))
+        # Earlier turns show what words in the judged turns refer to. Their claims are not judged again.
+        texts = filter(None, ("\n".join(earlier), "\n".join(questions)))
+        images = collect_images(turn for _, turn in turns)
+        source = ClaimSource("\n".join(texts), "\n".join(answers), images)
         return _JudgedWindow(tuple(dict.fromkeys(documents)), judged_turns, source)
 
     def _uses_documents(self, turn: Turn) -> bool:
@@ -249,14 +254,15 @@ class TurnFaithfulness(FaithfulnessMetric):
 
 def _doubtful_claims(results: Sequence[_WindowResult]) -> list[_DoubtfulClaim]:
     """The claims without a yes, in the order of the turns. A claim in several windows is listed once for each verdict."""
-    claims: dict[tuple[int, str, str], _DoubtfulClaim] = {}
+    doubtful: dict[tuple[int, str, str], _DoubtfulClaim] = {}
     for result in results:
         for claim, judgement in result.claims.pairs:
-            if judgement.verdict != "yes":
-                turn = _likely_turn(claim, result.window.judged_turns)
-                key = (turn, claim, judgement.verdict)
-                claims.setdefault(key, _DoubtfulClaim(turn, claim, judgement))
-    return sorted(claims.values(), key=lambda doubtful: doubtful.turn)
+            if judgement.verdict == "yes":
+                continue
+            turn = _likely_turn(claim, result.window.judged_turns)
+            key = (turn, claim, judgement.verdict)
+            doubtful.setdefault(key, _DoubtfulClaim(turn, claim, judgement))
+    return sorted(doubtful.values(), key=lambda claim: claim.turn)
 
 
 def _likely_turn(claim: str, turns: Sequence[Numbered]) -> int:

@@ -267,10 +267,10 @@ def _transform_to_documents(
 ) -> tuple[str, ...]:
     """The texts that a ``contextTransform`` gives for an answer, without the blank ones. Raises NoVerdict."""
     value = transform.apply(output, variables, metadata)
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise NoVerdict(f"{transform.description} is neither a text nor a list of texts")
-    return tuple(item for item in items if item.strip())
+    return tuple(text for text in texts if text.strip())
 
 
 def find_texts(variables: Variables, *names: str) -> tuple[str, ...]:
