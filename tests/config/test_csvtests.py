@@ -2,13 +2,13 @@
 
 import pytest
 
-from gradegate.config import test_files as testfiles
+from gradegate.config.csv_tests import read_csv_tests
 from gradegate.errors import ConfigError
 from support.each import each, table
 
 
 def read(text: str) -> list[dict]:
-    return [dict(test) for test in testfiles.read_csv_tests(text.encode(), "t.csv")]
+    return [dict(test) for test in read_csv_tests(text.encode(), "t.csv")]
 
 
 def assertions(cell: str) -> list[dict]:
@@ -67,7 +67,7 @@ def test_rows_may_be_short_or_empty_or_go_over_lines():
 @each(("content", "words"), [*table(__file__, "mistakes_have_their_line"), (b"a\n\xff\n", "t.csv: the file is not UTF-8 text")])
 def test_mistakes_have_their_line(content, words):
     with pytest.raises(ConfigError) as caught:
-        list(testfiles.read_csv_tests(content.encode() if isinstance(content, str) else content, "t.csv"))
+        list(read_csv_tests(content.encode() if isinstance(content, str) else content, "t.csv"))
     assert words in str(caught.value)
 
 

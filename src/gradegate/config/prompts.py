@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradegate.config.code import prompt_from_command, prompt_from_file
+from gradegate.config.csv_tests import read_csv_rows
 from gradegate.config.keys import PromptKeys
 from gradegate.config.reader import ConfigReader
-from gradegate.config.test_files import read_csv_rows
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.errors import ConfigError, Origin, gather_mistakes

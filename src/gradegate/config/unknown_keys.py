@@ -6,7 +6,7 @@ Keys are compared without case, hyphens and underscores, because people mix thes
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -210,9 +210,11 @@ def _as_share(value: Any) -> str:
 # --- the model of a place ---------------------------------------------------------------------------------
 
 
-def is_branch(step: Any) -> bool:
+BRANCHES = frozenset({"str", "IgnoreKeys", "ReaskKeys", "LabelsKeys"})  # of unions in `keys`
+
+
+def is_branch(step: Any, branches: Container[str] = BRANCHES) -> bool:
     """Whether a step of pydantic's location is the branch of a union: a type, and no key of the file."""
-    branches = ("str", "IgnoreKeys", "ReaskKeys", "LabelsKeys")
     return isinstance(step, str) and (step in branches or "[" in step)
 
 
