@@ -50,15 +50,16 @@ def load_tests(
 
 def _read_tests(content: bytes, suffix: str, name: str) -> Sequence[Any]:
     """The tests in the content of a file, as they are written. Raises ConfigError."""
-    if suffix in TABLES:
+    if suffix == ".jsonl":
         rows = read_table(content, name)
-        if suffix == ".jsonl":
-            has_goldens = are_goldens(rows)
-        else:
-            has_goldens = are_complete_goldens(rows)
-        if has_goldens:
+        if are_goldens(rows):
             return tests_from_goldens(rows, name, has_joined_lists=True)
-        return rows if suffix == ".jsonl" else list(read_csv_tests(content, name))
+        return rows
+    if suffix == ".csv":
+        rows = read_table(content, name)
+        if are_complete_goldens(rows):
+            return tests_from_goldens(rows, name, has_joined_lists=True)
+        return list(read_csv_tests(content, name))
 
     tests = document.resolved(content, name)
     if are_goldens(tests):
