@@ -28,8 +28,8 @@ def load_tests(
         raise ConfigError.at(what, origin, "download the tests into the repository")
 
     if is_code(reference):
-        path, *_ = split_reference(reference)
-        name = source.workspace.name(source.folder / path)
+        program, _ = split_reference(reference)
+        name = source.workspace.name(source.folder / program)
         for test in tests_from_program(reference, config, source, origin):
             yield test, name
         return

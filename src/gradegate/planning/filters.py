@@ -7,7 +7,7 @@ from itertools import compress
 from gradegate.config.overrides import (
     Matches,
     match_pattern,
-    note_on_left_out,
+    notes_on_left_out,
     provider_filters,
     selectors,
 )
@@ -32,7 +32,7 @@ def select_cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Not
         if cases and not kept:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
         cases = kept
-    return cases, note_on_left_out(len(cases), suite, "test", options)
+    return cases, notes_on_left_out(len(cases), suite, "test", options)
 
 
 def filter_options(settings: Settings) -> list[str]:
