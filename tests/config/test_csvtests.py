@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradegate.config.csv_tests import read_csv_tests
+from gradegate.config.csv_tests import read_csv_rows, read_csv_tests
 from gradegate.errors import ConfigError
 from support.each import each, table
 
@@ -60,7 +60,7 @@ def test_columns_of_a_test():
 def test_rows_may_be_short_or_empty_or_go_over_lines():
     text = '\ufeffa, b\r\n1\r\n\r\n ,\r\n"2\r\n3",4\r\n'
     assert [test["vars"] for test in read(text)] == [{"a": "1"}, {"a": "2\r\n3", "b": "4"}]
-    assert [dict(row) for row in testfiles.read_csv_rows(text.encode(), "t.csv")] == [{"a": "1"}, {"a": "2\r\n3", "b": "4"}]
+    assert [dict(row) for row in read_csv_rows(text.encode(), "t.csv")] == [{"a": "1"}, {"a": "2\r\n3", "b": "4"}]
     assert read("") == read("a,b\n") == []
 
 
