@@ -10,7 +10,7 @@ import pytest
 
 from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.runner import progress as module
-from gradegate.runner.progress import cost, progress
+from gradegate.runner.progress import format_cost, progress
 from gradegate.structs import replace
 from support import samples
 from support.terminal import CONTROL, run
@@ -27,7 +27,7 @@ from support.terminal import CONTROL, run
     ],
 )
 def test_what_was_spent_so_far(usage: Usage, said: str) -> None:
-    assert cost(usage) == said
+    assert format_cost(usage) == said
 
 
 def test_a_log_gets_lines_with_what_target_and_grader_cost(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

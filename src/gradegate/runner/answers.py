@@ -2,8 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradegate.assertions.metrics.tool_calls import ENDED_WITHOUT_CALL, UNKNOWN_CALLS
@@ -36,13 +35,13 @@ from gradegate.runner import transforms
 from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 from gradegate.templating import chat_prompt as chat
 
-_RESERVED = {
+_RESERVED = {  # no recorded answer may set these
     "finish_reason",
     "refused",
     CALLS,
     CALLS_UNKNOWN,
     RAW,
-}  # no recorded answer may set these
+}
 EARLY = "a tool call comes before the question in `messages`, so it is not known whether it belongs to the answer"
 
 Exchanges = list[JsonObject]  # what `_conversation` contains in a prompt, oldest first
@@ -89,8 +88,10 @@ def group_by_conversation(
     for answer_id in answer_ids:
         index, repeat = answer_id
         job = jobs[index]
-        key = answer_id if job.ordered_group is None else (job.of_base, *job.ordered_group, repeat)
-        groups[key].append(answer_id)
+        if job.ordered_group is None:
+            groups[answer_id].append(answer_id)
+        else:
+            groups[(job.of_base, *job.ordered_group, repeat)].append(answer_id)
     return list(groups.values())
 
 
@@ -98,10 +99,9 @@ def ask_target(job: Job, memory: Memory, repeat: int = 0) -> Transcript:
     """What the graders of a job see. The memory keeps what later jobs need. Raises GradegateError."""
     memory.spent = NO_USAGE
     # A conversation goes on with the answer as the target gave it.
-    answered = replace(
-        _get_answer(job, memory, repeat), target=job.target.name, tools=job.target.tools
-    )
-    transcript = transforms.transform_answer(job, answered)
+    answer = _get_answer(job, memory, repeat)
+    answer = replace(answer, target=job.target.name, tools=job.target.tools)
+    transcript = transforms.transform_answer(job, answer)
     if job.stores:
         memory.stored[job.stores] = transcript.output
     return transcript
@@ -119,19 +119,18 @@ def _get_answer(job: Job, memory: Memory, repeat: int) -> Transcript:
         transcript = _answer_prompt(job, memory, job.text, repeat)
         # A conversation in the config comes before the answer.
         earlier = parse_conversation(job.vars.get(CONVERSATION) or ())
-        return replace(transcript, turns=(*earlier, *transcript.turns)) if earlier else transcript
+        if earlier:
+            transcript = replace(transcript, turns=(*earlier, *transcript.turns))
+        return transcript
 
     text = job.render(exchanges)
     if chat.chat_mistake(text):
+        what = "the prompt is not valid JSON once `_conversation` is filled in"
         cure = "write {{ item.output | dump }} without quotes around it"
-        raise ConfigError.at(
-            "the prompt is not valid JSON once `_conversation` is filled in",
-            job.prompt.origin,
-            cure,
-        )
+        raise ConfigError.at(what, job.prompt.origin, cure)
     transcript = _answer_prompt(job, memory, text, repeat)
     earlier = parse_conversation(exchanges)
-    exchanges.append(_exchange(text, transcript.output))
+    exchanges.append(_make_exchange(text, transcript.output))
     return replace(
         transcript,
         prompt=text,
@@ -140,41 +139,50 @@ def _get_answer(job: Job, memory: Memory, repeat: int) -> Transcript:
     )
 
 
-def _exchange(text: str, output: str) -> JsonObject:
+def _make_exchange(text: str, output: str) -> JsonObject:
     """A prompt and its answer, as promptfoo has them in `_conversation`."""
+    prompt = text
+    question = text
     messages = chat.parse_chat(text)
-    is_json = messages and text.lstrip().startswith("[")
-    return {
-        "prompt": json.loads(text) if is_json else text,
-        "input": (messages and messages[-1].content) or text,
-        "output": output,
-    }
+    if messages:
+        if text.lstrip().startswith("["):
+            prompt = json.loads(text)
+        question = messages[-1].content or text
+    return {"prompt": prompt, "input": question, "output": output}
 
 
 def _answer_prompt(job: Job, memory: Memory, text: str, repeat: int) -> Transcript:
-    """The answer to ``text``, the filled-in prompt: recorded, written in the test, or asked for now."""
+    """Get the answer to ``text``, the filled-in prompt: recorded, written in the test, or asked for now."""
     if job.recorded_answers is not None:
         return transcript_of_recording(job, text, repeat)
+
     question = Turn("user", text)
     if job.case.output is not None:
-        return Transcript(text, (question, Turn("assistant", job.case.output)), job.vars)
+        answer = Turn("assistant", job.case.output)
+        return Transcript(text, (question, answer), job.vars)
+
     messages = chat.parse_chat(text) or (Message("user", text),)
-    reply, spent = _ask(job, memory, Request(messages, prompt=text, vars=job.vars))
+    request = Request(messages, prompt=text, vars=job.vars)
+    reply, spent = _ask(job, memory, request)
     metadata = transforms.reply_metadata(reply)
     if _is_data(job, reply.text):
         metadata[IS_DATA] = True
-    turns = (question, Turn("assistant", reply.text, metadata=metadata))
-    return Transcript(text, turns, job.vars, reply.usage, metadata, spent)
+    answer = Turn("assistant", reply.text, metadata=metadata)
+    return Transcript(text, (question, answer), job.vars, reply.usage, metadata, spent)
 
 
 def _is_data(job: Job, text: str) -> bool:
     """Whether the target got a JSON Schema and answered in JSON. As in promptfoo, graders then see data."""
-    form = job.target.spec.config.get("response_format") if job.target.spec else None
-    if isinstance(form, Mapping) and form.get("type") == "json_schema":
-        with suppress(ValueError, RecursionError):
-            json.loads(text)
-            return True
-    return False
+    if job.target.spec is None:
+        return False
+    response_format = job.target.spec.config.get("response_format")
+    if not isinstance(response_format, Mapping) or response_format.get("type") != "json_schema":
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _ask(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
@@ -193,54 +201,65 @@ def _ask(job: Job, memory: Memory, request: Request) -> tuple[Reply, Usage]:
 
 
 def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
-    """The recorded answer to ``text``, the filled-in prompt. Raises ProviderError if there is no such answer."""
+    """The transcript that ends with the recorded answer to ``text``, the filled-in prompt.
+
+    Raises ProviderError if the recording has no answer, or has an error in its place.
+    """
     answer = job.recorded_answers[repeat] if job.recorded_answers else None
     if answer is None:
-        raise ProviderError(
-            f"the recorded answers of {job.target.name} contain no answer for this case",
-        )
+        why = f"the recorded answers of {job.target.name} contain no answer for this case"
+        raise ProviderError(why)
     if answer.error:
         raise ProviderError(f"{job.target.name}: {answer.error}")
 
     # The recorded messages belong to the planned question.
-    questions = job.case.turns or (Turn("user", text),)
-    prompt = "" if job.case.turns else text
-    *earlier, last = _recorded_turns(questions, turns_of_answer(answer.messages, prompt), answer)
-    spoken = [turn for turn in earlier if turn.role == "assistant"]
-    for turn in spoken:
+    if job.case.turns:
+        questions = job.case.turns
+        prompt = ""
+    else:
+        questions = (Turn("user", text),)
+        prompt = text
+    messages = turns_of_answer(answer.messages, prompt)
+    earlier, last = _split_recorded_turns(questions, messages, answer)
+
+    replies = [turn for turn in earlier if turn.role == "assistant"]
+    for turn in replies:
         transforms.check_text(Reply(turn.content, metadata=turn.metadata), job.target.name)
-    spoken.append(last)
+    replies.append(last)
 
     # The tool calls of all turns, and why some of them may be unknown.
     finish_reason = normalize_finish(answer.finish_reason)
-    tool_calls = list(calls_in_turns(spoken))
-    is_silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken)
+    tool_calls = list(calls_in_turns(replies))
+    has_silent_turn = answer.tool_calls is None and any(
+        CALLS not in turn.metadata for turn in replies
+    )
     if answer.untold:
-        untold = answer.untold
+        why_unknown = answer.untold
     elif any(calls_in_turns(turns_before_question(answer.messages, prompt))):
-        untold = EARLY
-    elif is_silent:
-        untold = UNKNOWN_CALLS
+        why_unknown = EARLY
+    elif has_silent_turn:
+        why_unknown = UNKNOWN_CALLS
     elif finish_reason == "tool_calls" and not tool_calls:
-        untold = ENDED_WITHOUT_CALL
+        why_unknown = ENDED_WITHOUT_CALL
     else:
-        untold = ""
+        why_unknown = ""
 
     metadata: dict[str, Any] = {}
     if answer.retrieval_context:
         metadata["retrieval_context"] = list(answer.retrieval_context)
-    metadata |= {name: value for name, value in answer.metadata.items() if name not in _RESERVED}
-    if untold:
-        metadata[CALLS_UNKNOWN] = untold
-    if tool_calls or not is_silent:
+    fields = {name: value for name, value in answer.metadata.items() if name not in _RESERVED}
+    metadata.update(fields)
+    if why_unknown:
+        metadata[CALLS_UNKNOWN] = why_unknown
+
+    # The transcript has the calls of all turns, and each turn has its own.
+    last_metadata = {**metadata, **last.metadata}
+    if tool_calls or not has_silent_turn:
         metadata[CALLS] = tool_calls
     reply = Reply(last.content, answer.usage, finish_reason, metadata=metadata)
     transforms.check_reply(reply, job.target.name)
-
-    # The transcript has the calls of all turns, and each turn has its own.
-    of_last = {name: value for name, value in metadata.items() if name != CALLS}
-    of_last |= last.metadata
-    last = replace(last, metadata=transforms.reply_metadata(replace(reply, metadata=of_last)))
+    last_reply = replace(reply, metadata=last_metadata)
+    last = replace(last, metadata=transforms.reply_metadata(last_reply))
     return Transcript(
         questions[-1].content,
         (*earlier, last),
@@ -251,29 +270,47 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
     )
 
 
-def _recorded_turns(
+def _split_recorded_turns(
     questions: Sequence[Turn], messages: Sequence[Turn], answer: RecordedAnswer
-) -> Iterator[Turn]:
-    """The conversation that ends with the answer. Questions are the planned ones, whatever the recording says."""
-    is_answered = bool(messages) and messages[-1].role == "assistant"
-    last = messages[-1] if is_answered else Turn("assistant", "")
-    yield questions[0]
-    planned = iter(questions[1:])
-    for turn in messages[:-1] if is_answered else messages:
-        yield next(planned, turn) if turn.role == "user" else turn
+) -> tuple[list[Turn], Turn]:
+    """Split recorded messages into the turns before the answer and the turn of the answer.
 
+    The planned questions replace those of the recording.
+    """
+    recorded = list(messages)
+    last = None
+    if recorded and recorded[-1].role == "assistant":
+        last = recorded.pop()
+
+    earlier = [questions[0]]
+    further_questions = iter(questions[1:])
+    for turn in recorded:
+        if turn.role == "user":
+            earlier.append(next(further_questions, turn))
+        else:
+            earlier.append(turn)
+    return earlier, _make_answer_turn(answer, messages, last)
+
+
+def _make_answer_turn(answer: RecordedAnswer, messages: Sequence[Turn], last: Turn | None) -> Turn:
+    """The turn of a recorded answer: ``last``, the assistant's last message, with what the recording has elsewhere."""
+    turn = last or Turn("assistant", "")
     if answer.tool_calls is not None and not any(calls_in_turns(messages)):
-        last = replace(last, metadata={**last.metadata, CALLS: list(answer.tool_calls)})
+        turn = replace(turn, metadata={**turn.metadata, CALLS: list(answer.tool_calls)})
+
     if answer.output is not None:
         text = answer.output
-    elif not last.content and last.metadata.get(CALLS):
-        text = to_json(last.metadata[CALLS])  # as the text of a live answer that only calls tools
+    elif not turn.content and turn.metadata.get(CALLS):
+        text = to_json(turn.metadata[CALLS])  # as the text of a live answer that only calls tools
     else:
-        text = last.content
-    if answer.tool_calls is None and not is_answered and (text_calls := calls_in_text(text)):
-        last = replace(last, metadata={**last.metadata, CALLS: text_calls})
-    context = answer.retrieval_context or last.retrieval_context
-    yield replace(last, content=text, retrieval_context=context)
+        text = turn.content
+
+    if answer.tool_calls is None and last is None:
+        text_calls = calls_in_text(text)
+        if text_calls:
+            turn = replace(turn, metadata={**turn.metadata, CALLS: text_calls})
+    context = answer.retrieval_context or turn.retrieval_context
+    return replace(turn, content=text, retrieval_context=context)
 
 
 # --- live conversations -----------------------------------------------------------------------------------------

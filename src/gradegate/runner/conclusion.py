@@ -105,7 +105,7 @@ def conclude_run(
         baseline=reasks.base.report(rows),
         on_default_branch=plan.on_default_branch,
         derived=tuple(compute_metrics(plan.derived, rows)),
-        history=reasks.ledger.histories.report(rows),
+        history=reasks.ledger.histories.summarize(rows),
         powers=plan.powers,
         labels=labels,
         live_models=record.live_models,

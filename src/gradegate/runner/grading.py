@@ -1,6 +1,6 @@
 """Grades answers: each assertion by its grader, then the comparisons of all answers to a case."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -13,7 +13,7 @@ from gradegate.assertions.grading.conclusion import (
 )
 from gradegate.assertions.judge.judge import Judge, JudgeUsage
 from gradegate.core.conversation import Transcript
-from gradegate.core.usage import NO_USAGE
+from gradegate.core.usage import NO_USAGE, Usage
 from gradegate.http.crew import gather_results
 from gradegate.http.response_cache import ResponseCache
 from gradegate.planning.identity import Ordinals, request_digest
@@ -41,22 +41,32 @@ class CacheScopes:
     """The cache scopes of a plan's answers: the places in a run that key kept replies. None without a cache.
 
     The request names a scope, and no number does: if a case is added, removed or renamed, all others keep their replies.
+    Only equal requests, and equal assertions of one answer, are numbered.
     """
 
     def __init__(self, jobs: Sequence[Job], replies: ResponseCache | None) -> None:
         self._jobs = jobs
         self._replies = replies
-        self._names = _number_equals(request_digest(job).hex() for job in jobs) if replies else []
+        self._names: list[tuple[str, int]] = []  # of each job, in the order of the plan
+        if replies:
+            ordinals = Ordinals()
+            for job in jobs:
+                request = request_digest(job).hex()
+                self._names.append((request, ordinals.next(request)))
 
     def of_answer(self, index: int, repeat: int) -> CacheScope | None:
         """Where the target of a job is asked. Answers of the base in the same run are always fresh."""
         job = self._jobs[index]
         if self._replies is None or job.of_base:
             return None
-        bounds = job.bounds
-        assertions = (repr((bound.assertion.type, bound.assertion.value)) for bound in bounds)
-        names = dict(zip(map(id, bounds), _number_equals(assertions), strict=True))
-        return CacheScope(self._replies, TARGET, (*self._names[index], repeat), names)
+
+        # The graders of an answer ask below its scope. Type and value of an assertion name its place there.
+        grader_names: dict[int, tuple[str, int]] = {}
+        ordinals = Ordinals()
+        for bound in job.bounds:
+            text = repr((bound.assertion.type, bound.assertion.value))
+            grader_names[id(bound)] = (text, ordinals.next(text))
+        return CacheScope(self._replies, TARGET, (*self._names[index], repeat), grader_names)
 
     def of_comparison(self, index: int, repeat: int) -> CacheScope | None:
         """Where answers are compared; the first of them is an answer to this job."""
@@ -65,28 +75,31 @@ class CacheScopes:
         return CacheScope(self._replies, GRADER, (*self._names[index], repeat, "compared"))
 
 
-def _number_equals(texts: Iterable[str]) -> list[tuple[str, int]]:
-    """Each text, with the number of equal texts before it."""
-    ordinals = Ordinals()
-    return [(text, ordinals.next(text)) for text in texts]
-
-
 def grade_answer(job: Job, transcript: Transcript) -> tuple[Grade, ...]:
-    """The grades of an answer in the order of its assertions. The grades of a set's members follow its own."""
+    """Grade an answer by all its assertions, in their order. The grades of a set's members follow the grade of the set."""
+    tasks = []
+    model_count = 0  # assertions that a model grades
+    for binding in job.assertions:
+        tasks.append(partial(_grade_assertion, binding, transcript, job.ask))
+        if asks_model(binding):
+            model_count += 1
 
-    def grade_assertion(binding: Binding) -> list[Grade]:
-        grades = [ask_grade(bound, transcript, job.ask) for bound in binding.members]
-        if not isinstance(binding, BoundSet):
-            return grades
-        return [grade_of_set(binding, grades), *(replace(grade, inner=True) for grade in grades)]
-
-    if sum(map(asks_model, job.assertions)) > 1:
-        tasks = [partial(grade_assertion, binding) for binding in job.assertions]
+    # Several models are asked at the same time. Anything else is faster without threads.
+    if model_count > 1:
         return tuple(chain.from_iterable(gather_results(tasks)))
-    return tuple(chain.from_iterable(map(grade_assertion, job.assertions)))
+    return tuple(chain.from_iterable(task() for task in tasks))
 
 
-def _judge(
+def _grade_assertion(binding: Binding, transcript: Transcript, ask: int) -> list[Grade]:
+    """Ask for the grade of an assertion. For a set, its own grade comes before those of its members."""
+    grades = [ask_grade(bound, transcript, ask) for bound in binding.members]
+    if not isinstance(binding, BoundSet):
+        return grades
+    member_grades = [replace(grade, inner=True) for grade in grades]
+    return [grade_of_set(binding, grades), *member_grades]
+
+
+def _build_judge(
     bound: BoundAssertion,
     transcript: Transcript,
     account: JudgeUsage,
@@ -112,25 +125,36 @@ def ask_grade(bound: BoundAssertion, transcript: Transcript, ask: int) -> Grade:
     if bound.is_comparison:
         why = "not compared: the case has no second answer, or the run ended early"
         return grade_from_error(bound, why, NO_USAGE)
-    if not bound.evaluator.requires.tools and (emptiness := find_empty_answer(transcript)):
-        return grade_from_error(bound, f"the answer is {emptiness}", NO_USAGE)
+    if not bound.evaluator.requires.tools:
+        emptiness = find_empty_answer(transcript)
+        if emptiness:
+            return grade_from_error(bound, f"the answer is {emptiness}", NO_USAGE)
     account = JudgeUsage()
 
     def grade_transcript() -> Grade:
-        scope = current_scope()  # where this thread asks
-        if scope:
-            name = scope.names.get(id(bound))
-            scope = scope.below(*name, role=GRADER) if name else None
-        with within_scope(scope):
+        with within_scope(_scope_of_grader(bound)):
             transformed = transform_for_assertion(bound.transform, transcript)
-            judge = _judge(bound, transformed, account, transformed.output, ask)
+            judge = _build_judge(bound, transformed, account, transformed.output, ask)
             verdict = bound.evaluator.grade(transformed, judge)
         return grade_from_verdict(bound, verdict, account.total)
 
     grade = catch_defects(grade_transcript)
     if isinstance(grade, Exception):
         grade = grade_from_error(bound, grade, account.total)
-    return replace(grade, model=account.model) if account.model else grade
+    if account.model:
+        return replace(grade, model=account.model)
+    return grade
+
+
+def _scope_of_grader(bound: BoundAssertion) -> CacheScope | None:
+    """Where the grader of an assertion is asked: below the scope in which this thread asks. None without a cache."""
+    scope = current_scope()
+    if scope is None:
+        return None
+    name = scope.names.get(id(bound))
+    if name is None:
+        return None
+    return scope.below(*name, role=GRADER)
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------
@@ -142,35 +166,31 @@ def compare_answers(answers: Sequence[Answer]) -> list[Row]:
     position = 0
     for binding in answers[0].job.assertions:
         if isinstance(binding, BoundAssertion) and binding.is_comparison:
-            compared_grades = zip(answers, _compare(binding, answers, rows), strict=True)
-            for number, (answer, grade) in enumerate(compared_grades):
-                grades = list(rows[number].grades)
+            new_grades = _grade_comparison(binding, answers, rows)
+            new_rows = []
+            for answer, row, grade in zip(answers, rows, new_grades, strict=True):
+                grades = list(row.grades)
                 grades[position] = grade
-                rows[number] = with_grades(answer.job.case, rows[number], grades)
+                new_rows.append(with_grades(answer.job.case, row, grades))
+            rows = new_rows
         position += _count_grades(binding)
     return rows
 
 
-def _compare(bound: BoundAssertion, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Grade]:
-    """One grade for each answer."""
+def _grade_comparison(
+    bound: BoundAssertion, answers: Sequence[Answer], rows: Sequence[Row]
+) -> list[Grade]:
+    """Compare the answers to a case. Gives one grade for each answer; whatever goes wrong becomes an ERROR for all."""
     account = JudgeUsage()
     transcripts = [answer.transcript for answer in answers if answer.transcript]
     texts = "\n".join(transcript.output for transcript in transcripts)
 
     def grade_transcripts() -> list[Grade]:
-        # A grader that compares sees the grades that do not come from comparing.
-        positions: list[int] = []
-        position = 0
-        for binding in answers[0].job.assertions:
-            count = _count_grades(binding)
-            if not binding.is_comparison:
-                positions += range(position, position + count)
-            position += count
-        grades_before = [tuple(row.grades[position] for position in positions) for row in rows]
-        judge = _judge(bound, transcripts[0], account, texts)
-        verdicts = bound.evaluator.compare(transcripts, grades_before, judge)
-        # The comparison is one question, so its usage counts once: for the first answer.
-        usages = [account.total, *[NO_USAGE] * (len(verdicts) - 1)]
+        single_grades = [_select_single_grades(answers[0].job, row) for row in rows]
+        judge = _build_judge(bound, transcripts[0], account, texts)
+        verdicts = bound.evaluator.compare(transcripts, single_grades, judge)
+
+        usages = _count_usage_once(account.total, len(verdicts))
         return [
             grade_from_verdict(bound, verdict, usage)
             for verdict, usage in zip(verdicts, usages, strict=True)
@@ -178,11 +198,31 @@ def _compare(bound: BoundAssertion, answers: Sequence[Answer], rows: Sequence[Ro
 
     grades = catch_defects(grade_transcripts)
     if isinstance(grades, Exception):
-        usages = [account.total, *[NO_USAGE] * (len(answers) - 1)]
+        usages = _count_usage_once(account.total, len(answers))
         return [grade_from_error(bound, grades, usage) for usage in usages]
     return grades
 
 
+def _select_single_grades(job: Job, row: Row) -> tuple[Grade, ...]:
+    """The grades of a row that do not come from a comparison: a grader that compares may see them."""
+    grades: list[Grade] = []
+    position = 0
+    for binding in job.assertions:
+        end = position + _count_grades(binding)
+        if not binding.is_comparison:
+            grades += row.grades[position:end]
+        position = end
+    return tuple(grades)
+
+
+def _count_usage_once(usage: Usage, answer_count: int) -> list[Usage]:
+    """The usage of a comparison for each answer. A comparison is one question, so only the first answer has usage."""
+    return [usage, *[NO_USAGE] * (answer_count - 1)]
+
+
 def _count_grades(binding: Binding) -> int:
-    """How many grades an assertion has: those of a set's members follow its own."""
-    return len(binding.members) + isinstance(binding, BoundSet)
+    """How many grades an assertion has. A set has its own grade and one for each member."""
+    count = len(binding.members)
+    if isinstance(binding, BoundSet):
+        count += 1
+    return count

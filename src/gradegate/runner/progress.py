@@ -5,9 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import reduce
-from operator import add
+from contextlib import contextmanager
 from typing import Any
 
 from gradegate.core.numbers import format_count, format_dollars
@@ -24,41 +22,61 @@ def progress(
     total: int, in_ci: bool = False, quiet: bool = False
 ) -> Iterator[Callable[[Row], None]]:
     """Show progress meanwhile. Gives a function to call with each finished row, from any thread."""
-    has_bar = (
-        not quiet
-        and sys.stderr.isatty()
-        and not in_ci
-        and os.environ.get("TERM") != "dumb"
-        and has_rich()
-    )
-    with _bar() if has_bar else nullcontext() as bar:
-        task = None if bar is None else bar.add_task("", total=total, spent="")
-        lock = threading.Lock()
-        done = 0
-        usage = NO_USAGE
-        printed_at = time.monotonic()
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty() and not in_ci and os.environ.get("TERM") != "dumb" and has_rich():
+        with _make_bar() as bar:
+            task = bar.add_task("", total=total, spent="")
 
-        def advance(row: Row) -> None:
-            nonlocal done, usage, printed_at
-            with lock:
-                done += 1
-                usage = reduce(add, (grade.usage for grade in row.grades), usage + row.usage)
-                if bar is not None:
-                    bar.update(task, completed=done, spent=cost(usage))
-                elif (now := time.monotonic()) - printed_at >= EVERY:
-                    printed_at = now
-                    spent = cost(usage)
-                    so_far = f", {spent} so far" if spent else ""
-                    print(
-                        f"{done:,} of {format_count(total, 'answer')} graded{so_far}",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+            def update_bar(done: int, usage: Usage) -> None:
+                bar.update(task, completed=done, spent=format_cost(usage))
 
-        yield advance if not quiet else lambda _: None
+            yield _RowCounter(update_bar).add
+    else:
+        yield _RowCounter(_LinePrinter(total).print_if_due).add
 
 
-def cost(usage: Usage) -> str:
+class _RowCounter:
+    """Counts finished rows and adds up their usage. Passes both on after each row."""
+
+    def __init__(self, show: Callable[[int, Usage], None]) -> None:
+        self._show = show
+        self._lock = threading.Lock()
+        self._done = 0
+        self._usage = NO_USAGE
+
+    def add(self, row: Row) -> None:
+        """Count a row. Any thread may call this."""
+        with self._lock:
+            self._done += 1
+            self._usage += row.usage
+            for grade in row.grades:
+                self._usage += grade.usage
+            self._show(self._done, self._usage)
+
+
+class _LinePrinter:
+    """Prints a line of progress every ``EVERY`` seconds, for logs and plain terminals."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._printed_at = time.monotonic()
+
+    def print_if_due(self, done: int, usage: Usage) -> None:
+        """Print how many answers are graded, and the cost if it is not zero."""
+        now = time.monotonic()
+        if now - self._printed_at < EVERY:
+            return
+        self._printed_at = now
+
+        line = f"{done:,} of {format_count(self._total, 'answer')} graded"
+        spent = format_cost(usage)
+        if spent:
+            line += f", {spent} so far"
+        print(line, file=sys.stderr, flush=True)
+
+
+def format_cost(usage: Usage) -> str:
     """``0.0123 USD``, ``more than 0.0123 USD`` if some prices are unknown, ``cost unknown``; empty if nothing was asked."""
     if not usage.cost:
         return "cost unknown" if usage.unpriced else ""
@@ -66,7 +84,7 @@ def cost(usage: Usage) -> str:
     return f"more than {shown}" if usage.unpriced else shown
 
 
-def _bar() -> Any:
+def _make_bar() -> Any:
     """A bar that leaves nothing behind. It does not hide the cursor: a process that a signal kills could not show it again."""
     from rich.console import Console  # only on a terminal: it is slow to load
     from rich.progress import BarColumn, Progress, ProgressColumn, Task

@@ -29,6 +29,7 @@ from gradegate.gate.calibration import (
     Share,
 )
 from gradegate.gate.exit_codes import INCONCLUSIVE, INTERRUPTED, MISTAKE, PASS, TERMINATED
+from gradegate.gate.statistics import CrossTable
 from gradegate.planning.identity import planned_calls
 from gradegate.planning.planner import MAX_REPEATS
 from gradegate.planning.recorded_answers import describe_call
@@ -44,6 +45,7 @@ from gradegate.reports.view.wording import (
 )
 from gradegate.results.encoding import to_plain_data
 from gradegate.results.grades import Outcome
+from gradegate.results.run_result import RunResult
 from gradegate.runner.calibration import drift, labels
 from gradegate.runner.prepare import Preparation
 from gradegate.runner.session import Progress, Session
@@ -61,7 +63,6 @@ _HEADER = (
     "Minority votes",
     "No verdict",
 )
-_CELLS = ("both_pass", "person_pass_grader_fail", "person_fail_grader_pass", "both_fail")
 _SHORT = 500  # characters of a text
 _MOST = 1000  # outputs of one kind in a log
 _RATES = (0.8, 0.9, 0.95)
@@ -106,49 +107,66 @@ def json_report(calibration: Calibration) -> Document:
 
 def console_report(calibration: Calibration) -> Console:
     """The calibration for people, on standard output. No line is a command to a runner."""
-    return Console(harmless(text + "\n") for text in _texts(calibration))
+    return Console(harmless(text + "\n") for text in _render_calibration(calibration))
 
 
-def _texts(calibration: Calibration) -> Iterator[str]:
-    run = calibration.run
-    differing = [output for output in calibration.judged if output.contradicts_label]
-    error_grades = [output for output in calibration.judged if output.first.has_error]
-    yield from _output_lines("DIFFERS", differing)
-    yield from _output_lines("NO VERDICT", error_grades)
-
-    # A line for each assertion, if there are several, and one for all of them
-    rows: list[tuple[str, ...]] = [_HEADER]
-    name = _agreement_name(calibration.assertions[0])
-    if len(calibration.assertions) > 1:
-        name = "all"
-        rows += [
-            _cells(agreement, _agreement_name(agreement)) for agreement in calibration.assertions
-        ]
-    rows.append(_cells(calibration.overall, name))
-    yield from _columns(rows)
+def _render_calibration(calibration: Calibration) -> Iterator[str]:
+    """The calibration for people: outputs that need a look, tables, remarks, what it took, the conclusion."""
+    contradictions = [output for output in calibration.judged if output.contradicts_label]
+    without_verdict = [output for output in calibration.judged if output.first.has_error]
+    yield from _render_outputs("DIFFERS", contradictions)
+    yield from _render_outputs("NO VERDICT", without_verdict)
+    yield from _render_agreements(calibration)
     yield ""
-    table = calibration.overall.table
-    yield from _columns(
-        [
-            ("", "grader: pass", "grader: fail"),
-            ("person: pass", f"{table.pp:,}", f"{table.pf:,}"),
-            ("person: fail", f"{table.fp:,}", f"{table.ff:,}"),
-        ]
-    )
+    yield from _render_cross_table(calibration.overall.table)
     yield ""
-
     for remark in _remarks(calibration):
         yield f"{remark}."
+    yield from _render_run(calibration.run)
+    yield from _render_conclusion(calibration)
+
+
+def _render_agreements(calibration: Calibration) -> Iterator[str]:
+    """A table with a line for each assertion, if there are several, and one for all of them."""
+    assertions = calibration.assertions
+    rows: list[tuple[str, ...]] = [_HEADER]
+    if len(assertions) == 1:
+        rows.append(_agreement_cells(calibration.overall, _agreement_name(assertions[0])))
+    else:
+        rows += [
+            _agreement_cells(agreement, _agreement_name(agreement)) for agreement in assertions
+        ]
+        rows.append(_agreement_cells(calibration.overall, "all"))
+    return _align_columns(rows)
+
+
+def _render_cross_table(table: CrossTable) -> Iterator[str]:
+    """What people say against what the grader says."""
+    rows = [
+        ("", "grader: pass", "grader: fail"),
+        ("person: pass", f"{table.pp:,}", f"{table.pf:,}"),
+        ("person: fail", f"{table.fp:,}", f"{table.ff:,}"),
+    ]
+    return _align_columns(rows)
+
+
+def _render_run(run: RunResult) -> Iterator[str]:
+    """Notes, models and keys of the run, and what the grader took."""
     for note in run.notes:
         yield f"note: {one_line(note.text, _SHORT)}"
     yield f"models: {', '.join(one_line(str(model), 120) for model in run.models)}"
     for use in run.keys:
         yield f"key: {one_line(str(use))}"
-    if notice := recorded_models_notice(run.models):
+    notice = recorded_models_notice(run.models)
+    if notice:
         yield f"{notice}."
     if run.interrupted:
         yield f"The run stopped early: {run.interrupted}"
     yield f"grader: {describe_usage(run.grader_usage)}; {run.seconds:,.1f} s"
+
+
+def _render_conclusion(calibration: Calibration) -> Iterator[str]:
+    """The `noise` to copy into a config, if it could be measured, and how often grader and people agree."""
     if calibration.noise is not None:
         minority, votes = calibration.overall.flips
         why = f"{minority:,} of {votes:,} votes went against the majority, so at most {format_percent(calibration.noise_bound)} do (95 %)"
@@ -160,7 +178,8 @@ def _texts(calibration: Calibration) -> Iterator[str]:
         yield f"Inconclusive: the grader gave no verdict on {format_count(len(calibration.judged), 'labelled output')}"
 
 
-def _output_lines(sign: str, outputs: Sequence[JudgedOutput]) -> Iterator[str]:
+def _render_outputs(sign: str, outputs: Sequence[JudgedOutput]) -> Iterator[str]:
+    """A paragraph for each output, with its votes, its text and the grader's reason."""
     for output in outputs[:_MOST]:
         row = output.rows[0]
         first = output.first
@@ -173,11 +192,16 @@ def _output_lines(sign: str, outputs: Sequence[JudgedOutput]) -> Iterator[str]:
         yield f"{sign}  {format_count(len(outputs) - _MOST, 'more output')}; the JSON report has all of them\n"
 
 
-def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    cells = [[one_line(cell, 100) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def _align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table. Each column is as wide as its widest cell."""
+    columns = []
+    for column in zip(*rows, strict=True):
+        cells = [one_line(cell, 100) for cell in column]
+        width = max(map(len, cells))
+        columns.append([cell.ljust(width) for cell in cells])
+
+    for row in zip(*columns, strict=True):
+        yield "  ".join(row).rstrip()
 
 
 def _agreement_name(agreement: Agreement) -> str:
@@ -186,8 +210,8 @@ def _agreement_name(agreement: Agreement) -> str:
     return agreement.assertion
 
 
-def _cells(agreement: Agreement, name: str) -> tuple[str, ...]:
-    """The cells of a line of the table, as in the header."""
+def _agreement_cells(agreement: Agreement, name: str) -> tuple[str, ...]:
+    """The cells of a line of the table, in the order of the header."""
     kappa = "none"
     if agreement.kappa:
         low, high = agreement.kappa.interval
@@ -215,8 +239,10 @@ def _format_share(share: Share) -> str:
     if share.value is None or share.interval is None:
         return "none"
     # An end of 99.98% must not read 100%.
-    low, high = (format_percents(end, share.value)[0] for end in share.interval)
-    return f"{format_percent(share.value)} ({low} to {high})"
+    low, high = share.interval
+    low_text, _ = format_percents(low, share.value)
+    high_text, _ = format_percents(high, share.value)
+    return f"{format_percent(share.value)} ({low_text} to {high_text})"
 
 
 def _format_votes(output: JudgedOutput) -> str:
@@ -268,16 +294,27 @@ def _remarks(calibration: Calibration) -> Iterator[str]:
 
 
 def _agreement_figures(agreement: Agreement) -> dict[str, Any]:
+    """The figures of an agreement, as in the JSON report."""
     table = agreement.table
+    share = agreement.agreement
+    kappa = agreement.kappa
     tpr = agreement.tpr
     tnr = agreement.tnr
-    figures = {"agreement": agreement.agreement, "kappa": agreement.kappa, "tpr": tpr, "tnr": tnr}
     return {
         "labels": sum(table),
-        **dict(zip(_CELLS, table, strict=True)),
+        "both_pass": table.pp,
+        "person_pass_grader_fail": table.pf,
+        "person_fail_grader_pass": table.fp,
+        "both_fail": table.ff,
         "errors": agreement.errors,
-        **{name: figure and figure.value for name, figure in figures.items()},
-        **{f"{name}_interval": figure and figure.interval for name, figure in figures.items()},
+        "agreement": share.value,
+        "kappa": kappa.value if kappa else None,
+        "tpr": tpr.value,
+        "tnr": tnr.value,
+        "agreement_interval": share.interval,
+        "kappa_interval": kappa.interval if kappa else None,
+        "tpr_interval": tpr.interval,
+        "tnr_interval": tnr.interval,
         "a": None if tpr.value is None else table.pf / tpr.count,
         "b": None if tnr.value is None else table.fp / tnr.count,
         "too_few": agreement.too_few,
@@ -343,29 +380,30 @@ def calibrate_graders(
         return [replace(first, suite=suite), *rest]
 
     labels_output = settings.write_labels
-    session = Session.from_context(
-        context,
-        [*settings.outputs, labels_output] if labels_output else settings.outputs,
-        select_labelled,
-        inputs=[(context.cwd / path).resolve()],
-    )
+    outputs = list(settings.outputs)
+    if labels_output:
+        outputs.append(labels_output)
+    labels_path = (context.cwd / path).resolve()
+    session = Session.from_context(context, outputs, select_labelled, inputs=[labels_path])
+
     # Without rules nothing is re-asked: each ask is compared with its label.
     jobs = labels.label_jobs(session.preparation.plan, selected, asks)
     plan = replace(session.preparation.plan, jobs=jobs, policies=())
     asks_model = [drift.is_graded_by_model(job) for job in jobs[: len(selected)]]
-    if labels_output and sum(asks_model) < drift.LEAST:
-        what = f"a model grades {format_count(sum(asks_model), 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
+    model_count = sum(asks_model)
+    if labels_output and model_count < drift.LEAST:
+        what = f"a model grades {format_count(model_count, 'labelled output')}, and a file for `labels` has at least {drift.LEAST}"
         raise ConfigError.at(what, Origin("<--write-labels>"), "label more outputs")
 
     preparation = replace(session.preparation, plan=plan)
     run = session.run(preparation, progress)
-    outputs = []
+    judged = []
     for number, labelled in enumerate(selected):
         label = labelled.label
         origin = redact_values(label.origin, preparation.hide)
         rows = run.rows[number :: len(selected)]
-        outputs.append(JudgedOutput(label.passes, origin, rows, asks_model[number]))
-    calibration = Calibration(tuple(outputs), asks, run)
+        judged.append(JudgedOutput(label.passes, origin, rows, asks_model[number]))
+    calibration = Calibration(tuple(judged), asks, run)
 
     documents = dict.fromkeys(settings.outputs, partial(json_report, calibration))
     if labels_output and calibration.overall.agreement.count:

@@ -3,9 +3,9 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
@@ -24,7 +24,7 @@ from gradegate.registry import suggest
 from gradegate.structs import FrozenStruct, replace
 
 _FORM = 'write {"description": ..., "assertion": ..., "output": ..., "label": "pass" or "fail"}'
-_SHOWN = 3  # origins of cases in a message
+_MOST_ORIGINS = 3  # origins of cases in a message
 _ORDINAL = re.compile(r"(.+)#([1-9]\d{0,5})", re.DOTALL)
 
 
@@ -105,6 +105,13 @@ class SelectedLabel(FrozenStruct):
     earlier: int = 0  # equal outputs with labels before this one; no ask repeats their requests
 
 
+class SuiteCase(NamedTuple):
+    """A case with the number of its suite, from 0."""
+
+    suite_number: int
+    case: Case
+
+
 class Selection(FrozenStruct):
     """Suites with the cases that labels are about; the labels in the order of these cases; mistakes of labels without a case."""
 
@@ -115,15 +122,14 @@ class Selection(FrozenStruct):
 
 def select_cases(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int) -> Selection:
     """Find the cases that labels are about, each to be answered ``asks`` times."""
-    # Cases with the numbers of their suites, by description; all of them under None
-    cases: dict[str | None, list[tuple[int, Case]]] = defaultdict(list)
+    # By description; a label without a description may be about any case, so None has all of them
+    cases: dict[str | None, list[SuiteCase]] = defaultdict(list)
+    names = set[str]()  # types and metrics of all assertions
     for number, file in enumerate(suites):
         for case in file.suite.cases:
-            cases[case.description].append((number, case))
-            cases[None].append((number, case))
-    names = set[str]()  # types and metrics of all assertions
-    for _, case in cases[None]:
-        names.update(_assertion_names(_all_assertions(case.assertions)))
+            cases[case.description].append(SuiteCase(number, case))
+            cases[None].append(SuiteCase(number, case))
+            names.update(_assertion_names(_all_assertions(case.assertions)))
 
     selected: list[list[SelectedLabel]] = [[] for _ in suites]
     mistakes: list[Mistake] = []
@@ -134,10 +140,7 @@ def select_cases(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int
             number, case = _find_case(label, cases[label.description])
         except ConfigError as e:
             mistakes += e.mistakes
-            name = label.assertion
-            if names.isdisjoint((name, name.rpartition("#")[0])):
-                cure = suggest(name, names) or "name one by its type or metric"
-                mistakes += label.mistake(f"no case has an assertion `{name}`", cure).mistakes
+            mistakes += _unknown_assertion_mistakes(label, names)
             continue
         try:
             assertion = _find_assertion(case, label)
@@ -150,11 +153,21 @@ def select_cases(labels: Iterable[Label], suites: Sequence[SuiteFile], asks: int
         selected[number].append(SelectedLabel(label, labelled, outputs[label.output]))
         outputs[label.output] += 1
 
-    planned = [
-        replace(file, recorded=tuple(selected_label.case for selected_label in group))
-        for file, group in zip(suites, selected, strict=True)
-    ]
+    planned = []
+    for file, group in zip(suites, selected, strict=True):
+        group_cases = tuple(selected_label.case for selected_label in group)
+        planned.append(replace(file, recorded=group_cases))
     return Selection(planned, list(chain.from_iterable(selected)), mistakes)
+
+
+def _unknown_assertion_mistakes(label: Label, names: Collection[str]) -> Sequence[Mistake]:
+    """The mistake of a label without a case, if no case at all has the assertion. ``names`` are those of all cases."""
+    name = label.assertion
+    unnumbered = name.rpartition("#")[0]
+    if name in names or unnumbered in names:
+        return ()
+    cure = suggest(name, names) or "name one by its type or metric"
+    return label.mistake(f"no case has an assertion `{name}`", cure).mistakes
 
 
 def _check_same_label(
@@ -202,27 +215,30 @@ def label_jobs(plan: Plan, selected: Sequence[SelectedLabel], asks: int) -> tupl
     return tuple(jobs)
 
 
-def _find_case(label: Label, candidates: Sequence[tuple[int, Case]]) -> tuple[int, Case]:
-    """The one case with the variables of a label, and the number of its suite. Raises ConfigError."""
+def _find_case(label: Label, candidates: Sequence[SuiteCase]) -> SuiteCase:
+    """Find the one case with the variables of a label. Raises ConfigError if there is none, or more than one."""
     if label.model_fields_set.isdisjoint({"description", "vars"}):
         raise label.mistake("the label has no `description`", _FORM)
-    fitting = [(number, case) for number, case in candidates if _fits(case, label)]
-    if not fitting:
-        described = "" if label.description is None else f" `{label.description}`"
-        described += " with these `vars`" if label.vars else ""
-        raise label.mistake(
-            f"the config has no case{described}", "copy the `description` of a test of the config"
-        )
-    if len(fitting) > 1:
-        origins = ", ".join(str(case.origin) for _, case in fitting[:_SHOWN])
-        if len(fitting) > _SHOWN:
-            origins += ", ..."
-        what = f"the label fits {len(fitting):,} cases of the config: {origins}"
-        raise label.mistake(what, "say which with the case's variables in `vars`")
-    return fitting[0]
+    matches = [candidate for candidate in candidates if _has_variables(candidate.case, label)]
+    if len(matches) == 1:
+        return matches[0]
+
+    if not matches:
+        what = "the config has no case"
+        if label.description is not None:
+            what += f" `{label.description}`"
+        if label.vars:
+            what += " with these `vars`"
+        raise label.mistake(what, "copy the `description` of a test of the config")
+
+    origins = ", ".join(str(match.case.origin) for match in matches[:_MOST_ORIGINS])
+    if len(matches) > _MOST_ORIGINS:
+        origins += ", ..."
+    what = f"the label fits {len(matches):,} cases of the config: {origins}"
+    raise label.mistake(what, "say which with the case's variables in `vars`")
 
 
-def _fits(case: Case, label: Label) -> bool:
+def _has_variables(case: Case, label: Label) -> bool:
     """Whether the case has the variables of a label. For a variable with several values, one of them is enough."""
     for name, value in label.vars.items():
         if name not in case.vars:
@@ -238,18 +254,20 @@ def _find_assertion(case: Case, label: Label) -> Assertion:
     """The assertion that a label names by type or metric, and by its number if there are several. Raises ConfigError."""
     name = label.assertion
     assertions = list(_all_assertions(case.assertions))
-    fitting = _assertions_named(name, assertions) if name else []
-    if not fitting and (ordinal := _ORDINAL.fullmatch(name)):
-        number = int(ordinal[2])
-        fitting = _assertions_named(ordinal[1], assertions)[number - 1 : number]
-    if not fitting:
+    matches = _assertions_named(name, assertions) if name else []
+    if not matches:
+        ordinal = _ORDINAL.fullmatch(name)
+        if ordinal:
+            number = int(ordinal[2])
+            matches = _assertions_named(ordinal[1], assertions)[number - 1 : number]
+    if not matches:
         names = [f"`{name}`" for name in dict.fromkeys(_assertion_names(assertions))]
         cure = f"it has {', '.join(names) or 'none'}"
         raise label.mistake(f"its case has no assertion `{label.assertion}`", cure)
-    if len(fitting) > 1:
-        cure = f"write which in their order, `{name}#1` to `{name}#{len(fitting)}`"
-        raise label.mistake(f"its case has {len(fitting)} assertions `{name}`", cure)
-    assertion = fitting[0]
+    if len(matches) > 1:
+        cure = f"write which in their order, `{name}#1` to `{name}#{len(matches)}`"
+        raise label.mistake(f"its case has {len(matches)} assertions `{name}`", cure)
+    assertion = matches[0]
     evaluator = EVALUATORS.find(assertion.type.removeprefix("not-"))
     if evaluator is not None and evaluator.compares:
         what = f"`{assertion.type}` compares several outputs, and a label is about one"

@@ -103,7 +103,9 @@ class Histories:
         return any(self.count_votes(key, model).is_used for model in models)
 
     def _find_mean_share(self, model: str, noise: float) -> float:
-        fails = passes = 0
+        """The mean share of failing votes of a model, over all grades with a history that is used."""
+        fails = 0
+        passes = 0
         for keys in self._keys.values():
             for key in keys.values():
                 past = self.count_votes(key, model)
@@ -123,7 +125,7 @@ class Histories:
         for position, key in keys.items():
             grade = grades[position]
             past = self.count_votes(key, grade.model)
-            votes = _votes(grade)
+            votes = _encode_votes(grade)
             before = past.broken or past.votes
             if not sum(before) or votes.startswith("E"):
                 continue
@@ -139,34 +141,49 @@ class Histories:
             grades[position] = replace(grade, history=past_votes)
         return replace(row, grades=tuple(grades))
 
-    def report(self, rows: Sequence[Row]) -> HistoryReport | None:
+    def summarize(self, rows: Sequence[Row]) -> HistoryReport | None:
         """The history of the run in figures. None if no file was read."""
         history = self._plan.history
-        if not (history and history.file):
+        if history is None or not history.file:
             return None
-        # Grades of this run with earlier votes
-        count = 0
+
+        # Only grades of this run with earlier votes count.
+        grades = 0
+        used = 0
+        flaky = 0
+        broken = 0
         comes_and_goes = 0
-        past_votes = []
         for keyed in self._keyed_grades(rows):
             if keyed.key not in self.records:
                 continue
-            count += 1
-            comes_and_goes += bool(self.count_votes(keyed.key, keyed.grade.model).returned)
-            if keyed.grade.history:
-                past_votes.append(keyed.grade.history)
+            grades += 1
+            if self.count_votes(keyed.key, keyed.grade.model).returned:
+                comes_and_goes += 1
+            past = keyed.grade.history
+            if past is None:
+                continue
+            if past.bayes_factor is not None:
+                used += 1
+            if past.flaky:
+                flaky += 1
+            if past.broken:
+                broken += 1
 
-        runs = chain.from_iterable(record.runs for record in self.records.values())
-        newest = max(runs, key=attrgetter("at"), default=None)
         return HistoryReport(
             file=history.file,
-            commit=newest.commit if newest else "",
-            grades=count,
-            used=sum(past.bayes_factor is not None for past in past_votes),
-            flaky=sum(past.flaky for past in past_votes),
-            broken=sum(past.broken for past in past_votes),
+            commit=self._find_newest_commit(),
+            grades=grades,
+            used=used,
+            flaky=flaky,
+            broken=broken,
             comes_and_goes=comes_and_goes,
         )
+
+    def _find_newest_commit(self) -> str:
+        """The commit of the newest run with votes. Empty if there are no votes."""
+        runs = chain.from_iterable(record.runs for record in self.records.values())
+        newest = max(runs, key=attrgetter("at"), default=None)
+        return newest.commit if newest else ""
 
     def lines(self, run: RunResult) -> Iterator[str]:
         """The lines of the history file after a run. Votes from kept replies are not added."""
@@ -180,7 +197,7 @@ class Histories:
                 run.made.started[:10],
                 run.made.commit[:_COMMIT_DIGITS],
                 grade.model,
-                _votes(grade),
+                _encode_votes(grade),
                 "open" if is_open else grade.outcome.value,
                 _request_digest(keyed.job, keyed.row),
             )
@@ -190,6 +207,7 @@ class Histories:
         yield from history_lines(records)
 
     def _keyed_grades(self, rows: Sequence[Row]) -> Iterator[_KeyedGrade]:
+        """The grades that may have a history, with their keys."""
         single = [row for row in rows if not row.needs]
         for (answer_id, keys), row in zip(self._keys.items(), single, strict=bool(self._keys)):
             for position, key in keys.items():
@@ -204,5 +222,8 @@ def _request_digest(job: Job, row: Row) -> str:
     return request.hex()[:_REQUEST_DIGITS]
 
 
-def _votes(grade: Grade) -> str:
-    return "".join(_SIGNS[vote.outcome] for vote in grade.votes) or _SIGNS[grade.outcome]
+def _encode_votes(grade: Grade) -> str:
+    """The votes on a grade as the history has them, a letter each. A grade without re-asks is one vote."""
+    if not grade.votes:
+        return _SIGNS[grade.outcome]
+    return "".join(_SIGNS[vote.outcome] for vote in grade.votes)

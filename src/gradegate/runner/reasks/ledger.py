@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 
 from gradegate.assertions.grading.bound import BoundSet
 from gradegate.assertions.grading.conclusion import grade_of_set
@@ -35,10 +34,10 @@ class AnswerLedger(Struct):
             answer.open = {position for position in positions if grades[position].has_failed}
         if active_quarantine(answer.job):
             # Only grades with a history are re-asked: the report then tells a broken test from a flaky one.
-            find_rule = partial(self.histories.rule, answer.id, answer.job)
-            answer.open = {
-                position for position in answer.open if find_rule(position, grades[position].model)
-            }
+            for position in sorted(answer.open):
+                model = grades[position].model
+                if self.histories.rule(answer.id, answer.job, position, model) is None:
+                    answer.open.remove(position)
         _apply_quarantine(answer)
 
     def apply(self, ballots: Mapping[GradeId, Ballot], wave: Iterable[GradeId]) -> list[Answer]:
@@ -107,25 +106,42 @@ def _apply_quarantine(answer: Answer) -> None:
         return
 
     grades = [replace(grade, quarantine=None) for grade in answer.row.grades]
-    # Errors and failures that are re-asked now still count, and so do their sets.
-    counting = {position for position in range(len(grades)) if not _may_advise(answer, position)}
-    is_open = any(grades[position].has_failed for position in counting)
-    counting |= {set_position(grades, position) for position in counting}
-
-    has_one_score = case.threshold is not None
-    may_forgive = True
-    if has_one_score:
-        # All grades of the test make one score: all of them only advise, except for errors, or none.
-        may_forgive = not is_open and conclude_case(grades, case.threshold).outcome is FAIL
-    for position, grade in enumerate(grades):
-        if not may_forgive or position in counting or grade.inner:
-            continue
-        if has_one_score or (grade.assertion.counts and not grade.has_passed):
-            grades[position] = replace(grade, quarantine=quarantine.until)
+    for position in _find_forgiven(answer, grades):
+        grades[position] = replace(grades[position], quarantine=quarantine.until)
     if answer.job.needs:  # a forgiven run still does not count as passed
         answer.row = replace(answer.row, grades=tuple(grades))
     else:
         answer.row = with_grades(case, answer.row, grades)
+
+
+def _find_forgiven(answer: Answer, grades: Sequence[Grade]) -> list[int]:
+    """The positions of the grades that only advise during a quarantine. ``grades`` are those without a quarantine."""
+    # Errors and failures that are re-asked now still count, and so do their sets.
+    counting = set[int]()
+    is_open = False
+    for position, grade in enumerate(grades):
+        if not _may_advise(answer, position):
+            counting.add(position)
+            counting.add(set_position(grades, position))
+            is_open = is_open or grade.has_failed
+    candidates = [
+        position
+        for position, grade in enumerate(grades)
+        if position not in counting and not grade.inner
+    ]
+
+    threshold = answer.job.case.threshold
+    if threshold is None:
+        return [position for position in candidates if _is_counted_failure(grades[position])]
+    # All grades of the test make one score: all of them only advise, except for errors, or none.
+    if is_open or conclude_case(grades, threshold).outcome is not FAIL:
+        return []
+    return candidates
+
+
+def _is_counted_failure(grade: Grade) -> bool:
+    """Whether a grade counts and did not pass."""
+    return grade.assertion.counts and not grade.has_passed
 
 
 def _may_advise(answer: Answer, position: int) -> bool:

@@ -103,11 +103,8 @@ def _rule_needs(reasks: Reasks) -> RuleNeeds:
     if not any(answer.open for answer in ledger.answers.values()):
         return RuleNeeds((), (), compared=False)
     rules = chain.from_iterable(reasks.eligible.rules.values())
-    cases = (
-        ledger.open_case(answer)
-        for answer in ledger.answers.values()
-        if answer.id == answer.case_id
-    )
+    first_answers = [answer for answer in ledger.answers.values() if answer.id == answer.case_id]
+    cases = map(ledger.open_case, first_answers)
     return RuleNeeds(rules, cases, compared=reasks.base.baseline is not None)
 
 
@@ -129,6 +126,7 @@ def reask_wave(reasks: Reasks, needs: RuleNeeds, wave: Sequence[GradeId]) -> Non
 
 
 def _passes_by_runs(reasks: Reasks, answer: Answer) -> bool:
+    """Whether the runs of a case, counted together, pass all rules in spite of a failure."""
     if not answer.job.needs:
         return False
     rows = [run.row for run in reasks.ledger.runs_of(answer)]
@@ -157,13 +155,16 @@ def _make_tasks(reasks: Reasks, wave: Sequence[GradeId]) -> list[ReaskTask]:
 
 
 def _stopping_rule(reasks: Reasks, answer: Answer, position: int) -> LeadRule | HistoryRule:
+    """When the votes on a grade decide it: by a fixed lead for a known failure, else by history or noise."""
     row = answer.row
     grade = row.grades[position]
     if not row.needs and reasks.base.is_known_failure(row, grade):
         return LeadRule(_KNOWN_LEAD, keeps_failure=True)
     histories = reasks.ledger.histories
     history_rule = histories.rule(answer.id, answer.job, position, grade.model)
-    return history_rule or LeadRule(reasks.eligible.lead(row.suite).votes)
+    if history_rule is not None:
+        return history_rule
+    return LeadRule(reasks.eligible.lead(row.suite).votes)
 
 
 def _add_missing_runs(reasks: Reasks) -> None:
@@ -188,9 +189,8 @@ def final_rows(reasks: Reasks, why: str) -> list[Row]:
     ledger = reasks.ledger
     base = reasks.base
     ballots = reasks.box.ballots
-    changed = ledger.apply(
-        ballots, list(ballots)
-    )  # a wave that ended early has not applied its own
+    # A wave that ended early has not applied its ballots.
+    changed = ledger.apply(ballots, list(ballots))
     _add_missing_runs(reasks)
     quarantined = ledger.end_quarantines()
     base.is_over = bool(why)
@@ -204,19 +204,25 @@ def final_rows(reasks: Reasks, why: str) -> list[Row]:
             change_grades(answer, {position: grade})
             base.update_statuses([answer])
 
-    rows = rows_by_case(
+    final_answers = [
         replace(answer, row=_final_row(reasks, answer)) for answer in ledger.answers.values()
-    )
-    return [row for case in rows.values() for row in with_verdicts(case)]
+    ]
+    rows: list[Row] = []
+    for case_rows in rows_by_case(final_answers).values():
+        rows += with_verdicts(case_rows)
+    return rows
 
 
 def _final_row(reasks: Reasks, answer: Answer) -> Row:
+    """The row with its unconfirmed failures, all usage of the target and the earlier votes."""
     row = answer.row
     grades = list(row.grades)
     for position in answer.open:
         # A failing member does not fail a set that tolerates it.
-        if grades[position].has_failed and grades[set_position(grades, position)].has_failed:
-            grades[position] = replace(grades[position], unconfirmed=True)
+        grade = grades[position]
+        set_grade = grades[set_position(grades, position)]
+        if grade.has_failed and set_grade.has_failed:
+            grades[position] = replace(grade, unconfirmed=True)
     if answer.open:
         row = replace(row, grades=tuple(grades))
     usage = reasks.box.target_usage.get(answer.id)
@@ -228,6 +234,14 @@ def _final_row(reasks: Reasks, answer: Answer) -> Row:
 def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
     """The re-asks of a run in figures."""
     eligible = reasks.eligible
+    modes = set[str]()
+    noises: list[float] = []
+    leads: list[int] = []
+    for suite, policy in eligible.policies.items():
+        modes.add(policy.reask)
+        noises.append(policy.noise)
+        leads.append(eligible.lead(suite).votes)
+
     unconfirmed = 0
     known_failures = 0
     for row in rows:
@@ -243,20 +257,24 @@ def summarize_reasks(reasks: Reasks, rows: Sequence[Row]) -> ReaskReport:
             asks += len(eligible.bounds_of(answer.job))
 
     reasked = _reasked_grades(rows)
+    confirmed = 0
+    for grade in reasked:
+        asks += len(grade.votes) - 1
+        if grade.confirmed:
+            confirmed += 1
     outcomes = [grade.outcome for grade in reasked]
-    policies = eligible.policies.values()
     return ReaskReport(
-        mode=", ".join(sorted({policy.reask for policy in policies})) or "off",
-        noise=max((policy.noise for policy in policies), default=0.0),
-        lead=max((eligible.lead(suite).votes for suite in eligible.policies), default=0),
+        mode=", ".join(sorted(modes)) or "off",
+        noise=max(noises, default=0.0),
+        lead=max(leads, default=0),
         grades=eligible.total,
         asked_again=len(reasked),
         overturned=outcomes.count(PASS),
-        confirmed=sum(grade.confirmed is True for grade in reasked),
+        confirmed=confirmed,
         undecided=outcomes.count(ERROR),
         not_asked_again=unconfirmed,
         pre_existing=known_failures,
-        asks=asks + sum(len(grade.votes) - 1 for grade in reasked),
+        asks=asks,
     )
 
 
@@ -272,6 +290,7 @@ def reask_notes(reasks: Reasks, report: ReaskReport, rows: Sequence[Row]) -> Ite
 
 
 def _quarantine_note(case: str, grade: Grade, past: PastVotes) -> Iterator[str]:
+    """Say that a test in quarantine is not flaky, if its votes show that."""
     before = f"{past.fails} of {format_count(past.fails + past.passes, 'ask')} failed on the default branch"
     what = f"`{case}` is in quarantine, but it is"
     if past.broken:

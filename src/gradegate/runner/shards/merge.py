@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from itertools import chain
-from operator import add
 from pathlib import Path
 
 from gradegate.config.context import Context
 from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
-from gradegate.core.usage import NO_USAGE, BudgetReport, Usage
+from gradegate.core.usage import NO_USAGE, BudgetReport, CacheReport, Usage
 from gradegate.errors import ConfigError, Mistake, Trouble
 from gradegate.planning.groups import assign_shards
 from gradegate.planning.plan import Plan
@@ -91,11 +89,15 @@ class ShardParts(Struct):
         parts = find_parts(folder, expected, problems)
         problems = [one_line(problem, _LONGEST) for problem in problems]
         if not parts:
-            raise ConfigError(*(Mistake(problem, None, _CURE) for problem in problems[:_MOST]))
-        of = parts[0].header.of
-        shard_parts = cls(folder, plan, of, assign_shards(plan.jobs, of), problems)
-        for shard in range(1, of + 1):
-            shard_parts._take_shard(shard, [part for part in parts if part.header.shard == shard])
+            mistakes = [Mistake(problem, None, _CURE) for problem in problems[:_MOST]]
+            raise ConfigError(*mistakes)
+
+        shard_count = parts[0].header.of
+        owners = assign_shards(plan.jobs, shard_count)
+        shard_parts = cls(folder, plan, shard_count, owners, problems)
+        for shard in range(1, shard_count + 1):
+            attempts = [part for part in parts if part.header.shard == shard]
+            shard_parts._take_shard(shard, attempts)
         return shard_parts
 
     def _take_shard(self, shard: int, parts: Sequence[Part]) -> None:
@@ -121,7 +123,7 @@ class ShardParts(Struct):
             problem = f"{part_name(self.folder, part)}: {e}"
             self._excuse(shard, problem, f"{name} has no part that can be used: ")
             return
-        self.answers |= answers
+        self.answers.update(answers)
         self.accounts.append(account_row)
         stopped = account_row.account.stopped
         if stopped:
@@ -139,7 +141,7 @@ class ShardParts(Struct):
         indexes = [index for index, shard in self.owners.items() if shard == part.header.shard]
         planned = set[AnswerId]()
         for index in indexes:
-            planned |= {AnswerId(index, repeat) for repeat in range(jobs[index].repeats)}
+            planned.update(AnswerId(index, repeat) for repeat in range(jobs[index].repeats))
         answers: dict[AnswerId, Answer] = {}
 
         def add_answer(row: AnswerRow) -> None:
@@ -194,21 +196,30 @@ class ShardParts(Struct):
     @property
     def merged_record(self) -> RunRecord:
         """The records of all shards as one. Shards run at the same time."""
-        records = [row.account for row in self.accounts]
+        starts: list[str] = []
+        seconds = 0.0
+        lost = NO_USAGE
         used_up = ""
-        for record in records:
-            if record.budget and record.budget.used_up:
+        cache: CacheReport | None = None
+        problems: list[str] = []
+        live_models: list[str] = []
+        for row in self.accounts:
+            record = row.account
+            starts.append(record.started)
+            seconds = max(seconds, record.seconds)
+            lost += record.lost
+            if record.budget and record.budget.used_up and not used_up:
                 used_up = f"{record.budget.used_up} of a shard"
-                break
-        caches = [record.cache for record in records if record.cache]
-        problems = chain.from_iterable(record.problems for record in records)
-        live_models = chain.from_iterable(record.live_models for record in records)
+            if record.cache:
+                cache = cache + record.cache if cache else record.cache
+            problems += record.problems
+            live_models += record.live_models
         return RunRecord(
-            started=min((record.started for record in records), default=""),
-            seconds=max((record.seconds for record in records), default=0.0),
-            lost=sum((record.lost for record in records), NO_USAGE),
+            started=min(starts, default=""),
+            seconds=seconds,
+            lost=lost,
             budget=BudgetReport(used_up=used_up),
-            cache=reduce(add, caches) if caches else None,
+            cache=cache,
             problems=tuple(dict.fromkeys(problems)),
             live_models=tuple(live_models),
         )
@@ -216,15 +227,20 @@ class ShardParts(Struct):
     @property
     def spent(self) -> Usage:
         """What the shards took of the budget, by their own parts."""
-        records = [row.account for row in self.accounts]
-        usages = [record.lost for record in records]
+        calls = 0
+        costs: list[float] = []
+        seconds = 0.0
+        usages: list[Usage] = []
+        for row in self.accounts:
+            record = row.account
+            if record.budget:
+                calls += record.budget.calls
+                costs.append(record.budget.usd)
+            seconds = max(seconds, record.seconds)
+            usages.append(record.lost)
+
         for answer in self.answers.values():
             usages.append(answer.row.usage)
             usages += [grade.usage for grade in answer.row.grades]
-        budgets = [record.budget for record in records if record.budget]
-        return Usage(
-            calls=sum(budget.calls for budget in budgets),
-            cost=sum(budget.usd for budget in budgets),
-            unpriced=sum(usage.unpriced > 0 for usage in usages),
-            seconds=max((record.seconds for record in records), default=0.0),
-        )
+        unpriced = sum(usage.unpriced > 0 for usage in usages)
+        return Usage(calls=calls, cost=sum(costs), unpriced=unpriced, seconds=seconds)

@@ -32,24 +32,29 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
 
     If nothing needs to be asked, there is no part: the merge finds the same and needs none.
     """
-    number, of = context.settings.shard or (1, 1)
-    name = f"shard {number}/{of}"
+    number, shard_count = context.settings.shard or (1, 1)
+    name = f"shard {number}/{shard_count}"
     attempt = parse_whole_number(context.environment.run[1], 1) or 1
-    path = f"{FOLDER}/part-{number}-of-{of}-attempt-{attempt}.jsonl"
+    path = f"{FOLDER}/part-{number}-of-{shard_count}-attempt-{attempt}.jsonl"
     session = Session.from_context(context, [path])
     preparation = session.preparation
     plan = preparation.plan
-    if reason := hooks.reason_not_to_ask(preparation):
+
+    reason = hooks.reason_not_to_ask(preparation)
+    if reason:
         return ShardReport(f"{name}: nothing to check: {reason}")
-    header = make_header(context, plan, number, of, attempt)
-    if reason := session.wait_until_ready():
+
+    header = make_header(context, plan, number, shard_count, attempt)
+    reason = session.wait_until_ready()
+    if reason:
         # Without a part, the merge would think that this shard had no keys.
         problem = _write_part(session, path, [encode(replace(header, unasked=reason))])
         return ShardReport(f"{name}: {reason}", INCONCLUSIVE, problem)
 
-    shards = assign_shards(plan.jobs, of)
-    indexes = [index for index, shard in shards.items() if shard == number]
-    with hooks.progress(sum(plan.jobs[index].repeats for index in indexes)) as watch:
+    owners = assign_shards(plan.jobs, shard_count)
+    indexes = [index for index, shard in owners.items() if shard == number]
+    answer_count = sum(plan.jobs[index].repeats for index in indexes)
+    with hooks.progress(answer_count) as watch:
         # The run is made while the cache is open.
         answers, record = session.ask(
             lambda: Run(plan, preparation.client, watch).ask_share(indexes)
@@ -59,17 +64,26 @@ def run_shard(context: Context, hooks: RunHooks) -> ShardReport:
         encode(AnswerRow.from_answer(answer, plan.jobs[answer.id.case], preparation.hide))
         for answer in answers.values()
     )
-    last = encode(AccountRow.from_record(record, preparation))
-    problem = _write_part(session, path, chain([encode(header)], rows, [last]))
+    account = encode(AccountRow.from_record(record, preparation))
+    problem = _write_part(session, path, chain([encode(header)], rows, [account]))
 
     counts = format_count(len(answers), "answer")
-    if failures := sum(answer.row.has_failed for answer in answers.values()):
+    failures = sum(answer.row.has_failed for answer in answers.values())
+    if failures:
         counts += f", {format_count(failures, 'failure')}"
-    if problem:
-        code = INCONCLUSIVE
-    else:
-        code = {"": PASS, "terminated": TERMINATED}.get(record.stopped, INTERRUPTED)
+    code = _shard_exit_code(problem, record.stopped)
     return ShardReport(f"{name}: {counts}; `gradegate merge` decides", code, problem)
+
+
+def _shard_exit_code(problem: str, stopped: str) -> int:
+    """The exit code of a shard that asked. ``stopped`` says why it ended early."""
+    if problem:
+        return INCONCLUSIVE
+    if not stopped:
+        return PASS
+    if stopped == "terminated":
+        return TERMINATED
+    return INTERRUPTED
 
 
 def _write_part(session: Session, path: str, lines: Iterable[str]) -> str:
