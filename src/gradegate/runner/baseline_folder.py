@@ -43,30 +43,45 @@ def folder_to_read(context: Context) -> Path | None:
     if is_file:
         cure = "name the folder that holds its `results.json` and `history.jsonl`"
         raise ConfigError.at(f"the baseline `{name}` is a file", None, cure)
-    root = context.base_root() if settings.base_checkout else None
-    if root and resolved.is_relative_to(root):
+
+    # Some folders are trusted as they are.
+    base_root = context.base_root() if settings.base_checkout else None
+    if base_root and resolved.is_relative_to(base_root):
         return resolved
     inside = _find_in_repository(context, (written, resolved))
     if inside is None:
         return resolved
     if context.on_default_branch and not _is_tracked(written):
         return resolved
-    if root is None:
+
+    # Any other is read from the base checkout.
+    if base_root is None:
         raise _untrusted_error(context)
-    top = context.top
-    tops = [folder for folder in (top, top.resolve()) if inside.is_relative_to(folder)]
-    in_base = (root / inside.relative_to(tops[0])).resolve() if tops else root.parent
-    if not in_base.is_relative_to(root):
-        raise ConfigError.at(f"the baseline `{name}` leads out of the base", None, "keep it inside")
-    return in_base
+    return _find_in_base(context, inside, base_root)
+
+
+def _find_in_base(context: Context, inside: Path, base_root: Path) -> Path:
+    """The folder of the base checkout at the path that ``inside`` has in the repository. Raises ConfigError."""
+    for top in (context.top, context.top.resolve()):
+        if inside.is_relative_to(top):
+            folder = (base_root / inside.relative_to(top)).resolve()
+            if folder.is_relative_to(base_root):
+                return folder
+            break
+    what = f"the baseline `{context.settings.baseline}` leads out of the base"
+    raise ConfigError.at(what, None, "keep it inside")
 
 
 def _find_in_repository(context: Context, folders: Iterable[Path]) -> Path | None:
     """The first of the folders inside a repository. On GitHub a workspace is one, even if its git files are gone."""
     workspace = context.environment.workspace
-    bare = Path(workspace).resolve() if workspace and not repository_of(context.cwd) else None
+    bare_workspace = None  # a workspace without git files
+    if workspace and not repository_of(context.cwd):
+        bare_workspace = Path(workspace).resolve()
     for folder in folders:
-        if repository_of(folder) or (bare and folder.is_relative_to(bare)):
+        if repository_of(folder):
+            return folder
+        if bare_workspace and folder.is_relative_to(bare_workspace):
             return folder
     return None
 
@@ -84,6 +99,7 @@ def is_in_base(settings: Settings, folder: Path) -> bool:
 
 
 def _untrusted_error(context: Context) -> ConfigError:
+    """The error for a folder that a pull request could have written."""
     name = context.settings.baseline
     if context.on_default_branch:
         what = f"git tracks the baseline `{name}`, so a pull request could have written it"
@@ -106,12 +122,16 @@ def places_to_write(context: Context) -> Mapping[str, Place]:
     """Where the files of a baseline are written, by their names. Empty if this run leaves nothing. Raises ConfigError."""
     settings = context.settings
     environment = context.environment
-    may_write = context.on_default_branch and not (settings.shard or is_partial(settings))
-    if not (settings.baseline and may_write):
+    if not settings.baseline or not context.on_default_branch:
+        return {}
+    if settings.shard or is_partial(settings):
         return {}
     if settings.seeks_baseline:
         output = settings.baseline_output
-        return _places_below(output.parent, output, shared=True) if output else {}
+        if output is None:
+            return {}
+        return _places_below(output.parent, output, shared=True)
+
     folder = (settings.cwd / settings.baseline).resolve()
     if _is_tracked(settings.cwd / settings.baseline):
         return {}
@@ -122,9 +142,14 @@ def places_to_write(context: Context) -> Mapping[str, Place]:
         existing = next(parent for parent in folder.parents if parent.is_dir())
         return _places_below(existing, folder, shared=False)
 
-    # In the workspace no link is followed.
+    return _places_in_workspace(context)
+
+
+def _places_in_workspace(context: Context) -> Mapping[str, Place]:
+    """The files of a baseline in the workspace, where no link is followed. Raises ConfigError for a link."""
+    settings = context.settings
     paths = {name: f"{settings.baseline}/{name}" for name in _NAMES}
-    places = find_places(paths.values(), settings.cwd, environment)
+    places = find_places(paths.values(), settings.cwd, context.environment)
     for place in places.values():
         for step in place.steps:
             if step.is_symlink():
@@ -135,6 +160,7 @@ def places_to_write(context: Context) -> Mapping[str, Place]:
 
 
 def _places_below(root: Path, folder: Path, *, shared: bool) -> Mapping[str, Place]:
+    """The files of a baseline in a folder that is below ``root``."""
     parts = folder.relative_to(root).parts
     return {name: Place(root, (*parts, name), shared=shared) for name in _NAMES}
 

@@ -72,25 +72,32 @@ def plan_of_base(context: Context) -> Base | None:
         return Base(problems=e.mistakes)
 
     configs = read_configs_of_base(context, base_context)
-    suites = configs.suites
-    problems = configs.problems
+    suites = [file.suite for file in configs.suites]
     secrets = {
-        *collect_secrets(base_context, [file.suite for file in suites]).values,
+        *collect_secrets(base_context, suites).values,
         *secrets_in_configs(base_context),
     }
-    snapshots: list[GateSnapshot] = []
-    if suites:
-        try:
-            plan = make_plan(suites, base_context, build_client(suites, base_context))
-            # The answers are read now, so that nothing of the plan stays in memory.
-            snapshots = [
-                replace(snapshot, answers=tuple(snapshot.answers))
-                for snapshot in snapshot_plan(plan, suites)
-            ]
-        except ConfigError as e:
-            problems += e.mistakes
-    policies = tuple(file.suite.policy for file in suites)
-    return Base(tuple(snapshots), policies, configs.absent, problems, tuple(secrets))
+    problems = configs.problems
+    snapshots: tuple[GateSnapshot, ...] = ()
+    try:
+        snapshots = _snapshot_base(configs.suites, base_context)
+    except ConfigError as e:
+        problems += e.mistakes
+    policies = tuple(suite.policy for suite in suites)
+    return Base(snapshots, policies, configs.absent, problems, tuple(secrets))
+
+
+def _snapshot_base(suites: Sequence[SuiteFile], base_context: Context) -> tuple[GateSnapshot, ...]:
+    """The gates of the base, with their answers. Raises ConfigError if the base cannot be planned."""
+    if not suites:
+        return ()
+    plan = make_plan(suites, base_context, build_client(suites, base_context))
+    snapshots = []
+    for snapshot in snapshot_plan(plan, suites):
+        # The answers are read now, so that nothing of the plan stays in memory.
+        answers = tuple(snapshot.answers)
+        snapshots.append(replace(snapshot, answers=answers))
+    return tuple(snapshots)
 
 
 def prepare_comparison(
@@ -98,19 +105,27 @@ def prepare_comparison(
 ) -> tuple[Plan, GateChanges]:
     """Add to the plan what it is compared with. Gives it with the changes of its gate. Raises ConfigError."""
     _check_weakening(plan.policies, context)
-    changes = NO_CHANGES if base is None else _find_changes(base, plan, suites, context)
-    plan = replace(with_command(plan, context, suites), on_default_branch=context.on_default_branch)
+    changes = NO_CHANGES
+    if base is not None:
+        changes = _find_changes(base, plan, suites, context)
+
+    plan = with_command(plan, context, suites)
+    plan = replace(plan, on_default_branch=context.on_default_branch)
     notes = [*plan.notes]
     plan = _with_baseline(plan, context, client, notes)
-    for mistake in base.absent if base else ():
-        what = "the base has no such gate, so this one is new and is compared with nothing"
-        notes.append(Note(f"{what}: {mistake.what}"))
+    if base is not None:
+        for mistake in base.absent:
+            what = "the base has no such gate, so this one is new and is compared with nothing"
+            notes.append(Note(f"{what}: {mistake.what}"))
     notes += why_not_kept(context)
     return replace(plan, notes=tuple(notes)), changes
 
 
 def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Note]) -> Plan:
-    """The plan with the results and votes of earlier runs, or with the jobs of the base. Raises ConfigError."""
+    """The plan with the results and votes of earlier runs, or with the jobs of the base. Adds to ``notes``.
+
+    Raises ConfigError.
+    """
     settings = context.settings
     name = settings.baseline
     if not name:
@@ -121,25 +136,35 @@ def _with_baseline(plan: Plan, context: Context, client: Client, notes: list[Not
         notes += notes_without_baseline(plan.policies)
     if settings.why_no_baseline:
         notes.append(Note(settings.why_no_baseline))
-    folder = folder_to_read(context)
-    if folder and not any((folder / file).exists() for file in (RESULTS, HISTORY)):
-        where = " of the base checkout" if is_in_base(settings, folder) else ""
-        what = (
-            f"there is nothing in the baseline `{name}`{where} yet, so every failure counts as new"
-        )
-        notes.append(Note(what))
-        folder = None
+    folder = _find_filled_folder(context, notes)
 
     if folder:
         plan = replace(plan, history=_load_history(folder, f"{name}/{HISTORY}", notes))
     elif replaces_baseline(context):
         plan = replace(plan, history=History(""))
+
     if name == LIVE:
         return with_base(plan, context, client, notes)
-    return _with_results(plan, folder, context, notes) if folder else plan
+    if folder:
+        return _with_results(plan, folder, context, notes)
+    return plan
+
+
+def _find_filled_folder(context: Context, notes: list[Note]) -> Path | None:
+    """The folder of the baseline, if it has files of an earlier run. A note says if it has none. Raises ConfigError."""
+    settings = context.settings
+    folder = folder_to_read(context)
+    if folder is None or (folder / RESULTS).exists() or (folder / HISTORY).exists():
+        return folder
+    where = f"the baseline `{settings.baseline}`"
+    if is_in_base(settings, folder):
+        where += " of the base checkout"
+    notes.append(Note(f"there is nothing in {where} yet, so every failure counts as new"))
+    return None
 
 
 def _load_history(folder: Path, name: str, notes: list[Note]) -> History:
+    """The earlier votes of a baseline. If they cannot be used, none, and a note says why."""
     try:
         return History(name, load_history(folder / HISTORY))
     except (UnusableError, OSError) as e:
@@ -149,7 +174,7 @@ def _load_history(folder: Path, name: str, notes: list[Note]) -> History:
 
 
 def _with_results(plan: Plan, folder: Path, context: Context, notes: list[Note]) -> Plan:
-    """The plan with the results of the baseline, paired with its answers."""
+    """The plan with the results of the baseline, paired with its answers. Adds to ``notes``."""
     settings = context.settings
     try:
         baseline = load_baseline(folder / RESULTS)
@@ -158,22 +183,31 @@ def _with_results(plan: Plan, folder: Path, context: Context, notes: list[Note])
         what = f"the baseline `{name}` cannot be used, so every failure counts as new: {e}"
         notes.append(Note(what))
         return plan
-    commit = ""
-    with suppress(ConfigError):  # the plan of the base has reported it
-        commit = head_of(context.base_root()) if settings.base_checkout else ""
 
-    def renames() -> Mapping[str, str]:
-        return find_renames(context) if commit else {}
+    base_commit = ""
+    if settings.base_checkout:
+        with suppress(ConfigError):  # the plan of the base has reported it
+            base_commit = head_of(context.base_root())
 
-    pairs = pair_with_base(plan.jobs, baseline.answers, entry_of_row, renames)
+    def find_renames_of_base() -> Mapping[str, str]:
+        if base_commit:
+            return find_renames(context)
+        return {}
+
+    pairs = pair_with_base(plan.jobs, baseline.answers, entry_of_row, find_renames_of_base)
     if not any(pairs.answers.values()):
         what = "the baseline has no case of this run, so every failure counts as new"
-        notes += (Note(what), *pairs.notes)
+        notes.append(Note(what))
+        notes += pairs.notes
         return plan
-    models = (model.name for model in plan.models)
-    remarks = baseline_remarks(baseline, datetime.now(UTC), commit, models)
-    notes += (*pairs.notes, *map(Note, remarks))
-    removed = () if settings.rerun else tuple(map(case_name, pairs.left))
+
+    notes += pairs.notes
+    models = [model.name for model in plan.models]
+    for remark in baseline_remarks(baseline, datetime.now(UTC), base_commit, models):
+        notes.append(Note(remark))
+    removed: tuple[str, ...] = ()
+    if not settings.rerun:
+        removed = tuple(map(case_name, pairs.left))
     return replace(plan, baseline=replace(baseline, paired=pairs.answers, removed=removed))
 
 
@@ -182,12 +216,16 @@ def _find_changes(
 ) -> GateChanges:
     """What the plan checks less or otherwise than the base. The run and both sides may say that this blocks."""
     head = snapshot_plan(plan, suites)
-    files = {suite.file for suite in head}
-    has_moved = any(suite.file not in files for suite in base.suites)
-    renames = find_renames(context) if has_moved else {}
+    head_files = {suite.file for suite in head}
+    renames: Mapping[str, str] = {}
+    if any(suite.file not in head_files for suite in base.suites):
+        renames = find_renames(context)
     changes = compare_gates(base.suites, head, base.problems, renames)
-    is_blocking = blocks_weakening((*base.policies, *plan.policies))
-    return GateChanges(changes, context.settings.weakening == "block" or is_blocking)
+
+    is_blocking = context.settings.weakening == "block" or blocks_weakening(
+        (*base.policies, *plan.policies)
+    )
+    return GateChanges(changes, is_blocking)
 
 
 def _check_weakening(policies: Iterable[Policy], context: Context) -> None:

@@ -41,34 +41,48 @@ class Rounds:
         self._rules: dict[int, list[Rule]] = {}
         for index, job in enumerate(plan.jobs):
             if job.needs:
-                rules = (rule for rule in plan.rules if rule.suite == job.suite)
-                self._rules[index] = [rule for rule in rules if any(selected_assertions(rule, job))]
-        self._groups = group_jobs(plan.jobs, sides=False) if self._rules else []
+                self._rules[index] = _select_rules(plan.rules, job)
+        # The indexes of jobs that are asked at the same time; only needed if there are further runs
+        self._groups: Sequence[Sequence[int]] = []
+        if self._rules:
+            self._groups = group_jobs(plan.jobs, sides=False)
 
     def ask_all(self, job_indexes: Collection[int] | None = None) -> dict[AnswerId, Answer]:
         """All answers, or those to some jobs, in plan order. Of further runs only those that decide are asked."""
-        indexes = range(len(self._jobs)) if job_indexes is None else sorted(job_indexes)
+        indexes: Sequence[int] = range(len(self._jobs))
+        if job_indexes is not None:
+            indexes = sorted(job_indexes)
+
+        # Without further runs, one round has all answers.
         if not self._groups:
-            ids = []
+            ids: list[AnswerId] = []
             for index in indexes:
                 ids += [AnswerId(index, repeat) for repeat in range(self._jobs[index].repeats)]
             return dict(self.get_answers(ids))
+
         answers: dict[AnswerId, Answer] = {}
         rows: Mapping[int, Sequence[Row]] = {index: [] for index in indexes}
-        while ids := self.next_answers(rows):
-            answers |= self.get_answers(ids)
+        while True:
+            ids = self.next_answers(rows)
+            if not ids:
+                return dict(sorted(answers.items()))
+            answers.update(self.get_answers(ids))
             rows = rows_by_case(answers.values())
-        return dict(sorted(answers.items()))
 
     def next_answers(self, rows: Mapping[int, Sequence[Row]]) -> list[AnswerId]:
         """The answers of the next round; ``rows`` are those made so far, by the index of their job. Other jobs need none."""
         ids: list[AnswerId] = []
         for group in self._groups:
-            indexes = [index for index in group if index in rows]
-            count = max((self.count_missing(index, rows[index]) for index in indexes), default=0)
-            if not count:
+            # The jobs of a group have the same number of runs: as many as the job that needs most.
+            begin = 0
+            count = 0
+            for index in group:
+                if index in rows:
+                    begin = max(begin, len(rows[index]))
+                    count = max(count, self.count_missing(index, rows[index]))
+            if count == 0:
                 continue
-            begin = max(len(rows[index]) for index in indexes)
+
             for index in group:
                 end = min(begin + count, self._jobs[index].repeats)
                 ids += [AnswerId(index, repeat) for repeat in range(begin, end)]
@@ -84,8 +98,11 @@ class Rounds:
         if job.needs is None or not job.recorded_answers:
             return max(1, job.repeats)
         # All recorded runs up to the last one. A gap between them is an error, as a failed live run would be.
-        numbers = (number for number, answer in enumerate(job.recorded_answers, 1) if answer)
-        return max(numbers, default=1)
+        count = 1
+        for number, answer in enumerate(job.recorded_answers, 1):
+            if answer:
+                count = number
+        return count
 
     def passes_all_rules(self, index: int, rows: Sequence[Row]) -> bool:
         """Whether these runs of a job pass for the gate and for each rule that selects them."""
@@ -94,6 +111,13 @@ class Rounds:
             if row and not row.has_passed:
                 return False
         return True
+
+
+def _select_rules(rules: Iterable[Rule], job: Job) -> list[Rule]:
+    """The rules that select a job: those of its suite that select one of its assertions."""
+    return [
+        rule for rule in rules if rule.suite == job.suite and any(selected_assertions(rule, job))
+    ]
 
 
 def rows_by_case(answers: Iterable[Answer]) -> dict[int, list[Row]]:
