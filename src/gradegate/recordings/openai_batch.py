@@ -60,14 +60,14 @@ def _answer(row: Map, origin: Origin) -> RecordedAnswer:
         id=identity,
         output=said.text,
         tool_calls=tuple(uniform_call(call) for call in said.tool_calls),
-        untold=_untold(body, origin),
+        calls_unknown=_describe_unknown_calls(body, origin),
         usage=fields.parse_usage(fields.as_mapping(body.get("usage"))),
         finish_reason=said.finish_reason,
         origin=origin,
     )
 
 
-def _untold(body: JsonObject, origin: Origin) -> str:
+def _describe_unknown_calls(body: JsonObject, origin: Origin) -> str:
     """What of a body is not known and might be a call of a tool, as a sentence; empty for nothing."""
     if body.get("object") == "response":
         kinds = (

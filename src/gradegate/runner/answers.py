@@ -215,8 +215,8 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
     finish_reason = normalize_finish(answer.finish_reason)
     tool_calls = list(calls_in_turns(spoken))
     is_silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken)
-    if answer.untold:
-        untold = answer.untold
+    if answer.calls_unknown:
+        untold = answer.calls_unknown
     elif any(calls_in_turns(turns_before_question(answer.messages, prompt))):
         untold = EARLY
     elif is_silent:

@@ -32,7 +32,7 @@ class RecordedAnswer(FrozenStruct):
     """One answer to a planned call, as whoever made it wrote it down: data that nobody vouches for.
 
     It names its call by ``id``, or by its ``question``. Without ``output`` the last message is it, or ``error`` says why
-    there is none. ``tool_calls`` have OpenAI's form, and are None where nobody says whether there were any; ``untold`` says
+    there is none. ``tool_calls`` have OpenAI's form, and are None where nobody says whether there were any; ``calls_unknown`` says
     why not all of them are known. ``messages`` are what was said, without the system's.
     """
 
@@ -42,7 +42,7 @@ class RecordedAnswer(FrozenStruct):
     error: str = ""
     messages: tuple[Turn, ...] = ()
     tool_calls: tuple[JsonObject, ...] | None = None
-    untold: str = ""
+    calls_unknown: str = ""
     retrieval_context: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     finish_reason: str = ""
