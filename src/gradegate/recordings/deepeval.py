@@ -12,7 +12,7 @@ from gradegate.core.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import Map
 from gradegate.providers.api.content import CALLS
-from gradegate.recordings.parsing import fields
+from gradegate.recordings.parsing import fields, messages
 from gradegate.recordings.parsing.recorded_answer import (
     FORMATS,
     RecordedAnswer,
@@ -64,7 +64,7 @@ def _turns(row: Map, turns: Any, origin: Origin) -> Iterator[Turn]:
         called = _calls(raw, origin)
         told = {} if called is None else {CALLS: list(called)}
         documents = fields.parse_texts(turn.get("retrieval_context"), "retrieval_context", origin)
-        for said in fields.parse_messages(
+        for said in messages.parse_messages(
             [{"role": turn.get("role"), "content": turn.get("content")}], origin
         ):
             own = told if said.role == "assistant" else {}

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gradegate.config.key_mistakes import validation_mistakes
 from gradegate.errors import ConfigError, Mistake, Origin
 from gradegate.files.documents import Map
-from gradegate.recordings.parsing import fields
+from gradegate.recordings.parsing import fields, messages
 from gradegate.recordings.parsing.recorded_answer import (
     FORMATS,
     RecordedAnswer,
@@ -19,7 +19,7 @@ from gradegate.recordings.parsing.recorded_answer import (
 _ANSWERED = frozenset({"output", "messages", "tool_calls"})
 _MORE = 3  # mistakes of a line that are said beside its first
 _CURE = "write the keys that docs/answers.md names"
-_Amount = Annotated[float, Field(ge=0, lt=fields.MOST, allow_inf_nan=False)]
+_Amount = Annotated[float, Field(ge=0, lt=fields.MAX_AMOUNT, allow_inf_nan=False)]
 
 
 class LineKeys(BaseModel):
@@ -76,7 +76,7 @@ def _answer(row: Map, origin: Origin) -> RecordedAnswer:
             Mistake(first.what + more, first.origin, first.cure if not others else _CURE)
         ) from e
     said, calls = (
-        fields.parse_messages(keys.messages, origin),
+        messages.parse_messages(keys.messages, origin),
         fields.parse_tool_calls(keys.tool_calls, origin),
     )
     answered = calls or any(turn.role == "assistant" for turn in said)

@@ -12,7 +12,7 @@ from gradegate.files.documents import Map
 from gradegate.providers.api.chat_api import NoOutput
 from gradegate.providers.api.content import uniform_call
 from gradegate.providers.api.openai_chat import Completions, Responses
-from gradegate.recordings.parsing import fields
+from gradegate.recordings.parsing import fields, messages
 from gradegate.recordings.parsing.recorded_answer import (
     FORMATS,
     RecordedAnswer,
@@ -80,7 +80,7 @@ def _describe_unknown_calls(body: JsonObject, origin: Origin) -> str:
         return ""
     choices = fields.as_list(body.get("choices"))[:1]
     try:
-        fields.parse_messages(
+        messages.parse_messages(
             [fields.as_mapping(choice).get("message") for choice in choices], origin
         )
     except ConfigError as e:

@@ -9,7 +9,7 @@ from typing import Any
 from gradegate.core.conversation import Turn
 from gradegate.errors import ConfigError, Origin
 from gradegate.files.documents import Map
-from gradegate.recordings.parsing import fields
+from gradegate.recordings.parsing import fields, messages
 from gradegate.recordings.parsing.recorded_answer import (
     FORMATS,
     RecordedAnswer,
@@ -35,7 +35,7 @@ def _answer(row: Map, origin: Origin) -> RecordedAnswer:
     asked, response = row.get("user_input"), row.get("response")
     said: tuple[Turn, ...] = ()
     if isinstance(asked, list):
-        said = fields.parse_messages(list(_messages(asked, origin)), origin)
+        said = messages.parse_messages(list(_messages(asked, origin)), origin)
         asked = next((turn.content for turn in said if turn.role == "user"), None)
     if not isinstance(asked, str):
         raise ConfigError.at(

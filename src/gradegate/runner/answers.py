@@ -25,7 +25,7 @@ from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import COMPLETE, normalize_finish
 from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text
 from gradegate.providers.cache.call import ProviderCall
-from gradegate.recordings.parsing.fields import (
+from gradegate.recordings.parsing.messages import (
     calls_in_turns,
     turns_before_question,
     turns_of_answer,
