@@ -126,8 +126,8 @@ class _MessageParser:
         elif role == "user" and is_more_than_results:
             self.turns.append(Turn("user", parts.text))
         elif role in _TOOL_ROLES and is_more_than_results:
-            result = {"name": message.get("name"), "content": parts.text}
-            self._add_result(message.get("tool_call_id"), result)
+            whole_message = {"name": message.get("name"), "content": parts.text}
+            self._add_result(message.get("tool_call_id"), whole_message)
 
         for result in parts.results:
             ids = [result[key] for key in _RESULT_IDS if result.get(key)]
@@ -153,7 +153,7 @@ class _MessageParser:
 
         parts = _Parts()
         for item in content or ():
-            part = {"text": item} if isinstance(item, str) else as_mapping(item)
+            part: JsonObject = {"text": item} if isinstance(item, str) else as_mapping(item)
             part_type = str(part.get("type") or "")
             text = part.get("text")
             keys = {key for key, value in part.items() if value is not None}
