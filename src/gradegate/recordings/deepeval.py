@@ -37,7 +37,7 @@ def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
 
 
 def _parse_golden(row: Map, origin: Origin) -> RecordedAnswer:
-    (test,) = goldens.tests_from_goldens([row], origin.file, joined=False)
+    test = goldens.test_from_golden(row, origin.file, has_joined_lists=False)
     variables = test["vars"]
     turns = _parse_turns(row, test.get("turns"), origin)
     question = turns[0].content if turns else variables.get("input")
