@@ -7,7 +7,7 @@ from itertools import compress
 from gradegate.config.overrides import (
     Matches,
     match_pattern,
-    note_on_left_out,
+    notes_on_left_out,
     provider_filters,
     selectors,
 )
@@ -32,7 +32,7 @@ def select_cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Not
         if cases and not kept:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
         cases = kept
-    return cases, note_on_left_out(len(cases), suite, "test", options)
+    return cases, notes_on_left_out(len(cases), suite, "test", options)
 
 
 def filter_options(settings: Settings) -> list[str]:
@@ -43,6 +43,11 @@ def filter_options(settings: Settings) -> list[str]:
 def options_leaving_out(settings: Settings) -> list[str]:
     """The options that may leave out tests or providers of a config."""
     return filter_options(settings) + [f"--provider {name}" for name in settings.providers]
+
+
+def is_partial(settings: Settings) -> bool:
+    """Whether the run leaves out tests or targets of the configs, or replaces targets."""
+    return settings.rerun is not None or bool(options_leaving_out(settings))
 
 
 def _case_filters(
