@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Verdict, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import LastLine
+from gradegate.assertions.judge.last_line import WordListLine
 from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.assertions.metrics.context import ContextEvaluator, share_of
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
@@ -44,7 +44,9 @@ def statements_form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
     each = [item({**verdict_forms.TEXT, "enum": [statement]}) for statement in statements]
     schema = list_schema("verdicts", item(verdict_forms.TEXT), count, each)
     return Form(
-        schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
+        schema,
+        read,
+        WordListLine("verdict", (LABEL,), ("yes", "no"), list_key="verdicts", count=count),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from gradegate.assertions.grading.evaluator import Judge, Transcript, Unreadable, Verdict, assertion
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import quoted_lines
+from gradegate.assertions.judge.lines import parse_quotations
 from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
 from gradegate.assertions.metrics.context import ContextEvaluator, Quotations
@@ -46,7 +46,7 @@ class ContextRelevance(ContextEvaluator):
             "anyOf": [_some_of(units), {**_some_of([NOTHING]), "maxItems": 1}],
         }
         schema = object_schema(reason=TEXT, sentences=sentences)
-        quoting = Form(schema, read, read_lines=lambda text: {"sentences": quoted_lines(text)})
+        quoting = Form(schema, read, read_lines=lambda text: {"sentences": parse_quotations(text)})
         judge = judge.with_graded(source.text, query)
         quoted = judge.ask("context-relevance", quoting, context=source.text, query=query)
         count = min(len(quoted), len(units))

@@ -22,13 +22,15 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.judge.last_line import LastLine
+from gradegate.assertions.judge.last_line import ScoreLine
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import exact_mean
 
 BEST = 10
 Criterion = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
-SCORE = verdict_forms.score_form(BEST, LastLine("score", ("score", "grade", "rating"), most=BEST))
+SCORE = verdict_forms.score_form(
+    BEST, ScoreLine("score", ("score", "grade", "rating"), highest=BEST)
+)
 
 
 @assertion("g-eval")

@@ -18,7 +18,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import LastLine
+from gradegate.assertions.judge.last_line import WordLine
 from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement
 from gradegate.core.numbers import format_count
@@ -86,5 +86,5 @@ def index_form(count: int) -> Form[Judgement[int]]:
     return Form(
         object_schema(reason=TEXT, index={"type": "integer", "enum": list(range(count))}),
         read,
-        LastLine("index", LABELS, tuple(map(str, range(count)))),
+        WordLine("index", LABELS, tuple(map(str, range(count)))),
     )

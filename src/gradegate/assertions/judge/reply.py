@@ -14,11 +14,10 @@ from msgspec import Struct, field
 
 from gradegate.assertions.judge import prose
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import find_option_lines
 from gradegate.errors import OffSchema, Unreadable
 from gradegate.files.documents import TwiceError, unique
 from gradegate.security.redaction import excerpt
-from gradegate.structs import JsonObject, replace
+from gradegate.structs import JsonObject
 from gradegate.templating import lenient_json
 
 T = TypeVar("T")
@@ -221,8 +220,8 @@ def _find_object(text: str, form: Form[T], circumstances: Circumstances) -> _Fou
 
     # The classic forms that this question declares.
     if form.last_line:
-        options = find_option_lines(circumstances.prompt, form.last_line.words)
-        value, is_alone = replace(form.last_line, options=options).read(text)
+        last_line = form.last_line.with_options_from(circumstances.prompt)
+        value, is_alone = last_line.read(text)
         return _FoundObject(value, "last_line", is_alone)
     if form.read_lines:
         return _FoundObject(form.read_lines(text), "lines", is_alone=False)

@@ -6,7 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from gradegate.assertions.judge import form
 from gradegate.assertions.judge.form import Form, Object
-from gradegate.assertions.judge.last_line import LastLine, item_lines
+from gradegate.assertions.judge.last_line import LastLine, WordLine
+from gradegate.assertions.judge.lines import parse_items
 from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.core.numbers import format_count
 from gradegate.errors import Unreadable
@@ -24,7 +25,7 @@ YES_NO: NamedTexts = {
 }
 YES_NO_IDK: NamedTexts = {**YES_NO, "idk": "idk", "borderline": "idk", "unknown": "idk"}
 TEXT: Object = {"type": "string"}
-YES_NO_LINE = LastLine(
+YES_NO_LINE = WordLine(
     "verdict",
     ("answer", "verdict", "result", "criterion met"),
     ("yes", "no", "y", "n"),
@@ -129,7 +130,7 @@ def choice_form(key: str, choices: Sequence[str]) -> Form[Judgement[str]]:
     return Form(
         schema,
         read,
-        LastLine(key, ("answer", "verdict", "category", "option", "choice"), tuple(choices)),
+        WordLine(key, ("answer", "verdict", "category", "option", "choice"), tuple(choices)),
     )
 
 
@@ -148,7 +149,10 @@ def items_form(key: str, least: int = 1) -> Form[tuple[str, ...]]:
         return listed
 
     return Form(
-        list_schema(key, TEXT), read, read_lines=lambda text: {key: item_lines(text)}, texts_key=key
+        list_schema(key, TEXT),
+        read,
+        read_lines=lambda text: {key: parse_items(text)},
+        texts_key=key,
     )
 
 
