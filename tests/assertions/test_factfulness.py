@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradegate.assertions.factfulness import WORDS, Factfulness, Standing, VotedClaim, read_claims, score, standing
+from gradegate.assertions.factfulness import WORDS, Factfulness, Standing, VotedClaim, count_votes, parse_claims, score
 from gradegate.assertions.grading.bound import BoundAssertion
 from gradegate.assertions.grading.conclusion import grade_from_verdict
 from gradegate.assertions.judge.verdict_forms import Judgement, verdicts_by_id
@@ -95,7 +95,7 @@ def test_the_score_is_exact(standings, weight, expected):
 
 @each(("votes", "expected"), [("ttt", T), ("tii", T), ("fft", F), ("iii", U), ("tf", TIE), ("tfi", TIE), ("fii", F), ("i", U)])
 def test_an_idk_abstains(votes, expected):
-    assert standing({"t": "true", "f": "false", "i": "idk"}[vote] for vote in votes) is expected
+    assert count_votes({"t": "true", "f": "false", "i": "idk"}[vote] for vote in votes) is expected
 
 
 @given(st.lists(st.sampled_from(["true", "false", "idk"]), min_size=1, max_size=9).flatmap(
@@ -103,8 +103,8 @@ def test_an_idk_abstains(votes, expected):
 ))  # fmt: skip
 def test_the_order_of_the_votes_does_not_matter(both):
     votes, permuted = both
-    assert standing(votes) is standing(permuted)
-    assert (standing(votes) is U) == (set(votes) == {"idk"})
+    assert count_votes(votes) is count_votes(permuted)
+    assert (count_votes(votes) is U) == (set(votes) == {"idk"})
 
 
 @given(st.permutations(FF1), st.fractions(0, 1))
@@ -199,7 +199,7 @@ def test_ff13_a_malformed_run_is_asked_again_and_then_an_error(ask, llm: FakeLlm
 )
 def test_claims_that_cannot_be_read_are_no_verdict(claims):
     with pytest.raises(Unreadable):
-        read_claims({"claims": claims})
+        parse_claims({"claims": claims})
 
 
 def test_words_and_booleans_are_read_alike():
