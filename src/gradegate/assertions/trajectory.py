@@ -64,7 +64,7 @@ class _Tool(BaseModel):
         return step.fits(self.label)
 
 
-class _CountedTool(_Tool):
+class _Counted(_Tool):
     min: Count = 1
     max: Count | None = None
 
@@ -85,8 +85,8 @@ _WantedTool = Annotated[
 ]
 _Texts = Annotated[list[FilledText], BeforeValidator(to_list), Field(min_length=1)]
 _Used = Annotated[
-    Annotated[_CountedTool, Tag("object")] | Annotated[_Texts, Tag("list")],
-    Discriminator(lambda value: "object" if isinstance(value, Mapping | _CountedTool) else "list"),
+    Annotated[_Counted, Tag("object")] | Annotated[_Texts, Tag("list")],
+    Discriminator(lambda value: "object" if isinstance(value, Mapping | _Counted) else "list"),
 ]
 
 
@@ -107,12 +107,12 @@ class ToolUsed(CallsEvaluator):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """With ``not-``, none of several tools may have been called."""
         called_steps = steps(transcript)
-        if isinstance(self.value, _CountedTool):
+        if isinstance(self.value, _Counted):
             return _grade_count(self.value, called_steps)
         return _grade_tools(self.value, called_steps)
 
 
-def _grade_count(tool: _CountedTool, called_steps: Sequence[Step]) -> Verdict:
+def _grade_count(tool: _Counted, called_steps: Sequence[Step]) -> Verdict:
     """Whether the answer called a tool as often as required."""
     count = sum(tool.fits(step) for step in called_steps)
     bounds = f"at least {tool.min}" if tool.max is None else f"{tool.min} to {tool.max}"
@@ -189,7 +189,7 @@ def _grade_order(tools: Sequence[_Tool], called_steps: Sequence[Step]) -> Verdic
     return _verdict(True, "all were called in order", called_steps)
 
 
-class _ToolArguments(_Tool):
+class _Arguments(_Tool):
     args: Any = None
     arguments: Any = None
     mode: Literal["partial", "exact"] = "partial"
@@ -263,7 +263,7 @@ def _contains(actual: Any, expected: Any) -> bool:
 class ToolArgsMatch(CallsEvaluator):
     """The answer called a tool with these arguments."""
 
-    value: _ToolArguments
+    value: _Arguments
     """The tool and its arguments: `{name: TOOL, args: {...}, mode: partial or exact}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
