@@ -122,7 +122,7 @@ def _grade_count(tool: _Counted, called_steps: Sequence[Step]) -> Verdict:
 
 def _grade_tools(patterns: Sequence[str], called_steps: Sequence[Step]) -> Verdict:
     """Whether the answer called each of several tools. The reverse is whether the answer called any of them."""
-    called_names = set()
+    called_names = set[str]()
     for step in called_steps:
         called_names.update(name.lower() for name in step.names)
 
