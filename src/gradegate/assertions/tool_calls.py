@@ -23,12 +23,12 @@ from gradegate.assertions.grading.evaluator import (
     pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import (
-    UNKNOWN,
+    UNKNOWN_CALLS,
     CallsEvaluator,
-    arguments,
-    calls,
-    named,
-    tool,
+    list_calls,
+    name_and_arguments,
+    parse_arguments,
+    resolve_tool,
 )
 from gradegate.core.field_types import FilledText, split_commas, strip_texts
 from gradegate.files import documents
@@ -51,11 +51,11 @@ class IsValidToolCall(CallsEvaluator):
             functions = function_schemas({"tools": self.tools})
         if functions is None:
             raise NoVerdict("the target's config has no `tools` to check the calls against")
-        answer_calls = calls(transcript)
+        answer_calls = list_calls(transcript)
         if not answer_calls:
             return pass_or_fail(False, "the answer calls no tool")
         faults = _find_faults(answer_calls, functions)
-        names = ", ".join(named(call)[0] for call in answer_calls)
+        names = ", ".join(name_and_arguments(call)[0] for call in answer_calls)
         reason = "; ".join(faults) or f"valid calls: {names}"
         return pass_or_fail(not faults, reason, calls=[*answer_calls])
 
@@ -69,12 +69,12 @@ def _find_faults(answer_calls: Sequence[JsonObject], functions: JsonObject) -> l
     faults = []
     readable_calls = []  # pairs of name and arguments
     for call in answer_calls:
-        name, text = named(call)
+        name, text = name_and_arguments(call)
         if name not in functions or call.get("type") != "function":
             faults.append(f"`{name}` was called, and the target was given {offered}")
             continue
         try:
-            readable_calls.append((name, arguments(name, text)))
+            readable_calls.append((name, parse_arguments(name, text)))
         except json.JSONDecodeError as e:
             faults.append(f"the arguments of `{name}` are not JSON: {documents.fault(e, text)}")
 
@@ -112,11 +112,11 @@ class ToolCallF1(CallsEvaluator):
     """Names of the expected tools: a list, or a text with commas."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        answer_calls = calls(transcript)
-        names = [named(call)[0] for call in answer_calls or ()]
+        answer_calls = list_calls(transcript)
+        names = [name_and_arguments(call)[0] for call in answer_calls or ()]
         if not answer_calls:
             names = list(_names_in_text(transcript.output))
-        called = {tool(name, transcript) for name in names}
+        called = {resolve_tool(name, transcript) for name in names}
         expected = set(self.value)
 
         # F1 = 2 · hits / (expected + called), the harmonic mean of precision and recall.
@@ -188,10 +188,10 @@ class ToolCorrectness(CallsEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Expected tools that were called among the expected; in order, the longest common sequence; exact, 1 or 0."""
-        answer_calls = calls(transcript)
+        answer_calls = list_calls(transcript)
         if answer_calls is None:
-            raise NoVerdict(UNKNOWN)
-        called = [tool(named(call)[0], transcript) for call in answer_calls]
+            raise NoVerdict(UNKNOWN_CALLS)
+        called = [resolve_tool(name_and_arguments(call)[0], transcript) for call in answer_calls]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
         score = self._score(called)
         if self.strict_mode:

@@ -17,18 +17,18 @@ from gradegate.assertions.grading.evaluator import Each, Judge, NoVerdict, Trans
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
-    Measured,
+    Measurement,
     ask_each,
-    asking,
-    exchanges_of,
-    of_rows,
-    shown,
-    texts_of,
+    find_texts,
+    measure_rows,
+    require_exchanges,
+    require_questions,
+    turns_as_variables,
 )
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Exchange, Variables
 from gradegate.core.field_types import FilledText, strip_texts, to_list
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, replace
 
 WORDS = ("helped", "withheld", "strayed", "declined")
 _WRONG = {
@@ -58,7 +58,7 @@ class _Question(NamedTuple):
 class TopicAdherence(CountingMetric):
     """The agent answers what belongs to its topics, and declines everything else."""
 
-    requires = asking(Each("questions"), Each("verdicts"))
+    requires = require_questions(Each("questions"), Each("verdicts"))
 
     value: _Topics = Field(default_factory=list)
     """The topics: a text or a list; without it the variable `relevant_topics`."""
@@ -71,16 +71,16 @@ class TopicAdherence(CountingMetric):
 
     def _topics(self, variables: Variables) -> tuple[str, ...]:
         topics = tuple(self.value or self.relevant_topics)
-        return topics or texts_of(variables, "relevant_topics", "reference_topics")
+        return topics or find_texts(variables, "relevant_topics", "reference_topics")
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
         questions = _find_questions(transcript, judge)
         if not questions:
             raise NoUnitsError("the user never asked a question")
         topics = list(self._topics(transcript.vars))
 
         def variables(question: _Question) -> JsonObject:
-            exchange = shown("exchange", question.exchange)
+            exchange = turns_as_variables("exchange", question.exchange)
             return {"topics": topics, "question": question.text, **exchange}
 
         judgements = ask_each(judge, "topic-verdict", _VERDICT, questions, variables)
@@ -98,7 +98,8 @@ class TopicAdherence(CountingMetric):
                 f"the user never got what {self.mode} is a share of, so no share can be measured"
             )
         summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
-        return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, total))
+        measurement = measure_rows(rows, summary, _WRONG, "questions")
+        return replace(measurement, score=Fraction(good, total))
 
 
 def _find_questions(transcript: Transcript, judge: Judge) -> list[_Question]:
@@ -106,9 +107,9 @@ def _find_questions(transcript: Transcript, judge: Judge) -> list[_Question]:
 
     def variables(exchange: Exchange) -> JsonObject:
         user_turns = [numbered for numbered in exchange if numbered.turn.role == "user"]
-        return shown("exchange", user_turns)
+        return turns_as_variables("exchange", user_turns)
 
-    exchanges = exchanges_of(transcript.turns)
+    exchanges = require_exchanges(transcript.turns)
     texts_by_exchange = ask_each(
         judge, "topic-questions", _QUESTIONS, exchanges, variables, "questions"
     )

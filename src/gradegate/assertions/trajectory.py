@@ -25,7 +25,13 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
     pass_or_fail,
 )
-from gradegate.assertions.metrics.tool_calls import KINDS, CallsEvaluator, Step, matches, steps
+from gradegate.assertions.metrics.tool_calls import (
+    KINDS,
+    CallsEvaluator,
+    Step,
+    list_steps,
+    matches_pattern,
+)
 from gradegate.core.field_types import Bounds, Count, FilledText, missed_bound, to_list
 from gradegate.structs import JsonObject, replace
 
@@ -106,7 +112,7 @@ class ToolUsed(CallsEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """With ``not-``, none of several tools may have been called."""
-        called_steps = steps(transcript)
+        called_steps = list_steps(transcript)
         if isinstance(self.value, _Counted):
             return _grade_count(self.value, called_steps)
         return _grade_tools(self.value, called_steps)
@@ -161,7 +167,7 @@ class ToolSequence(CallsEvaluator):
     """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        called_steps = steps(transcript)
+        called_steps = list_steps(transcript)
         if self.value.mode == "exact":
             return _grade_exact_sequence(self.value.steps, called_steps)
         return _grade_order(self.value.steps, called_steps)
@@ -221,7 +227,9 @@ class _Arguments(_Tool):
         patterns = [entry for entry in self.ignore if "*" in entry or "?" in entry]
         remaining = {}
         for key, value in arguments.items():
-            is_ignored = key in self.ignore or any(matches(key, pattern) for pattern in patterns)
+            is_ignored = key in self.ignore or any(
+                matches_pattern(key, pattern) for pattern in patterns
+            )
             if not is_ignored:
                 remaining[key] = value
         return remaining
@@ -269,7 +277,7 @@ class ToolArgsMatch(CallsEvaluator):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """One call that fits is enough. Raises NoVerdict if only unreadable arguments might fit."""
         tool = self.value
-        all_steps = steps(transcript)
+        all_steps = list_steps(transcript)
         tool_steps = [step for step in all_steps if tool.fits(step)]
         if any(tool.fits_arguments(step.arguments) for step in tool_steps):
             return _verdict(True, f"{tool.label} was called with these arguments", all_steps)
@@ -277,8 +285,8 @@ class ToolArgsMatch(CallsEvaluator):
         # An expected text is compared with arguments that are not JSON as well.
         if not isinstance(tool.expected, str):
             for step in tool_steps:
-                if step.unread:
-                    raise NoVerdict(step.unread)
+                if step.parse_error:
+                    raise NoVerdict(step.parse_error)
         fault = "was called with other arguments" if tool_steps else "was not called"
         return _verdict(False, f"{tool.label} {fault}", all_steps)
 
@@ -301,7 +309,7 @@ class StepCount(CallsEvaluator):
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         counted = self.value
         pattern = counted.pattern or counted.name
-        all_steps = steps(transcript)
+        all_steps = list_steps(transcript)
         count = 0
         for step in all_steps:
             has_kind = not counted.type or step.kind in counted.type
