@@ -27,7 +27,7 @@ from gradegate.core.numbers import exact_fraction, meets, weighted_mean
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Method:
-    """How the scores of one output become one. ``weights`` are by assertion type, 1 by default. The names are promptfoo's."""
+    """How the scores of one output become one; promptfoo's names. ``weights`` are by assertion type, 1 by default."""
 
     method: Literal["average", "sum"] = "average"
     weights: Mapping[str, Annotated[Number, Field(ge=0)]] = Field(default_factory=dict)
