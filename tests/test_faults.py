@@ -156,7 +156,7 @@ def test_a_report_that_breaks_is_never_green(folder, monkeypatch, capsys, error)
         raise error
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(junit, "_totals", broken)
+    monkeypatch.setattr(junit, "findings_in_plan_order", broken)
     (folder / "r.xml").write_text("old")
     assert cli.main(["run", "pass.yaml", "-o", "r.xml"]) == 3
     assert capsys.readouterr().err.startswith(f"gradegate failed: {type(error).__name__}: ")
@@ -293,7 +293,7 @@ def test_a_signal_decides_whatever_becomes_of_its_exception(folder, monkeypatch,
 
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(junit, "_totals", importing)
+    monkeypatch.setattr(junit, "findings_in_plan_order", importing)
     try:
         assert cli.main(["run", "pass.yaml", "-o", "r.xml"]) == 128 + number
     finally:

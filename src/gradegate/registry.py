@@ -77,6 +77,11 @@ class Registry(Generic[T]):
 
         return enter
 
+    def unregister(self, *names: str) -> None:
+        """Remove plug-ins that a test has registered. Raises KeyError for a name that nobody registered."""
+        for name in names:
+            del self._plugins[name]
+
     def find(self, name: str) -> T | None:
         """The plug-in of that name, or None."""
         if name not in self._plugins:

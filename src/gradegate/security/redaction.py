@@ -391,6 +391,14 @@ def redact_from_now_on(token: str) -> None:
             )
 
 
+def forget_minted_tokens() -> None:
+    """Hide no token that was minted before. A process that lives longer than its run needs it."""
+    global _traces, _whole
+    with _lock:
+        _tokens.clear()
+        _traces, _whole = (SecretTraces.from_secrets(()), SecretTraces.from_whole_secrets(()))
+
+
 def minted_token_traces() -> SecretTraces:
     """The traces of whole tokens that were minted."""
     return _whole
