@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from gradegate.providers.api.provider import PROVIDERS
-from gradegate.security.redaction import SecretTraces
+from gradegate.security.redaction import Readings, SecretTraces
 from gradegate.security.secrets import sounds_secret
 from gradegate.security.vendors import Vendor as Vendors
 from support import clouds
@@ -248,7 +248,7 @@ def test_a_credential_that_is_brought_in_whole_is_sent_nowhere_in_any_spelling(g
     assert wrong == []
     assert all(grade["withheld"] for grade in grades.values())
     traces = SecretTraces.from_whole_secrets(CANARIES.values())
-    assert [raw for raw in world.seen if traces.are_in(raw.decode())] == []
+    assert [raw for raw in world.seen if traces.are_in(Readings.from_text(raw.decode()))] == []
 
 
 def test_the_name_of_every_vendors_key_says_that_it_is_one():
@@ -290,9 +290,14 @@ def test_each_spelling_is_found_in_each_case_and_at_each_offset():
         "hex backwards": lambda text: text.encode().hex()[::-1],
         "base64 backwards": lambda text: base64.b64encode(text.encode()).decode()[::-1],
     }
-    missed = [(name, text) for name, made in spellings.items() for text in (secret, secret[::-1]) if not traces.are_in(f"({made(text)})")]
+    missed = [
+        (name, text)
+        for name, made in spellings.items()
+        for text in (secret, secret[::-1])
+        if not traces.are_in(Readings.from_text(f"({made(text)})"))
+    ]
     assert missed == []
-    assert not traces.are_in(f"{secret[:-2]} {secret[2:]}")
+    assert not traces.are_in(Readings.from_text(f"{secret[:-2]} {secret[2:]}"))
 
 
 def test_a_sign_in_holds_a_credential_in_its_own_fields_alone(gate, monkeypatch, tmp_path):

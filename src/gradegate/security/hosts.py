@@ -131,6 +131,7 @@ def parse_address(name: str) -> Address | None:
     return _literal(_normal(name.strip("[]").rstrip(".")))
 
 
+@lru_cache(MOST_KEPT)
 def is_metadata_service(name: str, address: Address | None = None) -> bool:
     """Whether a host gives out a machine's own credentials, so that nobody may call it."""
     plain = name.lower().rstrip(".")

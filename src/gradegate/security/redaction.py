@@ -44,6 +44,7 @@ _ESCAPE = re.compile(
 )
 _GONE = re.compile(rf"<!--.{{0,12}}?-->|</?[a-zA-Z][a-zA-Z0-9]{{0,9}}[ ]?/?>|{_BREAK}")
 _SUSPECT = re.compile(rf"[%&\\<=\n\r\x1b\u2028\u2029{_INVISIBLE}]")
+_VANISHING = re.compile(rf"[{_INVISIBLE}\n\r\t]+")
 _UNSEEN = re.compile(rf"[{_INVISIBLE}]+")
 _NO_WORD = re.compile(r"[\W_]+")
 _ROUNDS = 2  # how deep escapes may be nested
@@ -126,6 +127,24 @@ def _hide_spans(text: str, spans: Iterable[Span]) -> str:
     return "".join([*parts, text[end:]])
 
 
+class Readings(FrozenStruct):
+    """A text in all the ways in which it is searched for secrets: as it is, and with its escapes undone once and twice."""
+
+    texts: tuple[tuple[str, bytes], ...]  # each with its bones
+
+    @classmethod
+    def from_text(cls, text: str) -> Readings:
+        """The readings of a text. Two that are equal are one."""
+        texts = [(text, _bones_of(text))]
+        for _ in range(_ROUNDS):
+            before = text
+            text = _undo_escapes(text)
+            if text == before:
+                break
+            texts.append((text, _bones_of(text)))
+        return cls(tuple(texts))
+
+
 class SecretTraces(FrozenStruct):
     """All that gives secrets away: forms, bones, and ``parts``: from a part of a secret's bones to all of its bones."""
 
@@ -170,23 +189,18 @@ class SecretTraces(FrozenStruct):
             undone = _undo_escapes(undone)
             if undone == before:
                 break
-            if self._shows(undone):
+            if self._shows(undone, _bones_of(undone)):
                 spans += self._find_undone(text, depth)
         return spans
 
-    def are_in(self, text: str) -> bool:
-        """Whether the text gives a secret away, as it is or with its escapes undone."""
-        for _ in range(_ROUNDS + 1 if self.forms or self.bones else 0):
-            if self._shows(text):
-                return True
-            before = text
-            text = _undo_escapes(text)
-            if text == before:
-                break
-        return False
+    def are_in(self, readings: Readings) -> bool:
+        """Whether a text gives a secret away, as it is or with its escapes undone."""
+        if not self.forms and not self.bones:
+            return False
+        return any(self._shows(text, bones) for text, bones in readings.texts)
 
-    def _shows(self, text: str) -> bool:
-        return any(form in text for form in self.forms) or self._shows_bones(_bones_of(text))
+    def _shows(self, text: str, bones: bytes) -> bool:
+        return any(form in text for form in self.forms) or self._shows_bones(bones)
 
     def _shows_bones(self, bones: bytes) -> bool:
         return any(bone in bones for bone in self.bones) or any(
@@ -340,34 +354,45 @@ def _bones_of(text: str) -> bytes:
 
 
 def _undo_escapes(text: str) -> str:
-    return "".join(piece for piece, *_ in _pieces_of(text))
+    parts = []
+    end = 0
+    for escape in _escapes_in(text):
+        parts += [text[end : escape.start()], _undo_escape(escape)]
+        end = escape.end()
+    return "".join([*parts, text[end:]])
 
 
 def _pieces_of(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """The pieces of a text with its escapes undone: text, start and end in the text before, and whether it was an escape.
+    """The pieces of a text with its escapes undone: text, start and end in the text before, and whether it was an escape."""
+    end = 0
+    for escape in _escapes_in(text):
+        yield text[end : escape.start()], end, escape.start(), False
+        end = escape.end()
+        yield _undo_escape(escape), escape.start(), end, True
+    yield text[end:], end, len(text), False
 
-    Escapes are searched where one can start: searching for all of them is twenty times as slow.
-    """
+
+def _escapes_in(text: str) -> Iterator[re.Match[str]]:
+    """The escapes in a text, searched where one can start: searching for all of them is twenty times as slow."""
     end = 0
     for suspect in _SUSPECT.finditer(text):
         start = suspect.start()
-        if start >= end and (match := _ESCAPE.match(text, start) or _GONE.match(text, start)):
-            yield text[end:start], end, start, False
-            end = match.end()
-            yield _undo_escape(match), start, end, True
-    yield text[end:], end, len(text), False
+        if start >= end and (escape := _ESCAPE.match(text, start) or _GONE.match(text, start)):
+            end = escape.end()
+            yield escape
 
 
 def _undo_escape(match: re.Match[str]) -> str:
     escape = match[0]
     if match.lastgroup == "percent":
         return unquote(escape, errors="replace")
-    text = ""
     if match.lastgroup == "entity":
         text = html.unescape(escape)
     elif match.lastgroup == "json":
         text = chr(int(f"0x{escape[2:]}", 0)) if escape[1] in "ux" else escape[1:]
-    return "" if re.fullmatch(rf"[{_INVISIBLE}\n\r\t]+", text) else text
+    else:
+        return ""
+    return "" if _VANISHING.fullmatch(text) else text
 
 
 # --- tokens that are minted during a run --------------------------------------------------------------------------

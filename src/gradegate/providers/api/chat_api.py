@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from gradegate.core.conversation import Reply, Request
@@ -245,7 +245,7 @@ class ChatApi:
 
 def vendor_schema(schema: Any, takes_bounds: bool) -> Any:
     """A JSON Schema of ours as vendors take it; without ranges of numbers and lengths of lists if an API takes none."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return schema
     dropped_keys = _ALTERNATIVES if takes_bounds else (*_ALTERNATIVES, *_BOUNDS)
     return {
@@ -257,7 +257,7 @@ def vendor_schema(schema: Any, takes_bounds: bool) -> Any:
 
 def _llama_schema(schema: Any) -> Any:
     """A JSON Schema of ours without the general schema of a list's items if each item has one: llama.cpp would take the general one."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return schema
     dropped_key = "items" if "prefixItems" in schema else ""
     return {key: _llama_schema(value) for key, value in schema.items() if key != dropped_key}
@@ -274,7 +274,7 @@ def merge_bodies(*parts: JsonObject) -> JsonObject:
     for part in parts:
         for key, value in part.items():
             earlier = body.get(key)
-            if isinstance(value, Mapping) and isinstance(earlier, Mapping):
+            if isinstance(value, dict) and isinstance(earlier, dict):
                 body[key] = {**earlier, **value}
             else:
                 body[key] = value
@@ -292,7 +292,7 @@ def _collide(form: JsonObject, body: JsonObject) -> bool:
     """Whether both have the same key, or the same key in an object that both have."""
     for key in form.keys() & body.keys():
         field, body_field = form[key], body[key]
-        if not (isinstance(field, Mapping) and isinstance(body_field, Mapping)):
+        if not (isinstance(field, dict) and isinstance(body_field, dict)):
             return True
         if field.keys() & body_field.keys():
             return True
@@ -315,13 +315,13 @@ def is_thinking(config: JsonObject) -> bool:
 
 def as_object(value: Any) -> JsonObject:
     """A value of a response that should be an object; anything else is an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def objects_in(value: Any) -> list[JsonObject]:
     """The objects of a list of a response; other items are left out."""
     if isinstance(value, list):
-        return [item for item in value if isinstance(item, Mapping)]
+        return [item for item in value if isinstance(item, dict)]
     return []
 
 
