@@ -41,7 +41,7 @@ MISPLACED: Mapping[str, str] = _TABLE[
 ]  # keys that need more than the name of their place
 DOCUMENTS = frozenset(_TABLE["documents"])  # keys that only document a test or an assertion
 # How the keys begin that a config has for itself.
-OWN = ("x-", "_", ".")
+CUSTOM_PREFIXES = ("x-", "_", ".")
 MAX_KEYS = 1000  # unknown keys of one mapping that are looked at
 MAX_NAMES = 12  # keys that a note names
 # Places where every unknown key is a mistake, except keys that document.
@@ -282,7 +282,7 @@ def without_idle_keys(
 
 def is_own(key: str) -> bool:
     """Whether a config has the key for itself. Two underscores are those of a CSV column."""
-    return key.startswith(OWN) and not key.startswith("__")
+    return key.startswith(CUSTOM_PREFIXES) and not key.startswith("__")
 
 
 def is_documentation(key: str) -> bool:

@@ -14,7 +14,7 @@ from gradegate.gate.case_runs import (
     runs_required,
 )
 from gradegate.results.baseline import PRE_EXISTING, case_status
-from gradegate.results.case_outcome import mean_obstacle
+from gradegate.results.case_outcome import reason_without_mean
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row, counts_case, is_unconfirmed, leaf_grades, selects_grade
 from gradegate.results.run_result import Counts, RuleResult, RunResult
@@ -92,7 +92,7 @@ def _apply_thresholds(rule: Rule, cases: Sequence[Row], rows: Sequence[Row]) -> 
     elif too_few := _reason_too_few(rule, counts):
         undecidable = too_few
     elif rule.min_score is not None:
-        undecidable = next(filter(None, map(mean_obstacle, grades)), "")
+        undecidable = next(filter(None, map(reason_without_mean, grades)), "")
     if undecidable:
         return _result(rule, ERROR, undecidable, counts, score)
 

@@ -10,7 +10,7 @@ from gradegate.results.rows import Row
 from gradegate.structs import FrozenStruct, replace
 
 
-def mean_obstacle(grade: Grade) -> str:
+def reason_without_mean(grade: Grade) -> str:
     """Why no mean can be taken over a score: it is no number, or not from 0 to 1. Empty if one can be taken."""
     kind = grade.assertion.type
     if grade.unread:
@@ -46,7 +46,7 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
         return Conclusion(FAIL if FAIL in outcomes else without_failure, score)
 
     for grade in deciding:
-        if obstacle := mean_obstacle(grade):
+        if obstacle := reason_without_mean(grade):
             return Conclusion(ERROR, score, obstacle)
     # If the mean misses the threshold whatever the errors would give, the case fails.
     best = mean_score(deciding, errors_score=1.0)

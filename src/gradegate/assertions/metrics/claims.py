@@ -20,8 +20,8 @@ _CLAIMS = verdict_forms.texts_form("claims")
 class ClaimSource(NamedTuple):
     """What claims are taken from: the answers, and the questions that say what words in them refer to."""
 
-    asked: str
-    answered: str
+    questions: str
+    answers: str
     images: tuple[str, ...] = ()
 
 
@@ -75,14 +75,14 @@ class FaithfulnessMetric(CountingMetric):
 
     def ask_claims(self, judge: Judge, source: ClaimSource) -> tuple[str, ...]:
         """What the answers claim; may be nothing."""
-        asked, answered, images = source
+        questions, answers, images = source
         return judge.ask(
             "faithfulness-claims",
             _CLAIMS,
             step="claims",
             images=images,
-            asked=asked,
-            answered=answered,
+            asked=questions,
+            answered=answers,
         )
 
     def ask_verdicts(

@@ -25,7 +25,7 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, NamedTexts
 
 MOST = 50  # mistakes of one file that are said
-OWN = "lines"  # the shape of gradegate's own lines
+LINES_SHAPE = "lines"  # the shape of gradegate's own lines
 _FORM = 'write a line such as {"id": "...", "output": "..."} for each line of `gradegate cases`'
 
 
@@ -116,7 +116,7 @@ def _shape(file: RecordingFile) -> RecordingFormat:
         found = found or "".join(names[:1])
     if mistakes:
         raise ConfigError(*mistakes)
-    return shapes[found or OWN]
+    return shapes[found or LINES_SHAPE]
 
 
 def _rows(raw: bytes, name: str) -> Rows:
