@@ -12,7 +12,7 @@ from support.readers import read
 
 NO_DIGIT = st.characters(exclude_categories=["Nd"])
 NEITHER = {  # a form, and the signs of which none is in the text
-    "question": (answer_relevance.OF_USER, st.characters(exclude_categories=["L", "N"])),
+    "question": (answer_relevance.FORM_OF_USER_PROMPT, st.characters(exclude_categories=["L", "N"])),
     "criterion": (closedqa.FORM, st.characters(exclude_characters="yYnN{")),
     "window": (conversation_relevance.FORM, st.characters(exclude_characters="yYnN{")),
     "category": (factuality.FORM, st.characters(exclude_characters="abcdeABCDE{")),

@@ -2,13 +2,13 @@
 
 import pytest
 
-from gradegate.config import test_files as testfiles
+from gradegate.config.csv_tests import read_csv_rows, read_csv_tests
 from gradegate.errors import ConfigError
 from support.each import each, table
 
 
 def read(text: str) -> list[dict]:
-    return [dict(test) for test in testfiles.read_csv_tests(text.encode(), "t.csv")]
+    return [dict(test) for test in read_csv_tests(text.encode(), "t.csv")]
 
 
 def assertions(cell: str) -> list[dict]:
@@ -60,14 +60,14 @@ def test_columns_of_a_test():
 def test_rows_may_be_short_or_empty_or_go_over_lines():
     text = '\ufeffa, b\r\n1\r\n\r\n ,\r\n"2\r\n3",4\r\n'
     assert [test["vars"] for test in read(text)] == [{"a": "1"}, {"a": "2\r\n3", "b": "4"}]
-    assert [dict(row) for row in testfiles.read_csv_rows(text.encode(), "t.csv")] == [{"a": "1"}, {"a": "2\r\n3", "b": "4"}]
+    assert [dict(row) for row in read_csv_rows(text.encode(), "t.csv")] == [{"a": "1"}, {"a": "2\r\n3", "b": "4"}]
     assert read("") == read("a,b\n") == []
 
 
 @each(("content", "words"), [*table(__file__, "mistakes_have_their_line"), (b"a\n\xff\n", "t.csv: the file is not UTF-8 text")])
 def test_mistakes_have_their_line(content, words):
     with pytest.raises(ConfigError) as caught:
-        list(testfiles.read_csv_tests(content.encode() if isinstance(content, str) else content, "t.csv"))
+        list(read_csv_tests(content.encode() if isinstance(content, str) else content, "t.csv"))
     assert words in str(caught.value)
 
 

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,8 +18,8 @@ from jsonschema import Draft202012Validator
 
 from gradegate.assertions.grading.evaluator import EVALUATORS
 from gradegate.config import keys
-from gradegate.config import schema as made
 from gradegate.config.context import build_context
+from gradegate.config.schema import config_schema
 from gradegate.core.policy import LIMITS, limit_key
 from gradegate.core.settings import Settings
 from gradegate.errors import ConfigError
@@ -28,7 +29,7 @@ from gradegate.runner.prepare import prepare
 from support import doc_blocks, side_by_side
 from support.each import each, table
 
-SCHEMA = made.config_schema()
+SCHEMA = config_schema()
 SENTENCES = shipped("config", "sentences.yaml")
 CHECK = Draft202012Validator(SCHEMA)
 PASSED_OVER = "has no meaning here"
@@ -182,7 +183,8 @@ def test_every_type_says_what_it_asserts_and_what_its_value_means(name):
     (about,) = [it for it in asserted["properties"]["type"]["anyOf"] if it.get("const") == name]
     assert about["description"].endswith(".")
     kind = EVALUATORS.find(name)
-    value = made._of_kind(kind, "")[0]["properties"]["value"]
+    (then,) = [it["then"] for it in asserted["allOf"] if re.fullmatch(it["if"]["properties"]["type"]["pattern"], name)]
+    value = then["properties"]["value"]
     if any(item.name == "value" for item in dataclasses.fields(kind)):
         assert value["description"].endswith("."), name
         assert value["description"] != "This type takes no value."

@@ -1,7 +1,8 @@
-"""answer-relevance: whether the answer is about what was asked, by questions that the answer would answer.
+"""answer-relevance: whether the answer is about the query.
 
-Score: the mean cosine between the embedding of the query and those of three questions made from the answer; an answer that
-evades scores 0. That is answer relevance of RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
+A model writes three questions that the answer would answer. Score: the mean cosine between the embedding of the query and
+the embeddings of the questions; a question counts 0 if the answer evades. No modes. Source: answer relevance of RAGAS
+(https://arxiv.org/abs/2309.15217) as in promptfoo:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/answer-relevance/, ``src/matchers/rag.ts``.
 """
 
@@ -23,42 +24,40 @@ from gradegate.assertions.judge.form import Form
 from gradegate.assertions.judge.last_line import single_line
 from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.metrics import vectors
-from gradegate.assertions.metrics.context import lacks_query
+from gradegate.assertions.metrics.context import missing_query
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import EPSILON
 from gradegate.structs import JsonObject, Struct
 
 QUESTIONS = 3
-
-
 SCHEMA = object_schema(question={"type": "string"}, evades={"type": "boolean"})
 
 
 class Question(Struct, frozen=True):
-    """A question that the answer would answer; ``evades``: the answer is none, and says nothing that was asked for."""
+    """A question that the answer would answer."""
 
     text: str
-    evades: bool
+    evades: bool  # the answer says nothing that was asked for
 
 
-def _read(item: JsonObject, *, is_our_prompt: bool) -> Question:
-    question = item.get("question")
-    if not isinstance(question, str) or not prose.has_words(question):
+def _read_question(reply: JsonObject, *, is_our_prompt: bool) -> Question:
+    """The question of a reply. A prompt of the user need not ask for ``evades``. Raises Unreadable."""
+    text = reply.get("question")
+    if not isinstance(text, str) or not prose.has_words(text):
         raise Unreadable("`question` is not a text")
-    evades = (
-        form.parse_truth(form.required_value(item, "evades"))
-        if is_our_prompt or "evades" in item
-        else False
-    )
+
+    evades: bool | None = False
+    if is_our_prompt or "evades" in reply:
+        evades = form.parse_truth(form.required_value(reply, "evades"))
     if evades is None:
         raise Unreadable("`evades` is not a boolean")
-    return Question(question.strip(), evades)
+    return Question(text.strip(), evades)
 
 
-OURS = Form(SCHEMA, partial(_read, is_our_prompt=True))
-OF_USER = Form(
+FORM_OF_OUR_PROMPT = Form(SCHEMA, partial(_read_question, is_our_prompt=True))
+FORM_OF_USER_PROMPT = Form(
     SCHEMA,
-    partial(_read, is_our_prompt=False),
+    partial(_read_question, is_our_prompt=False),
     read_lines=lambda text: {"question": single_line(text)},
     texts_key="question",
 )
@@ -75,26 +74,28 @@ class AnswerRelevance(ModelEvaluator):
         return QUESTIONS
 
     def missing_variables(self, variables: Variables) -> str:
-        """A ``query`` that is there must hold something; without one the prompt is taken."""
-        return lacks_query(variables) if isinstance(variables.get("query"), str) else ""
+        """Say that ``query`` is empty. Without the variable, the prompt is the query."""
+        return missing_query(variables) if isinstance(variables.get("query"), str) else ""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         query = transcript.vars.get("query")
-        asked = query if isinstance(query, str) else transcript.prompt
-        if not asked.strip():
+        if not isinstance(query, str):
+            query = transcript.prompt
+        if not query.strip():
             raise NoVerdict("the prompt is empty, so there is no query to compare with")
-        reading = OF_USER if judge.rubric.steps else OURS
+
+        question_form = FORM_OF_USER_PROMPT if judge.rubric.steps else FORM_OF_OUR_PROMPT
         variables = [{"answer": transcript.output}] * QUESTIONS
-        questions = judge.ask_all("answer-relevance", reading, variables)
-        first, *others = judge.embed([asked, *(question.text for question in questions)])
-        similarities = [
-            0.0 if question.evades else vectors.cosine(first, other)
-            for question, other in zip(questions, others, strict=True)
-        ]
-        score = sum(similarities) / len(similarities)
-        rows = [
-            {"question": question.text, "similarity": similarity}
-            for question, similarity in zip(questions, similarities, strict=True)
-        ]
+        questions = judge.ask_all("answer-relevance", question_form, variables)
+        texts = [question.text for question in questions]
+        query_vector, *question_vectors = judge.embed([query, *texts])
+
+        similarities = []
+        evidence = []
+        for question, vector in zip(questions, question_vectors, strict=True):
+            similarity = 0.0 if question.evades else vectors.cosine(query_vector, vector)
+            similarities.append(similarity)
+            evidence.append({"question": question.text, "similarity": similarity})
+        score = sum(similarities) / QUESTIONS
         reason = f"questions that the answer would answer resemble the query by {score:.2f}"
-        return Verdict(score, None, reason, {"query": asked, "questions": rows})
+        return Verdict(score, None, reason, {"query": query, "questions": evidence})

@@ -1,7 +1,7 @@
 """model-graded-closedqa: a model checks whether the answer meets one criterion.
 
-The question with the answers Y and N comes from ``closedqa.yaml`` of OpenAI's evals (https://github.com/openai/evals,
-evals/registry/modelgraded/), by way of promptfoo (``src/matchers/llmGrading.ts``):
+Score: 1 if the model says yes, 0 if it says no. No modes. Source: ``closedqa.yaml`` in OpenAI's evals
+(https://github.com/openai/evals, evals/registry/modelgraded/) as in promptfoo (``src/matchers/llmGrading.ts``):
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/model-graded-closedqa/. The prompt is our own.
 """
 
@@ -33,7 +33,6 @@ class ClosedQa(ModelEvaluator):
             criteria=self.value,
             completion=transcript.output,
         )
-        met = judgement.verdict == "yes"
-        return pass_or_fail(
-            met, judgement.reason or f"the criterion is {'met' if met else 'not met'}"
-        )
+        is_met = judgement.verdict == "yes"
+        usual_reason = "the criterion is met" if is_met else "the criterion is not met"
+        return pass_or_fail(is_met, judgement.reason or usual_reason)

@@ -1,8 +1,8 @@
-"""context-faithfulness: whether the context supports what the answer says.
+"""context-faithfulness: whether the context supports the answer.
 
-Score: the share of the answer's statements that the context supports. That is faithfulness of RAGAS
-(https://arxiv.org/abs/2309.15217) as promptfoo has it:
-https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-faithfulness/,
+The grader lists the statements of the answer, then judges each. Score: supported statements / all statements. Modes:
+``no_claims`` says what an answer without statements is. Source: faithfulness of RAGAS (https://arxiv.org/abs/2309.15217) as
+in promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-faithfulness/,
 ``src/matchers/rag.ts``.
 """
 
@@ -13,7 +13,8 @@ from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import LastLine
 from gradegate.assertions.judge.rubric import list_schema, object_schema
-from gradegate.assertions.metrics.context import ContextEvaluator, share_of
+from gradegate.assertions.judge.verdict_forms import TEXT
+from gradegate.assertions.metrics.context import ContextEvaluator, verdict_from_parts
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.errors import Unreadable
 from gradegate.structs import replace
@@ -22,30 +23,27 @@ LABEL = "verdict for each statement in order"
 
 
 def statements_form(statements: Sequence[str]) -> Form[tuple[bool, ...]]:
-    """A verdict on each statement."""
+    """Whether each statement is supported, in the order of the statements."""
     count = len(statements)
+    verdicts_form = verdict_forms.verdict_list_form(count=count)
 
-    def read(found: Object) -> tuple[bool, ...]:
-        judgements = counted.read(found)
-        named = [item["statement"] for item in found["verdicts"] if "statement" in item]
-        if len(named) == count and len(set(map(str, named))) < len(set(statements)):
+    def read(reply: Object) -> tuple[bool, ...]:
+        judgements = verdicts_form.read(reply)
+        judged = [str(item["statement"]) for item in reply["verdicts"] if "statement" in item]
+        if len(judged) == count and len(set(judged)) < len(set(statements)):
             raise Unreadable("it judges a statement twice")
         return tuple(judgement.verdict == "yes" for judgement in judgements)
 
-    counted = verdict_forms.verdict_list_form(count=count)
+    item_schemas = [_verdict_schema({**TEXT, "enum": [statement]}) for statement in statements]
+    schema = list_schema("verdicts", _verdict_schema(TEXT), count, item_schemas)
+    last_line = LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
+    return Form(schema, read, last_line)
 
-    def item(statement: Object) -> Object:
-        return object_schema(
-            statement=statement,
-            reason=verdict_forms.TEXT,
-            verdict={**verdict_forms.TEXT, "enum": ["yes", "no"]},
-        )
 
-    each = [item({**verdict_forms.TEXT, "enum": [statement]}) for statement in statements]
-    schema = list_schema("verdicts", item(verdict_forms.TEXT), count, each)
-    return Form(
-        schema, read, LastLine("verdict", (LABEL,), ("yes", "no"), among="verdicts", count=count)
-    )
+def _verdict_schema(statement: Object) -> Object:
+    """The JSON Schema of a verdict on the statements of a schema."""
+    verdict = {**TEXT, "enum": ["yes", "no"]}
+    return object_schema(statement=statement, reason=TEXT, verdict=verdict)
 
 
 @assertion("context-faithfulness")
@@ -57,31 +55,30 @@ class ContextFaithfulness(ContextEvaluator):
     no_claims: NoClaims = "error"
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        source = self.context_of(transcript)
-        question = transcript.vars["query"]
+        context = self.find_context(transcript)
+        query = transcript.vars["query"]
         answer = transcript.output
-        judge = judge.with_graded(answer, question, source.text)
-        form = verdict_forms.items_form("statements", least=0)
-        statements = [
-            *judge.ask(
-                "context-faithfulness-statements",
-                form,
-                step="statements",
-                question=question,
-                answer=answer,
-            )
-        ]
+        judge = judge.with_graded(answer, query, context.text)
+
+        statements = judge.ask(
+            "context-faithfulness-statements",
+            verdict_forms.items_form("statements", least=0),
+            step="statements",
+            question=query,
+            answer=answer,
+        )
         if not statements:
             return verdict_without_units("the answer makes no statement", self.no_claims)
+
         supported = judge.ask(
             "context-faithfulness-verdicts",
             statements_form(statements),
             step="verdicts",
-            context=source.text,
-            statements=statements,
+            context=context.text,
+            statements=list(statements),
         )
-        return share_of(
-            [*zip(statements, supported, strict=True)],
+        return verdict_from_parts(
+            list(zip(statements, supported, strict=True)),
             "the context supports {} of {} statements",
             "statements",
             "statement",

@@ -1,7 +1,7 @@
-"""context-recall: how much of an expected answer the context holds.
+"""context-recall: how much of an expected answer the context contains.
 
-Score: the share of the expected answer's sentences that can be attributed to the context. Context recall of RAGAS
-(https://docs.ragas.io, https://arxiv.org/abs/2309.15217) as promptfoo has it:
+Score: sentences of the expected answer that the context supports / all sentences of it. No modes. Source: context recall of
+RAGAS (https://docs.ragas.io, https://arxiv.org/abs/2309.15217) as in promptfoo:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-recall/, ``src/matchers/rag.ts``.
 """
 
@@ -13,10 +13,10 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import marked_lines
 from gradegate.assertions.metrics.context import (
     ContextEvaluator,
-    Quotations,
-    lacks,
-    share_of,
-    units,
+    QuotationFinder,
+    missing_context,
+    split_units,
+    verdict_from_parts,
 )
 from gradegate.core.conversation import Variables
 from gradegate.core.numbers import format_count
@@ -28,25 +28,24 @@ MARKS = {"attributed": "yes", "not attributed": "no"}
 def sentences_form(
     sentences: Sequence[str], *, is_our_prompt: bool
 ) -> Form[verdict_forms.Judgements]:
-    """A verdict on each sentence by its number; for a prompt of the user's also a line with its mark for each."""
-    numbered = verdict_forms.numbered_verdicts_form(MARKS, len(sentences))
+    """A verdict on each sentence by its number. A prompt of the user may also get a line with a mark for each sentence."""
+    numbered_form = verdict_forms.numbered_verdicts_form(MARKS, len(sentences))
     if is_our_prompt:
-        return numbered
-    quotations = Quotations("\n".join(sentences), sentences)
+        return numbered_form
+    finder = QuotationFinder("\n".join(sentences), sentences)
 
-    def marked(text: str) -> Object:
-        pairs = marked_lines(text, tuple(MARKS), quotations.holds)
+    def read_lines(text: str) -> Object:
+        pairs = marked_lines(text, tuple(MARKS), finder.contains)
         if len(pairs) != len(sentences):
             raise Unreadable(
                 f"it marks {format_count(len(pairs), 'line')}, and there are {format_count(len(sentences), 'sentence')}"
             )
         if len({sentence for sentence, _ in pairs}) < len(set(sentences)):
             raise Unreadable("it marks a sentence twice")
-        return {
-            "verdicts": [{"id": id_, "verdict": mark} for id_, (_, mark) in enumerate(pairs, 1)]
-        }
+        verdicts = [{"id": number, "verdict": mark} for number, (_, mark) in enumerate(pairs, 1)]
+        return {"verdicts": verdicts}
 
-    return replace(numbered, read_lines=marked, marks=tuple(MARKS))
+    return replace(numbered_form, read_lines=read_lines, marks=tuple(MARKS))
 
 
 @assertion("context-recall")
@@ -57,22 +56,25 @@ class ContextRecall(ContextEvaluator):
     """The expected answer."""
 
     def missing_variables(self, variables: Variables) -> str:
-        return lacks(variables, self.context_transform)
+        """Say that the context is missing. No query is needed."""
+        return missing_context(variables, self.context_transform)
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        source = self.context_of(transcript)
-        judge = judge.with_graded(source.text, self.value)
-        sentences = units(self.value)
+        context = self.find_context(transcript)
+        judge = judge.with_graded(context.text, self.value)
+        sentences = split_units(self.value)
         judgements = judge.ask(
             "context-recall",
             sentences_form(sentences, is_our_prompt=not judge.rubric.steps),
-            context=source.text,
+            context=context.text,
             groundTruth=self.value,
             sentences=sentences,
         )
-        marked = [
-            (sentence, judgement.verdict == "yes")
-            for sentence, judgement in zip(sentences, judgements, strict=True)
-        ]
-        summary = "{} of {} sentences of the expected answer are in the context"
-        return share_of(marked, summary, "sentences", "sentence", "attributed")
+        attributed = [judgement.verdict == "yes" for judgement in judgements]
+        return verdict_from_parts(
+            list(zip(sentences, attributed, strict=True)),
+            "{} of {} sentences of the expected answer are in the context",
+            "sentences",
+            "sentence",
+            "attributed",
+        )

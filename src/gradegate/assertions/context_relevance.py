@@ -1,7 +1,7 @@
-"""context-relevance: how much of the context bears on the query.
+"""context-relevance: how much of the context is about the query.
 
-Score: the sentences of the context that are needed to answer, over all of its sentences. That is context relevance of
-RAGAS (https://arxiv.org/abs/2309.15217) as promptfoo has it:
+Score: sentences of the context that are needed to answer / all sentences of the context. No modes. Source: context relevance
+of RAGAS (https://arxiv.org/abs/2309.15217) as in promptfoo:
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/context-relevance/, ``src/matchers/rag.ts``.
 """
 
@@ -13,13 +13,9 @@ from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.last_line import quoted_lines
 from gradegate.assertions.judge.rubric import object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT
-from gradegate.assertions.metrics.context import ContextEvaluator, Quotations
+from gradegate.assertions.metrics.context import Context, ContextEvaluator, QuotationFinder
 
-NOTHING = "Insufficient Information"
-
-
-def _some_of(texts: Sequence[str]) -> Object:
-    return {"type": "array", "items": {**TEXT, "enum": [*texts]}, "minItems": 1}
+NOTHING = "Insufficient Information"  # the reply of a grader if no sentence is needed
 
 
 @assertion("context-relevance")
@@ -27,30 +23,42 @@ class ContextRelevance(ContextEvaluator):
     """The context is about the query, and about little else."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        source = self.context_of(transcript)
+        context = self.find_context(transcript)
         query = transcript.vars["query"]
-        units = source.units
-        quotations = Quotations(source.text, units)
-
-        def read(item: Object) -> tuple[str, ...]:
-            sentences = form.required_texts(item, "sentences")
-            if not sentences:
-                raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
-            if [form.parse_word(text) for text in sentences] == [NOTHING.lower()]:
-                return ()
-            return quotations.covered(sentences)
-
-        sentences = {
-            "type": "array",
-            "items": TEXT,
-            "anyOf": [_some_of(units), {**_some_of([NOTHING]), "maxItems": 1}],
-        }
-        schema = object_schema(reason=TEXT, sentences=sentences)
-        quoting = Form(schema, read, read_lines=lambda text: {"sentences": quoted_lines(text)})
-        judge = judge.with_graded(source.text, query)
-        quoted = judge.ask("context-relevance", quoting, context=source.text, query=query)
-        count = min(len(quoted), len(units))
-        reason = f"{count} of {len(units)} sentences of the context bear on the query"
-        return Verdict(
-            count / len(units), None, reason, {"quoted": list(quoted), "units": len(units)}
+        judge = judge.with_graded(context.text, query)
+        quoted_units = judge.ask(
+            "context-relevance", _quotations_form(context), context=context.text, query=query
         )
+
+        total = len(context.units)
+        count = min(len(quoted_units), total)
+        reason = f"{count} of {total} sentences of the context bear on the query"
+        evidence = {"quoted": list(quoted_units), "units": total}
+        return Verdict(count / total, None, reason, evidence)
+
+
+def _quotations_form(context: Context) -> Form[tuple[str, ...]]:
+    """The units of the context that the grader quotes as JSON, or one quotation in each line."""
+    units = context.units
+    finder = QuotationFinder(context.text, units)
+
+    def read(reply: Object) -> tuple[str, ...]:
+        sentences = form.required_texts(reply, "sentences")
+        if not sentences:
+            raise Unreadable(f"it quotes nothing, and does not say {NOTHING}")
+        if [form.parse_word(sentence) for sentence in sentences] == [NOTHING.lower()]:
+            return ()
+        return finder.quoted_units(sentences)
+
+    sentences_schema = {
+        "type": "array",
+        "items": TEXT,
+        "anyOf": [_schema_of_some(units), {**_schema_of_some([NOTHING]), "maxItems": 1}],
+    }
+    schema = object_schema(reason=TEXT, sentences=sentences_schema)
+    return Form(schema, read, read_lines=lambda text: {"sentences": quoted_lines(text)})
+
+
+def _schema_of_some(texts: Sequence[str]) -> Object:
+    """The JSON Schema of a list of at least one of these texts."""
+    return {"type": "array", "items": {**TEXT, "enum": [*texts]}, "minItems": 1}

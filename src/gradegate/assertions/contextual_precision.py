@@ -1,36 +1,47 @@
-"""contextual-precision: whether the documents that help come before those that do not.
+"""contextual-precision: whether the retrieved documents that help come before those that do not.
 
-Score: the mean, over the ranks k of the documents that help, of (helpful documents among the first k) / k; 0 for none. Source:
-https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
+Score: the mean of (helpful documents among the first k) / k over the ranks k of the helpful documents, or 0 if no document
+helps. No modes. Source: https://deepeval.com/docs/metrics-contextual-precision, ``deepeval/metrics/contextual_precision/``.
 """
 
 from fractions import Fraction
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.conversation import Expecting, Measured, retrieved, share_of_yes
+from gradegate.assertions.metrics.conversation import (
+    ExpectedAnswerMetric,
+    Measurement,
+    find_retrieval,
+    measure_share_of_yes,
+)
 from gradegate.core.numbers import exact_mean
 from gradegate.structs import replace
 
 
 @assertion("contextual-precision")
-class ContextualPrecision(Expecting):
+class ContextualPrecision(ExpectedAnswerMetric):
     """The retrieved documents that help to answer come before those that do not."""
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        sources = retrieved(transcript)
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        retrieval = find_retrieval(transcript)
         judgements = judge.ask(
             "contextual-precision",
-            verdict_forms.verdict_list_form(count=len(sources.documents)),
+            verdict_forms.verdict_list_form(count=len(retrieval.documents)),
             step="verdicts",
-            images=sources.images,
-            question=sources.question,
-            expected=self.expected(transcript.vars),
-            documents=[*sources.documents],
+            images=retrieval.images,
+            question=retrieval.question,
+            expected=self.expected_answer(transcript.vars),
+            documents=list(retrieval.documents),
         )
-        helps = [judgement.verdict == "yes" for judgement in judgements]
-        shares = [Fraction(sum(helps[:rank]), rank) for rank, hit in enumerate(helps, 1) if hit]
-        measured = share_of_yes(
+
+        precisions: list[Fraction] = []  # at the rank of each helpful document
+        for rank, judgement in enumerate(judgements, 1):
+            if judgement.verdict == "yes":
+                helpful = len(precisions) + 1
+                precisions.append(Fraction(helpful, rank))
+
+        measurement = measure_share_of_yes(
             enumerate(judgements, 1), "rank", "{} of {} documents help", "document {rank} does not"
         )
-        return replace(measured, score=exact_mean(shares) if shares else Fraction(0))
+        score = exact_mean(precisions) if precisions else Fraction(0)
+        return replace(measurement, score=score)

@@ -1,18 +1,18 @@
-"""contextual-relevancy: how much of what was retrieved has to do with the question.
+"""contextual-relevancy: how much of the retrieved documents is about the question.
 
-Score: the sentences of all documents that bear on the question, over all sentences. Source:
+Score: relevant sentences of all documents / all sentences of all documents. No modes. Source:
 https://deepeval.com/docs/metrics-contextual-relevancy, ``deepeval/metrics/contextual_relevancy/``.
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.context import units
+from gradegate.assertions.metrics.context import split_units
 from gradegate.assertions.metrics.conversation import (
-    Measured,
+    Measurement,
     Metric,
-    ask_once,
-    retrieved,
-    share_of_yes,
+    ask_distinct,
+    find_retrieval,
+    measure_share_of_yes,
 )
 
 
@@ -20,29 +20,30 @@ from gradegate.assertions.metrics.conversation import (
 class ContextualRelevancy(Metric):
     """The sentences of the retrieved documents have to do with the question."""
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        sources = retrieved(transcript)
-        sentences = {document: units(document) for document in sources.documents}
-        asked = ask_once(
-            judge,
-            sources.documents,
-            lambda document: judge.ask(
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        retrieval = find_retrieval(transcript)
+
+        def judge_sentences(document: str) -> verdict_forms.Judgements:
+            sentences = split_units(document)
+            return judge.ask(
                 "contextual-relevancy",
-                verdict_forms.numbered_verdicts_form(
-                    verdict_forms.YES_NO, len(sentences[document])
-                ),
+                verdict_forms.numbered_verdicts_form(verdict_forms.YES_NO, len(sentences)),
                 step="verdicts",
                 document=document,
-                sentences=sentences[document],
-                question=sources.question,
-                images=sources.images,
-            ),
-        )
-        pairs = [
-            (rank, judgement)
-            for rank, document in enumerate(sources.documents, 1)
-            for judgement in asked[document]
-        ]
-        return share_of_yes(
-            pairs, "document", "{} of {} sentences are relevant", "document {document}"
+                sentences=sentences,
+                question=retrieval.question,
+                images=retrieval.images,
+            )
+
+        judgements = ask_distinct(judge, retrieval.documents, judge_sentences)
+
+        # Equal documents count as often as they were retrieved.
+        ranked_judgements: list[tuple[int, verdict_forms.Judgement[str]]] = []
+        for rank, document in enumerate(retrieval.documents, 1):
+            ranked_judgements += [(rank, judgement) for judgement in judgements[document]]
+        return measure_share_of_yes(
+            ranked_judgements,
+            "document",
+            "{} of {} sentences are relevant",
+            "document {document}",
         )

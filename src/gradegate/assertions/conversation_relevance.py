@@ -1,7 +1,7 @@
 """conversation-relevance: whether each answer of a conversation fits the messages before it.
 
-Score: the share of the answers that fit, each judged within a window of messages. As in promptfoo:
-https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conversation-relevance/,
+Score: relevant answers / all answers. Each answer is judged in a window of at most ``windowSize`` exchanges. No modes. As in
+promptfoo: https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/conversation-relevance/,
 ``src/external/assertions/deepeval.ts``.
 """
 
@@ -14,7 +14,7 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.conversation import WindowSize, exchanges_of
+from gradegate.assertions.metrics.conversation import MAX_FINDINGS, WindowSize, require_exchanges
 from gradegate.core.conversation import (
     CONVERSATION,
     parse_conversation,
@@ -34,25 +34,31 @@ class ConversationRelevance(ModelEvaluator):
     windowSize: WindowSize = 5  # noqa: N815  # the key in the config
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        # As in promptfoo: what `_conversation` holds is the conversation, and an answer that it lacks is none of it.
+        # As in promptfoo, `_conversation` replaces the conversation, and the last answer is judged only if it is in there.
         turns = parse_conversation(transcript.vars.get(CONVERSATION) or ()) or transcript.turns
-        cut = split_windows(exchanges_of(turns), self.windowSize)
+        windows = split_windows(require_exchanges(turns), self.windowSize)
+
+        variables = []
+        for window in windows:
+            messages = [
+                {"role": turn.role, "content": turn.content} for _, turn in window_turns(window)
+            ]
+            variables.append({"messages": messages})
         judge = judge.with_graded(*(turn.content for turn in turns))
-        messages = [
-            [{"role": turn.role, "content": turn.content} for _, turn in window_turns(window)]
-            for window in cut
-        ]
-        judgements = judge.ask_all(
-            "conversation-relevance", FORM, ({"messages": window} for window in messages)
-        )
-        rows = []
-        failures = {}  # by the number of the turn
-        for window, judgement in zip(cut, judgements, strict=True):
-            turn = window[-1][-1].number
-            rows.append(judgement.row(turn=turn))
+        judgements = judge.ask_all("conversation-relevance", FORM, variables)
+
+        evidence = []
+        failures = {}  # sentences by the number of the turn
+        for window, judgement in zip(windows, judgements, strict=True):
+            answer_number = window[-1][-1].number
+            evidence.append(judgement.row(turn=answer_number))
             if judgement.verdict == "no":
-                failures[turn] = f"turn {turn}: {judgement.reason}"
-        relevant = len(cut) - len(failures)
-        summary = f"{relevant} of {len(cut)} answers are relevant"
-        reason = "; not ".join([summary, *failures.values()][:6])
-        return Verdict(relevant / len(cut), None, reason, {"verdicts": rows}, turns=tuple(failures))
+                failures[answer_number] = f"turn {answer_number}: {judgement.reason}"
+
+        total = len(windows)
+        relevant = total - len(failures)
+        sentences = [*failures.values()][:MAX_FINDINGS]
+        reason = "; not ".join([f"{relevant} of {total} answers are relevant", *sentences])
+        return Verdict(
+            relevant / total, None, reason, {"verdicts": evidence}, turns=tuple(failures)
+        )

@@ -28,7 +28,7 @@ from gradegate.assertions.judge import form, prose, verdict_forms
 from gradegate.assertions.judge.form import Form, Object
 from gradegate.assertions.judge.rubric import list_schema, object_schema
 from gradegate.assertions.judge.verdict_forms import TEXT, Judgement, Judgements
-from gradegate.assertions.metrics.conversation import clipped
+from gradegate.assertions.metrics.conversation import shorten
 from gradegate.assertions.metrics.units import NoClaims, verdict_without_units
 from gradegate.core.conversation import Variables
 from gradegate.core.field_types import Number, Share
@@ -236,8 +236,8 @@ def _summary(judged: Sequence[VotedClaim]) -> str:
 
     parts = [counts]
     for voted in not_true[:NAMED]:
-        reason = f" ({clipped(voted.reason)})" if voted.reason else ""
-        parts.append(f'{voted.standing.value}: "{clipped(voted.claim)}"{reason}')
+        reason = f" ({shorten(voted.reason)})" if voted.reason else ""
+        parts.append(f'{voted.standing.value}: "{shorten(voted.claim)}"{reason}')
     if len(not_true) > NAMED:
         parts.append(f"and {len(not_true) - NAMED} more")
     return "; ".join(parts)

@@ -1,7 +1,8 @@
 """factuality: a model compares the facts of the answer with those of a reference.
 
-The categories A to E are those of ``fact.yaml`` in OpenAI's evals (https://github.com/openai/evals, evals/registry/modelgraded/);
-their scores are those of promptfoo (``src/matchers/llmGrading.ts``):
+The model chooses one of the categories A to E. Score: the score of the category, 0 for D and 1 for all others. Modes: the
+option ``factuality`` sets other scores. Sources: the categories come from ``fact.yaml`` in OpenAI's evals
+(https://github.com/openai/evals, evals/registry/modelgraded/), the scores from promptfoo (``src/matchers/llmGrading.ts``):
 https://www.promptfoo.dev/docs/configuration/expected-outputs/model-graded/factuality/. The prompt is our own.
 """
 
@@ -18,6 +19,7 @@ from gradegate.assertions.grading.evaluator import (
 )
 from gradegate.assertions.judge import verdict_forms
 
+# For each category the key of its score, and the reason if the model gives no reason
 CATEGORIES = {
     "A": ("subset", "the answer is a subset of the reference and consistent with it"),
     "B": ("superset", "the answer is a superset of the reference and consistent with it"),
@@ -57,8 +59,8 @@ class Factuality(ModelEvaluator):
             ideal=self.value,
             completion=transcript.output,
         )
-        name, meaning = CATEGORIES[judgement.verdict]
-        reason = f"({judgement.verdict}) {judgement.reason or meaning}"
-        return Verdict(
-            getattr(self.factuality, name), None, reason, {"category": judgement.verdict}
-        )
+        category = judgement.verdict
+        score_key, meaning = CATEGORIES[category]
+        score = getattr(self.factuality, score_key)
+        reason = f"({category}) {judgement.reason or meaning}"
+        return Verdict(score, None, reason, {"category": category})

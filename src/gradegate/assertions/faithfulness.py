@@ -1,14 +1,16 @@
-"""faithfulness: what an answer claims, held against the documents that were retrieved for it.
+"""faithfulness: whether the retrieved documents support what an answer claims.
 
-Score: the share of claims that no document contradicts (that one supports, with ``penalize_ambiguous_claims``).
-Source: https://deepeval.com/docs/metrics-faithfulness, ``deepeval/metrics/faithfulness/``, after RAGAS (https://arxiv.org/abs/2309.15217).
+Score: claims that hold / all claims. Modes: a claim holds if no document contradicts it; with ``penalize_ambiguous_claims``
+only if a document supports it. ``no_claims`` says what an answer without claims is. Source:
+https://deepeval.com/docs/metrics-faithfulness, ``deepeval/metrics/faithfulness/``, after RAGAS
+(https://arxiv.org/abs/2309.15217).
 """
 
 from functools import partial
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
-from gradegate.assertions.metrics.claims import ClaimSource, FaithfulnessMetric, described
-from gradegate.assertions.metrics.conversation import Measured, images_in, retrieved
+from gradegate.assertions.metrics.claims import ClaimSource, FaithfulnessMetric, describe_failure
+from gradegate.assertions.metrics.conversation import Measurement, collect_images, find_retrieval
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Image
 
@@ -17,31 +19,35 @@ from gradegate.core.conversation import Image
 class Faithfulness(FaithfulnessMetric):
     """The claims of an answer hold against the documents that were retrieved for it."""
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        sources = retrieved(transcript)
-        groups = self.asked_together(
-            (*dict.fromkeys(sources.documents), *map(Image, sources.images))
-        )
-        claim_source = ClaimSource(sources.question, transcript.output, images_in(transcript.turns))
-        claims, *truths_of = judge.gather(
-            partial(self.ask_claims, judge, claim_source),
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        retrieval = find_retrieval(transcript)
+        texts = dict.fromkeys(retrieval.documents)
+        groups = self.group_documents((*texts, *map(Image, retrieval.images)))
+        images = collect_images(transcript.turns)
+        source = ClaimSource(retrieval.question, transcript.output, images)
+
+        # Ask for claims and truths at once, then for a verdict on each claim.
+        claims, *truths_of_groups = judge.gather(
+            partial(self.ask_claims, judge, source),
             *(partial(self.ask_truths, judge, group) for group in groups),
         )
-        judged_claims = self.ask_verdicts(
-            judge, claims, tuple(truth for truths in truths_of for truth in truths)
-        )
-        findings = tuple(
-            described(claim, judgement)
-            for claim, judgement in judged_claims.pairs
-            if judgement.verdict in self.bad
-        )
+        truths: list[str] = []
+        for truths_of_group in truths_of_groups:
+            truths += truths_of_group
+        judged_claims = self.ask_verdicts(judge, claims, tuple(truths))
         if not judged_claims.pairs:
             raise NoUnitsError("the answer claims nothing")
-        total = len(judged_claims.pairs)
-        rows = [judgement.row(claim=claim) for claim, judgement in judged_claims.pairs]
-        return Measured(
-            self.share(judged_claims),
+
+        rows = []
+        findings = []
+        for claim, judgement in judged_claims.pairs:
+            rows.append(judgement.row(claim=claim))
+            if self.is_failure(judgement):
+                findings.append(describe_failure(claim, judgement))
+        total = len(rows)
+        return Measurement(
+            self.share_of_holding_claims(judged_claims),
             f"{total - len(findings)} of {total} claims hold",
-            findings,
-            evidence={"claims": rows, "truths": list(judged_claims.truths)},
+            tuple(findings),
+            evidence={"claims": rows, "truths": truths},
         )

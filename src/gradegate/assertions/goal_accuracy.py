@@ -1,10 +1,10 @@
-"""goal-accuracy: whether an agent reached what it was asked for, and whether its way there was a good one.
+"""goal-accuracy: whether an agent reached the goal of the user, and whether the way to the goal was good.
 
-Score: the mean of two means over the exchanges of a conversation, the marks for what was reached and those for the
-way, each 0 to 10 over 10; with ``way: false`` the goals alone. As DeepEval's (https://deepeval.com/docs/metrics-goal-accuracy,
-``deepeval/metrics/goal_accuracy/``); with ``value``, the outcome that is wanted, the conversation is one task, as in Ragas's
-AgentGoalAccuracyWithReference (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which gives 1 or 0
-(``strict_mode``).
+The grader gives marks from 0 to 10 to each task: one for the goal, one for the way. Score: the mean of the two mean marks,
+divided by 10. Modes: with ``way: false`` only the goals count. Without ``value`` each exchange is a task, as in DeepEval
+(https://deepeval.com/docs/metrics-goal-accuracy, ``deepeval/metrics/goal_accuracy/``). With ``value``, the wanted outcome, the
+conversation is one task, as in AgentGoalAccuracyWithReference of Ragas
+(https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/). Ragas scores 1 or 0, as ``strict_mode`` does.
 """
 
 from typing import NamedTuple
@@ -12,26 +12,26 @@ from typing import NamedTuple
 from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
-    Measured,
+    Measurement,
     Metric,
-    ask_once,
-    asking,
-    clipped,
-    exchanges_of,
-    script,
-    shown,
+    ask_distinct,
+    format_turns,
+    require_exchanges,
+    require_questions,
+    shorten,
+    turns_as_variables,
 )
-from gradegate.assertions.metrics.tool_calls import with_calls
+from gradegate.assertions.metrics.tool_calls import turns_with_calls
 from gradegate.core.conversation import Numbered, window_turns
 from gradegate.core.numbers import exact_mean
 
 BEST = 10
-_MARK = verdict_forms.score_form(BEST)
-_PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}
+_MARK_FORM = verdict_forms.score_form(BEST)
+_PROMPTS = {"goal": "goal-outcome", "way": "goal-way"}  # by the step of the assertion
 
 
 class _Task(NamedTuple):
-    """What was to be reached, and the turns in which the agent worked at it."""
+    """A goal, and the turns in which the agent worked towards the goal."""
 
     goal: str
     turns: tuple[Numbered, ...]
@@ -41,7 +41,7 @@ class _Task(NamedTuple):
 class GoalAccuracy(Metric):
     """The agent reached what it was asked for, by a good way."""
 
-    requires = asking(Each("goal"), Each("way"))
+    requires = require_questions(Each("goal"), Each("way"))
 
     value: str = ""
     """The wanted outcome; without it, the goal is what the user asks for in each exchange."""
@@ -49,46 +49,48 @@ class GoalAccuracy(Metric):
 
     def count_questions(self, exchanges: int) -> int:
         tasks = 1 if self.value.strip() else exchanges
-        return Metric.count_questions(self, tasks) - (0 if self.way else tasks)
+        count = Metric.count_questions(self, tasks)
+        return count if self.way else count - tasks
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        tasks = self._tasks(transcript)
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        tasks = self._split_tasks(transcript)
         steps = ["goal", "way"] if self.way else ["goal"]
-        judge = judge.with_graded(judge.graded, *(script(task.turns) for task in tasks))
+        judge = judge.with_graded(judge.graded, *(format_turns(task.turns) for task in tasks))
 
-        def ask(question: tuple[_Task, str]) -> verdict_forms.Judgement[float]:
+        def ask_mark(question: tuple[_Task, str]) -> verdict_forms.Judgement[float]:
             task, step = question
-            work = shown("work", task.turns)
-            return judge.ask(_PROMPTS[step], _MARK, step=step, goal=task.goal, **work)
+            work = turns_as_variables("work", task.turns)
+            return judge.ask(_PROMPTS[step], _MARK_FORM, step=step, goal=task.goal, **work)
 
-        marks = ask_once(judge, [(task, step) for task in tasks for step in steps], ask)
+        questions = [(task, step) for task in tasks for step in steps]
+        marks = ask_distinct(judge, questions, ask_mark)
 
         rows = []
         findings = []
-        low_turns: dict[int, None] = {}
+        imperfect_turns: dict[int, None] = {}  # each once, in order
         for (task, step), mark in marks.items():
             turn = task.turns[-1].number
             rows.append({"turn": turn, "of": step, "score": mark.verdict, "reason": mark.reason})
             if mark.verdict < BEST:
-                low_turns[turn] = None
+                imperfect_turns[turn] = None
                 findings.append(
-                    f"turn {turn}, {step} {mark.verdict:g} of {BEST}: {clipped(mark.reason)}"
+                    f"turn {turn}, {step} {mark.verdict:g} of {BEST}: {shorten(mark.reason)}"
                 )
 
         means = {}
         for step in steps:
             means[step] = exact_mean(marks[task, step].verdict for task in tasks) / BEST
-        return Measured(
+        return Measurement(
             exact_mean(means.values()),
-            ", ".join(f"{step} {float(share):.4g}" for step, share in means.items()),
+            ", ".join(f"{step} {float(mean):.4g}" for step, mean in means.items()),
             tuple(findings),
             evidence={"marks": rows},
-            turns=tuple(low_turns),
+            turns=tuple(imperfect_turns),
         )
 
-    def _tasks(self, transcript: Transcript) -> list[_Task]:
+    def _split_tasks(self, transcript: Transcript) -> list[_Task]:
         """The whole conversation with the wanted outcome, or each exchange with what the user asks for in it."""
-        exchanges = exchanges_of(with_calls(transcript))
+        exchanges = require_exchanges(turns_with_calls(transcript))
         if self.value.strip():
             return [_Task(self.value, window_turns(exchanges))]
         tasks = []

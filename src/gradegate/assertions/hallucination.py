@@ -1,7 +1,8 @@
 """hallucination: whether an answer agrees with texts that are known to be true.
 
-Score: the share of the texts that the answer does not contradict. Source: https://deepeval.com/docs/metrics-hallucination,
-``deepeval/metrics/hallucination/``, with the sense that it has from version 4.2: higher is better.
+Score: texts that the answer does not contradict / all texts. No modes. Source:
+https://deepeval.com/docs/metrics-hallucination, ``deepeval/metrics/hallucination/``. As in DeepEval since version 4.2, a
+higher score is better.
 """
 
 from gradegate.assertions.grading.evaluator import (
@@ -12,7 +13,12 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
 )
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.conversation import Measured, Metric, share_of_yes, texts_of
+from gradegate.assertions.metrics.conversation import (
+    Measurement,
+    Metric,
+    find_texts,
+    measure_share_of_yes,
+)
 from gradegate.core.conversation import Variables
 from gradegate.structs import replace
 
@@ -27,26 +33,27 @@ class Hallucination(Metric):
     """The texts that must not be contradicted: one or a list; without it the variable `context`."""
 
     def missing_variables(self, variables: Variables) -> str:
-        # What the answer says that it was given is no text to check it against.
+        # A context that the answer brings proves nothing about the answer.
         context = variables.get("context")
         if self.value or (context and context != BY_ANSWER):
             return ""
         return "there is no context; give it as `value` or a variable"
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        value = (self.value,) if isinstance(self.value, str) and self.value else tuple(self.value)
-        contexts = value or texts_of(transcript.vars, "context")
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        contexts = [self.value] if isinstance(self.value, str) else self.value
+        if not self.value:
+            contexts = list(find_texts(transcript.vars, "context"))
         if not contexts:
             raise NoVerdict("there is no text to check the answer against")
-        form = verdict_forms.verdict_list_form(count=len(contexts))
+
         judgements = judge.ask(
             "hallucination",
-            form,
+            verdict_forms.verdict_list_form(count=len(contexts)),
             step="verdicts",
             output=transcript.output,
-            contexts=list(contexts),
+            contexts=contexts,
         )
-        return share_of_yes(
+        return measure_share_of_yes(
             enumerate(judgements, 1),
             "text",
             "the answer agrees with {} of {} texts",

@@ -1,72 +1,85 @@
-"""knowledge-retention: whether an assistant remembers what the user has told it.
+"""knowledge-retention: whether an assistant remembers what the user said.
 
-Score: the share of the assistant's messages that forget nothing, among those with anything to remember. Source:
+Score: answers that forget nothing / answers that come after a fact. The grader lists the facts in each message of the user,
+then judges each answer after them. Modes: ``no_claims`` says what a conversation without facts is. Source:
 https://deepeval.com/docs/metrics-knowledge-retention, ``deepeval/metrics/knowledge_retention/``.
 """
+
+from typing import NamedTuple
 
 from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
-    Measured,
+    Measurement,
     ask_each,
-    asking,
-    numbered,
-    of_rows,
-    script,
-    with_marks,
+    content_with_image_marks,
+    format_turns,
+    measure_rows,
+    number_turns,
+    require_questions,
 )
 from gradegate.core.conversation import Turn
 from gradegate.structs import JsonObject, replace
 
-_FACTS = verdict_forms.texts_form("facts")
-_VERDICT = verdict_forms.verdict_form()
-_Question = tuple[tuple[str, ...], Turn]  # what was known before an answer, and the answer
+_FACTS_FORM = verdict_forms.texts_form("facts")
+_VERDICT_FORM = verdict_forms.verdict_form()
+
+
+class _Question(NamedTuple):
+    """An answer, and the facts that the user stated before."""
+
+    facts: tuple[str, ...]
+    answer: Turn
+
+    def variables(self) -> JsonObject:
+        return {"facts": list(self.facts), **_message_variables(self.answer)}
 
 
 @assertion("knowledge-retention")
 class KnowledgeRetention(CountingMetric):
     """The assistant never forgets what the user has told it in the conversation."""
 
-    requires = asking(Each("facts"), Each("verdicts"))
+    requires = require_questions(Each("facts"), Each("verdicts"))
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        turns = numbered(transcript)
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        turns = number_turns(transcript)
+
+        def message_variables(number: int) -> JsonObject:
+            message = turns[number - 1].turn
+            earlier = turns[: number - 1]
+            return {"before": format_turns(earlier), **_message_variables(message)}
+
         user_numbers = [number for number, turn in turns if turn.role == "user"]
         facts_by_turn = ask_each(
-            judge,
-            "retention-facts",
-            _FACTS,
-            user_numbers,
-            lambda n: {"before": script(turns[: n - 1]), **_message(turns[n - 1].turn)},
-            "facts",
+            judge, "retention-facts", _FACTS_FORM, user_numbers, message_variables, "facts"
         )
-        questions: dict[int, _Question] = {}
-        earlier_facts: list[str] = []
+
+        questions: dict[int, _Question] = {}  # by the number of the answer
+        earlier_facts: dict[str, None] = {}  # each once, in order
         for number, turn in turns:
             if turn.role == "user":
-                earlier_facts += facts_by_turn[number]
+                earlier_facts.update(dict.fromkeys(facts_by_turn[number]))
             elif earlier_facts:
-                questions[number] = (tuple(dict.fromkeys(earlier_facts)), turn)
+                questions[number] = _Question(tuple(earlier_facts), turn)
         judgements = ask_each(
-            judge,
-            "retention-verdict",
-            _VERDICT,
-            questions.values(),
-            lambda question: {"facts": list(question[0]), **_message(question[1])},
+            judge, "retention-verdict", _VERDICT_FORM, questions.values(), _Question.variables
         )
-        pairs = ((number, judgements[question]) for number, question in questions.items())
-        rows = [
-            {"turn": number, "forgot": judgement.verdict, "reason": judgement.reason}
-            for number, judgement in pairs
-        ]
-        faults = {"yes": "turn {turn} forgets what the user said"}
-        nothing = "the user said nothing that could be forgotten"
-        summary = "{} of {} answers forget nothing"
-        measured = of_rows(rows, summary, faults, key="forgot", nothing=nothing)
+
+        rows = []
+        for number, question in questions.items():
+            judgement = judgements[question]
+            rows.append({"turn": number, "forgot": judgement.verdict, "reason": judgement.reason})
+        measurement = measure_rows(
+            rows,
+            "{} of {} answers forget nothing",
+            {"yes": "turn {turn} forgets what the user said"},
+            key="forgot",
+            nothing="the user said nothing that could be forgotten",
+        )
         facts = {str(number): list(facts) for number, facts in facts_by_turn.items()}
-        return replace(measured, evidence={**measured.evidence, "facts": facts})
+        return replace(measurement, evidence={**measurement.evidence, "facts": facts})
 
 
-def _message(turn: Turn) -> JsonObject:
-    return {"images": turn.images, "message": with_marks(turn)}
+def _message_variables(turn: Turn) -> JsonObject:
+    return {"images": turn.images, "message": content_with_image_marks(turn)}

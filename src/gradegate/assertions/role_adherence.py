@@ -1,17 +1,17 @@
 """role-adherence: whether an assistant keeps to its role throughout a conversation.
 
-Score: the share of the assistant's messages that keep to the role. Source:
+Score: messages of the assistant that keep to the role / all messages of the assistant. No modes. Source:
 https://deepeval.com/docs/metrics-role-adherence, ``deepeval/metrics/role_adherence/``.
 """
 
 from gradegate.assertions.grading.evaluator import Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
-    Measured,
+    Measurement,
     Metric,
-    numbered,
-    share_of_yes,
-    shown,
+    measure_share_of_yes,
+    number_turns,
+    turns_as_variables,
 )
 from gradegate.core.conversation import Variables
 
@@ -32,21 +32,20 @@ class RoleAdherence(Metric):
     def _role(self, variables: Variables) -> str:
         return self.value or self.chatbot_role or str(variables.get("chatbot_role") or "")
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        turns = numbered(transcript)
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        turns = number_turns(transcript)
         answer_numbers = [number for number, turn in turns if turn.role == "assistant"]
-        variables = {
-            "role": self._role(transcript.vars),
-            "count": len(answer_numbers),
-            **shown("conversation", turns),
-        }
         judgements = judge.ask(
             "role-adherence",
             verdict_forms.verdict_list_form(count=len(answer_numbers)),
             step="verdicts",
-            **variables,
+            role=self._role(transcript.vars),
+            count=len(answer_numbers),
+            **turns_as_variables("conversation", turns),
         )
-        pairs = zip(answer_numbers, judgements, strict=True)
-        return share_of_yes(
-            pairs, "turn", "{} of {} messages keep to the role", "turn {turn} breaks the role"
+        return measure_share_of_yes(
+            zip(answer_numbers, judgements, strict=True),
+            "turn",
+            "{} of {} messages keep to the role",
+            "turn {turn} breaks the role",
         )

@@ -23,12 +23,12 @@ from gradegate.assertions.grading.evaluator import (
     pass_or_fail,
 )
 from gradegate.assertions.metrics.tool_calls import (
-    UNKNOWN,
+    UNKNOWN_CALLS,
     CallsEvaluator,
-    arguments,
-    calls,
-    named,
-    tool,
+    list_calls,
+    name_and_arguments,
+    parse_arguments,
+    resolve_tool,
 )
 from gradegate.core.field_types import FilledText, split_list, strip_texts
 from gradegate.files import documents
@@ -51,11 +51,11 @@ class IsValidToolCall(CallsEvaluator):
         )
         if functions is None:
             raise NoVerdict("the target's config has no `tools` to check the calls against")
-        called = calls(transcript)
+        called = list_calls(transcript)
         if not called:
             return pass_or_fail(False, "the answer calls no tool")
         faults = _faults(called, functions)
-        names = ", ".join(named(call)[0] for call in called)
+        names = ", ".join(name_and_arguments(call)[0] for call in called)
         reason = "; ".join(faults) or f"valid calls: {names}"
         return pass_or_fail(not faults, reason, calls=[*called])
 
@@ -69,12 +69,12 @@ def _faults(called: Sequence[JsonObject], functions: JsonObject) -> list[str]:
     faults = []
     checked = []
     for call in called:
-        name, text = named(call)
+        name, text = name_and_arguments(call)
         if name not in functions or call.get("type") != "function":
             faults.append(f"`{name}` was called, and the target was given {offered}")
             continue
         try:
-            checked.append((name, arguments(name, text)))
+            checked.append((name, parse_arguments(name, text)))
         except json.JSONDecodeError as e:
             faults.append(f"the arguments of `{name}` are not JSON: {documents.fault(e, text)}")
     names = dict.fromkeys(name for name, _ in checked)
@@ -113,13 +113,13 @@ class ToolCallF1(CallsEvaluator):
     """Names of the expected tools: a list, or a text with commas."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        answer_calls = calls(transcript)
+        answer_calls = list_calls(transcript)
         names = (
-            [named(call)[0] for call in answer_calls]
+            [name_and_arguments(call)[0] for call in answer_calls]
             if answer_calls
             else _in_text(transcript.output)
         )
-        called = {tool(name, transcript) for name in names}
+        called = {resolve_tool(name, transcript) for name in names}
         wanted = set(self.value)
         hits = len(wanted & called)
         score = 2 * hits / (len(wanted) + len(called)) if hits else 0.0
@@ -180,10 +180,10 @@ class ToolCorrectness(CallsEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """Expected tools that were called among the expected; in order, the longest common sequence; exact, 1 or 0."""
-        answer_calls = calls(transcript)
+        answer_calls = list_calls(transcript)
         if answer_calls is None:
-            raise NoVerdict(UNKNOWN)
-        called = [tool(named(call)[0], transcript) for call in answer_calls]
+            raise NoVerdict(UNKNOWN_CALLS)
+        called = [resolve_tool(name_and_arguments(call)[0], transcript) for call in answer_calls]
         reason = f"called {', '.join(called) or 'nothing'}, expected {', '.join(self.value)}"
         if self.should_exact_match:
             score = float(

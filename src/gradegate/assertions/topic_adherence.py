@@ -17,18 +17,18 @@ from gradegate.assertions.grading.evaluator import Each, Judge, NoVerdict, Trans
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
     CountingMetric,
-    Measured,
+    Measurement,
     ask_each,
-    asking,
-    exchanges_of,
-    of_rows,
-    shown,
-    texts_of,
+    find_texts,
+    measure_rows,
+    require_exchanges,
+    require_questions,
+    turns_as_variables,
 )
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import Exchange, Variables
 from gradegate.core.field_types import FilledText, strip_texts, to_list
-from gradegate.structs import JsonObject
+from gradegate.structs import JsonObject, replace
 
 WORDS = ("helped", "withheld", "strayed", "declined")
 _WRONG = {
@@ -51,7 +51,7 @@ _Topics = Annotated[list[FilledText], BeforeValidator(strip_texts), BeforeValida
 class TopicAdherence(CountingMetric):
     """The agent answers what belongs to its topics, and declines everything else."""
 
-    requires = asking(Each("questions"), Each("verdicts"))
+    requires = require_questions(Each("questions"), Each("verdicts"))
 
     value: _Topics = Field(default_factory=list)
     """The topics: a text or a list; without it the variable `relevant_topics`."""
@@ -63,26 +63,30 @@ class TopicAdherence(CountingMetric):
         return "" if self._topics(variables) else missing
 
     def _topics(self, variables: Variables) -> tuple[str, ...]:
-        return tuple(self.value or self.relevant_topics) or texts_of(
+        return tuple(self.value or self.relevant_topics) or find_texts(
             variables, "relevant_topics", "reference_topics"
         )
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
         topics = self._topics(transcript.vars)
 
         def of_user(exchange: Exchange) -> JsonObject:
-            return shown(
+            return turns_as_variables(
                 "exchange", [numbered for numbered in exchange if numbered.turn.role == "user"]
             )
 
         def of_both(asked: tuple[Exchange, str]) -> JsonObject:
-            return {"topics": list(topics), "question": asked[1], **shown("exchange", asked[0])}
+            return {
+                "topics": list(topics),
+                "question": asked[1],
+                **turns_as_variables("exchange", asked[0]),
+            }
 
         questions = ask_each(
             judge,
             "topic-questions",
             _QUESTIONS,
-            exchanges_of(transcript.turns),
+            require_exchanges(transcript.turns),
             of_user,
             "questions",
         )
@@ -101,4 +105,5 @@ class TopicAdherence(CountingMetric):
             raise NoVerdict(
                 f"the user never got what {self.mode} is a share of, so no share can be measured"
             )
-        return of_rows(rows, summary, _WRONG, "questions", score=Fraction(good, considered))
+        measurement = measure_rows(rows, summary, _WRONG, "questions")
+        return replace(measurement, score=Fraction(good, considered))

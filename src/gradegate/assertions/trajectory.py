@@ -25,7 +25,13 @@ from gradegate.assertions.grading.evaluator import (
     assertion,
     pass_or_fail,
 )
-from gradegate.assertions.metrics.tool_calls import KINDS, CallsEvaluator, Step, matches, steps
+from gradegate.assertions.metrics.tool_calls import (
+    KINDS,
+    CallsEvaluator,
+    Step,
+    list_steps,
+    matches_pattern,
+)
 from gradegate.core.field_types import Bounds, Count, FilledText, missed_bound, to_list
 from gradegate.structs import JsonObject, replace
 
@@ -104,7 +110,7 @@ class ToolUsed(CallsEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """With ``not-``, none of several tools may have been called."""
-        called = steps(transcript)
+        called = list_steps(transcript)
         wanted = self.value
         if isinstance(wanted, _Counted):
             count = sum(wanted.fits(step) for step in called)
@@ -149,7 +155,7 @@ class ToolSequence(CallsEvaluator):
     """Tools in their order: a list, or `{mode: in_order or exact, steps: [...]}`."""
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        called = steps(transcript)
+        called = list_steps(transcript)
         wanted = self.value.steps
         if self.value.mode == "exact":
             same = len(called) == len(wanted) and all(
@@ -203,7 +209,7 @@ class _Arguments(_Tool):
         ignored = {
             key
             for key in arguments
-            if key in self.ignore or any(matches(key, entry) for entry in patterns)
+            if key in self.ignore or any(matches_pattern(key, entry) for entry in patterns)
         }
         return {key: value for key, value in arguments.items() if key not in ignored}
 
@@ -247,11 +253,11 @@ class ToolArgsMatch(CallsEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         """One call that fits is enough. Raises NoVerdict where only arguments that cannot be read might fit."""
-        called = steps(transcript)
+        called = list_steps(transcript)
         fitting = [step for step in called if self.value.fits(step)]
         if any(self.value.takes(step.arguments) for step in fitting):
             return _verdict(True, f"{self.value.label} was called with these arguments", called)
-        unread = next((step.unread for step in fitting if step.unread), "")
+        unread = next((step.parse_error for step in fitting if step.parse_error), "")
         if unread and not isinstance(self.value.expected, str):  # a text is compared with a text
             raise NoVerdict(unread)
         fault = "was called with other arguments" if fitting else "was not called"
@@ -275,7 +281,7 @@ class StepCount(CallsEvaluator):
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
         wanted = self.value
-        all_steps = steps(transcript)
+        all_steps = list_steps(transcript)
         pattern = wanted.pattern or wanted.name
         found = [
             step

@@ -1,12 +1,14 @@
-"""turn-faithfulness: what an assistant claims in a conversation, held against what was retrieved for it.
+"""turn-faithfulness: whether the retrieved documents support what an assistant claims in a conversation.
 
-Score: the mean over windows of the share of claims that hold; each exchange ends one window of at most ``window_size``
-(``overlap: last``: each exchange is judged once). Source: https://deepeval.com/docs/metrics-turn-faithfulness,
-``deepeval/metrics/turn_faithfulness/``.
+Score: the mean over windows of the share of claims that hold. Each exchange ends one window of at most ``window_size``
+exchanges. Modes: ``overlap: deepeval`` judges all exchanges of a window, so it judges most exchanges in several windows;
+``overlap: last`` judges only the last exchange of a window, so it judges each exchange once. Source:
+https://deepeval.com/docs/metrics-turn-faithfulness, ``deepeval/metrics/turn_faithfulness/``.
 """
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from gradegate.assertions.grading.evaluator import Each, Judge, NoVerdict, Transcript, assertion
@@ -14,18 +16,18 @@ from gradegate.assertions.judge.verdict_forms import Judgement
 from gradegate.assertions.metrics.claims import (
     ClaimSource,
     FaithfulnessMetric,
-    HeldClaims,
-    described,
+    JudgedClaims,
+    describe_failure,
 )
 from gradegate.assertions.metrics.conversation import (
-    DOCUMENTS,
-    Measured,
+    DOCUMENT_VARIABLES,
+    Measurement,
     WindowSize,
-    ask_once,
-    asking,
-    exchanges_of,
-    images_in,
-    texts_of,
+    ask_distinct,
+    collect_images,
+    find_texts,
+    require_exchanges,
+    require_questions,
 )
 from gradegate.assertions.metrics.units import NoUnitsError
 from gradegate.core.conversation import (
@@ -41,24 +43,50 @@ from gradegate.core.numbers import exact_mean
 from gradegate.structs import JsonObject
 
 _WORDS = re.compile(r"\w+")
-_Question = tuple[
-    str, Any
-]  # a step, and what it asks about: a group of documents, or a ClaimSource
+# ``("truths", group of documents)`` or ``("claims", ClaimSource)``
+_Question = tuple[str, Any]
 
 
-class _Case(NamedTuple):
-    """What one window asks: its documents, the turns whose claims are judged, and what was said in them."""
+class _JudgedWindow(NamedTuple):
+    """A window: its documents, the turns with claims that are judged, and the source of these claims."""
 
     documents: tuple[str, ...]
-    judged: tuple[Numbered, ...]
+    judged_turns: tuple[Numbered, ...]
     source: ClaimSource
 
     @property
     def span(self) -> str:
-        return f"{self.judged[0].number}-{self.judged[-1].number}"
+        """The numbers of the first and the last judged turn: ``1-4``."""
+        return f"{self.judged_turns[0].number}-{self.judged_turns[-1].number}"
 
 
-class _Failure(NamedTuple):
+class _WindowResult(NamedTuple):
+    """A window with its judged claims and its score."""
+
+    window: _JudgedWindow
+    claims: JudgedClaims
+    score: Fraction
+
+    def evidence(self) -> JsonObject:
+        return {
+            "turns": self.window.span,
+            "score": float(self.score),
+            "claims": len(self.claims.pairs),
+            "truths": len(self.claims.truths),
+        }
+
+    def steps(self) -> list[str]:
+        """The lines for ``verbose_mode``."""
+        lines = [f"turns {self.window.span}: score {float(self.score):.4g}"]
+        lines += [f"  truth: {truth}" for truth in self.claims.truths]
+        for claim, judgement in self.claims.pairs:
+            lines.append(f"  claim: {claim} -> {judgement.verdict}: {judgement.reason}")
+        return lines
+
+
+class _DoubtfulClaim(NamedTuple):
+    """A claim with the verdict "no" or "idk", and the number of the turn that makes the claim."""
+
     turn: int
     claim: str
     judgement: Judgement[str]
@@ -68,50 +96,38 @@ class _Failure(NamedTuple):
 class TurnFaithfulness(FaithfulnessMetric):
     """The claims of an assistant hold, throughout a conversation, against the documents retrieved for it."""
 
-    requires = asking(*map(Each, ("truths", "claims", "verdicts")))
+    requires = require_questions(Each("truths"), Each("claims"), Each("verdicts"))
 
     window_size: WindowSize = 10
     overlap: Literal["deepeval", "last"] = "deepeval"
 
     def missing_in_turns(self, turns: Sequence[Turn], variables: Variables) -> str:
-        """Documents: of an answer, of any turn with ``overlap: last``, or found by ``contextTransform``."""
-        sources = [turn for turn in turns if turn.role == "assistant" or self.overlap == "last"]
-        there = any(turn.retrieval_context for turn in sources) or texts_of(variables, *DOCUMENTS)
-        if there or self.context_transform is not None:
+        """Say that there are no documents: in the turns, in the variables, or from ``contextTransform``."""
+        has_documents = any(turn.retrieval_context for turn in turns if self._uses_documents(turn))
+        has_source = has_documents or self.context_transform is not None
+        if has_source or find_texts(variables, *DOCUMENT_VARIABLES):
             return ""
         return "no answer of the conversation has a `retrieval_context`; add it to the turns, or name it with contextTransform"
 
     def ignored_in_turns(self, turns: Sequence[Turn]) -> str:
-        """The documents of messages of the user, but for ``overlap: last``."""
-        return "" if self.overlap == "last" else self._note_on_user(turns)
+        """Say which messages of the user have documents that are not used."""
+        return "" if self.overlap == "last" else self._note_on_user_documents(turns)
 
-    def _note_on_user(self, turns: Sequence[Turn]) -> str:
-        """Which messages of the user have documents, and what becomes of these; empty for none."""
-        on_user = [
-            number
-            for number, turn in enumerate(turns, 1)
-            if turn.role == "user" and turn.retrieval_context
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        exchanges = require_exchanges(transcript.turns)
+        windows = [
+            self._make_window(window) for window in split_windows(exchanges, self.window_size)
         ]
-        if not on_user:
-            return ""
-        used = "is used" if self.overlap == "last" else "is not used; `overlap: last` uses it"
-        return f"the retrieval context of {_turns(on_user)} is on a message of the user and {used}"
-
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        cases = [
-            self._case(window)
-            for window in split_windows(exchanges_of(transcript.turns), self.window_size)
-        ]
-        if not any(case.documents for case in cases):
+        if not any(window.documents for window in windows):
             raise NoVerdict(
                 "no answer of the conversation has a `retrieval_context`, so there is nothing to check it against"
             )
 
-        # The truths and the claims of all windows are asked for at once.
+        # Ask for the truths and the claims of all windows at once.
         questions: list[_Question] = []
-        for case in cases:
-            questions += self._truth_questions(case)
-            questions.append(("claims", case.source))
+        for window in windows:
+            questions += self._truth_questions(window)
+            questions.append(("claims", window.source))
 
         def ask(question: _Question) -> tuple[str, ...]:
             step, source = question
@@ -119,122 +135,155 @@ class TurnFaithfulness(FaithfulnessMetric):
                 return self.ask_truths(judge, source)
             return self.ask_claims(judge, source)
 
-        answers = ask_once(judge, questions, ask)
+        replies = ask_distinct(judge, questions, ask)
 
-        # Then a verdict on each claim, by the truths of its window.
-        pairs = []
-        for case in cases:
+        # Then compare the claims of each window with the truths of the window.
+        comparisons = []
+        for window in windows:
             truths: list[str] = []
-            for question in self._truth_questions(case):
-                truths += answers[question]
-            pairs.append((answers["claims", case.source], tuple(truths)))
-        judged_claims = ask_once(judge, pairs, lambda pair: self.ask_verdicts(judge, *pair))
-        return self._measured(
-            cases, [judged_claims[pair] for pair in pairs], self._notes(transcript, cases)
+            for question in self._truth_questions(window):
+                truths += replies[question]
+            claims = replies["claims", window.source]
+            comparisons.append((claims, tuple(truths)))
+        judged_claims = ask_distinct(
+            judge, comparisons, lambda comparison: self.ask_verdicts(judge, *comparison)
         )
 
-    def _truth_questions(self, case: _Case) -> list[_Question]:
-        return [("truths", group) for group in self.asked_together(case.documents)]
+        results = []
+        for window, comparison in zip(windows, comparisons, strict=True):
+            judged = judged_claims[comparison]
+            results.append(_WindowResult(window, judged, self.share_of_holding_claims(judged)))
+        return self._make_measurement(results, self._make_notes(transcript, windows))
 
-    def _case(self, window: Window) -> _Case:
+    def _make_window(self, window: Window) -> _JudgedWindow:
         turns = window_turns(window)
-        is_last_judged = self.overlap == "last"
-        judged = window[-1] if is_last_judged else turns
+        judged_turns = window[-1] if self.overlap == "last" else turns
+        first = judged_turns[0].number
 
-        documents: dict[str, None] = {}  # each once, in order
-        for _, turn in turns:
-            if turn.role == "assistant" or is_last_judged:
-                documents |= dict.fromkeys(turn.retrieval_context)
+        documents: list[str] = []
+        earlier = []
+        questions = []
+        answers = []
+        for number, turn in turns:
+            if self._uses_documents(turn):
+                documents += turn.retrieval_context
+            if number < first:
+                earlier.append(turn.content)
+            elif turn.role == "user":
+                questions.append(turn.content)
+            else:
+                answers.append(turn.content)
 
-        asked = "\n".join(turn.content for _, turn in judged if turn.role == "user")
-        answered = "\n".join(turn.content for _, turn in judged if turn.role == "assistant")
-        if is_last_judged:
-            # What was said before tells what words refer to, and is not judged again.
-            first = judged[0].number
-            earlier = "\n".join(turn.content for number, turn in turns if number < first)
-            asked = "\n".join(filter(None, (earlier, asked)))
-        images = images_in(turn for _, turn in turns)
-        return _Case(tuple(documents), judged, ClaimSource(asked, answered, images))
+        # Earlier turns show what words in the judged turns refer to. Their claims are not judged again.
+        texts = filter(None, ("\n".join(earlier), "\n".join(questions)))
+        images = collect_images(turn for _, turn in turns)
+        source = ClaimSource("\n".join(texts), "\n".join(answers), images)
+        return _JudgedWindow(tuple(dict.fromkeys(documents)), judged_turns, source)
 
-    def _measured(
-        self, cases: list[_Case], judged: list[HeldClaims], notes: tuple[str, ...]
-    ) -> Measured:
-        if not any(judged_claims.pairs for judged_claims in judged):
+    def _uses_documents(self, turn: Turn) -> bool:
+        return turn.role == "assistant" or self.overlap == "last"
+
+    def _truth_questions(self, window: _JudgedWindow) -> list[_Question]:
+        return [("truths", group) for group in self.group_documents(window.documents)]
+
+    def _make_measurement(
+        self, results: Sequence[_WindowResult], notes: tuple[str, ...]
+    ) -> Measurement:
+        """The mean of the scores, with the claims that do not hold. Raises NoUnitsError if there are no claims."""
+        if not any(result.claims.pairs for result in results):
             raise NoUnitsError("the assistant claims nothing")
-        scores = list(map(self.share, judged))
-        failures = _failures(cases, judged)
-        bad = [failure for failure in failures if failure.judgement.verdict in self.bad]
-        perfect_count = sum(score == 1 for score in scores)
+
+        contradicted = []
+        ambiguous = []
+        findings = []
+        failed_turns: dict[int, None] = {}  # each once, in order
+        for turn, claim, judgement in _doubtful_claims(results):
+            entry = {"turn": turn, "claim": claim, "reason": judgement.reason}
+            if judgement.verdict == "no":
+                contradicted.append(entry)
+            else:
+                ambiguous.append(entry)
+            if self.is_failure(judgement):
+                findings.append(f"turn {turn}: {describe_failure(claim, judgement)}")
+                failed_turns[turn] = None
+
+        windows = []
+        steps = []
+        for result in results:
+            windows.append(result.evidence())
+            steps += result.steps()
+
+        perfect_count = sum(result.score == 1 for result in results)
         unit = "exchanges" if self.overlap == "last" else "windows"
-        rows = []
-        lines = []
-        for case, judged_claims, score in zip(cases, judged, scores, strict=True):
-            rows.append(
-                {
-                    "turns": case.span,
-                    "score": float(score),
-                    "claims": len(judged_claims.pairs),
-                    "truths": len(judged_claims.truths),
-                }
-            )
-            lines += [
-                f"turns {case.span}: score {float(score):.4g}",
-                *(f"  truth: {truth}" for truth in judged_claims.truths),
-            ]
-            lines += [
-                f"  claim: {claim} -> {judgement.verdict}: {judgement.reason}"
-                for claim, judgement in judged_claims.pairs
-            ]
-        evidence: dict[str, list[JsonObject]] = {"contradicted": [], "ambiguous": []}
-        for fault in failures:
-            name = "contradicted" if fault.judgement.verdict == "no" else "ambiguous"
-            evidence[name].append(
-                {"turn": fault.turn, "claim": fault.claim, "reason": fault.judgement.reason}
-            )
-        return Measured(
-            exact_mean(scores),
-            f"{perfect_count} of {len(scores)} {unit} hold in full",
-            tuple(
-                f"turn {failure.turn}: {described(failure.claim, failure.judgement)}"
-                for failure in bad
-            ),
+        return Measurement(
+            exact_mean(result.score for result in results),
+            f"{perfect_count} of {len(results)} {unit} hold in full",
+            tuple(findings),
             notes,
-            {**evidence, "windows": rows},
-            tuple(lines),
-            tuple(dict.fromkeys(failure.turn for failure in bad)),
+            {"contradicted": contradicted, "ambiguous": ambiguous, "windows": windows},
+            tuple(steps),
+            tuple(failed_turns),
         )
 
-    def _notes(self, transcript: Transcript, cases: list[_Case]) -> tuple[str, ...]:
-        notes = [self._note_on_user(transcript.turns)]
-        if bare := ", ".join(case.span for case in cases if not case.documents):
+    def _make_notes(
+        self, transcript: Transcript, windows: Sequence[_JudgedWindow]
+    ) -> tuple[str, ...]:
+        notes = [self._note_on_user_documents(transcript.turns)]
+        spans = ", ".join(window.span for window in windows if not window.documents)
+        if spans:
             notes.append(
-                f"no retrieval context for turns {bare}: claims were checked against nothing"
+                f"no retrieval context for turns {spans}: claims were checked against nothing"
             )
-        if left := unanswered_turns(transcript.turns):
-            notes.append(f"{_turns(left)} got no answer and was not judged")
+        unanswered = unanswered_turns(transcript.turns)
+        if unanswered:
+            notes.append(f"{_format_turns(unanswered)} got no answer and was not judged")
         return tuple(filter(None, notes))
 
-
-def _failures(cases: list[_Case], judged: list[HeldClaims]) -> list[_Failure]:
-    """Each claim that did not get a yes, once, however many windows hold it, in the order of the turns."""
-    failures: dict[tuple[int, str, str], _Failure] = {}
-    for case, judged_claims in zip(cases, judged, strict=True):
-        answers = [
-            (number, set(_WORDS.findall(turn.content.lower())))
-            for number, turn in case.judged
-            if turn.role == "assistant"
+    def _note_on_user_documents(self, turns: Sequence[Turn]) -> str:
+        """Say which messages of the user have documents, and whether these are used. Empty if there are none."""
+        numbers = [
+            number
+            for number, turn in enumerate(turns, 1)
+            if turn.role == "user" and turn.retrieval_context
         ]
-        for claim, judgement in judged_claims.pairs:
-            if judgement.verdict != "yes":
-                # The answer that a claim was most likely taken from has most of its words: claims are asked for once
-                # a window, so that the grader does not say where each is from. This is for evidence alone.
-                words = set(_WORDS.findall(claim.lower()))
-                turn = max(answers, key=lambda answer: len(words & answer[1]))[0]
-                failures.setdefault(
-                    (turn, claim, judgement.verdict), _Failure(turn, claim, judgement)
-                )
-    return sorted(failures.values(), key=lambda failure: failure.turn)
+        if not numbers:
+            return ""
+        usage = "is used" if self.overlap == "last" else "is not used; `overlap: last` uses it"
+        return f"the retrieval context of {_format_turns(numbers)} is on a message of the user and {usage}"
 
 
-def _turns(numbers: Sequence[int]) -> str:
-    return f"turn{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+def _doubtful_claims(results: Sequence[_WindowResult]) -> list[_DoubtfulClaim]:
+    """The claims without a yes, in the order of the turns. A claim in several windows is listed once for each verdict."""
+    doubtful: dict[tuple[int, str, str], _DoubtfulClaim] = {}
+    for result in results:
+        for claim, judgement in result.claims.pairs:
+            if judgement.verdict == "yes":
+                continue
+            turn = _likely_turn(claim, result.window.judged_turns)
+            key = (turn, claim, judgement.verdict)
+            doubtful.setdefault(key, _DoubtfulClaim(turn, claim, judgement))
+    return sorted(doubtful.values(), key=lambda claim: claim.turn)
+
+
+def _likely_turn(claim: str, turns: Sequence[Numbered]) -> int:
+    """The number of the answer that has most words of a claim.
+
+    The grader lists the claims of a window without their turns. The number is for evidence and reasons only.
+    """
+    claim_words = _distinct_words(claim)
+
+    def count_shared_words(answer: Numbered) -> int:
+        return len(claim_words & _distinct_words(answer.turn.content))
+
+    answers = [numbered for numbered in turns if numbered.turn.role == "assistant"]
+    return max(answers, key=count_shared_words).number
+
+
+def _distinct_words(text: str) -> set[str]:
+    return set(_WORDS.findall(text.lower()))
+
+
+def _format_turns(numbers: Sequence[int]) -> str:
+    """Numbers of turns in a sentence: ``turn 3`` or ``turns 3, 5``."""
+    noun = "turns" if len(numbers) > 1 else "turn"
+    return f"{noun} {', '.join(map(str, numbers))}"

@@ -1,44 +1,48 @@
-"""turn-relevancy: whether each answer of a conversation fits what came before it.
+"""turn-relevancy: whether each answer of a conversation fits the messages before it.
 
-Score: the share of the windows whose last answer fits. Source: https://deepeval.com/docs/metrics-turn-relevancy,
-``deepeval/metrics/turn_relevancy/``.
+Score: relevant answers / all answers. Each answer is judged in a window of at most ``window_size`` exchanges. No modes.
+Source: https://deepeval.com/docs/metrics-turn-relevancy, ``deepeval/metrics/turn_relevancy/``.
 """
 
 from gradegate.assertions.grading.evaluator import Each, Judge, Transcript, assertion
 from gradegate.assertions.judge import verdict_forms
 from gradegate.assertions.metrics.conversation import (
-    Measured,
+    Measurement,
     Metric,
     WindowSize,
     ask_each,
-    asking,
-    exchanges_of,
-    share_of_yes,
-    shown,
+    measure_share_of_yes,
+    require_exchanges,
+    require_questions,
+    turns_as_variables,
 )
-from gradegate.core.conversation import split_windows, window_turns
+from gradegate.core.conversation import Window, split_windows, window_turns
+from gradegate.structs import JsonObject
 
-_FORM = verdict_forms.verdict_form()
+_VERDICT_FORM = verdict_forms.verdict_form()
 
 
 @assertion("turn-relevancy")
 class TurnRelevancy(Metric):
     """Every answer in a conversation fits what was said before it."""
 
-    requires = asking(Each("verdicts"))
+    requires = require_questions(Each("verdicts"))
 
     window_size: WindowSize = 10
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        cut = split_windows(exchanges_of(transcript.turns), self.window_size)
-        judgements = ask_each(
-            judge,
-            "turn-relevancy",
-            _FORM,
-            cut,
-            lambda window: shown("conversation", window_turns(window)),
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        windows = split_windows(require_exchanges(transcript.turns), self.window_size)
+        judgements = ask_each(judge, "turn-relevancy", _VERDICT_FORM, windows, _window_variables)
+
+        # The last turn of a window is the answer that is judged.
+        numbered_judgements = [(window[-1][-1].number, judgements[window]) for window in windows]
+        return measure_share_of_yes(
+            numbered_judgements,
+            "turn",
+            "{} of {} answers are relevant",
+            "turn {turn} is not relevant",
         )
-        pairs = [(window[-1][-1].number, judgements[window]) for window in cut]
-        return share_of_yes(
-            pairs, "turn", "{} of {} answers are relevant", "turn {turn} is not relevant"
-        )
+
+
+def _window_variables(window: Window) -> JsonObject:
+    return turns_as_variables("conversation", window_turns(window))

@@ -5,14 +5,14 @@ API: https://docs.aegisevals.ai/docs/api/evaluations/runs/create-run/create-cust
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gradegate.assertions.grading.evaluator import EVALUATORS
-from gradegate.config.key_mistakes import wrong_value
+from gradegate.config.key_mistakes import distinct_details, wrong_value
 from gradegate.core.assertion import Assertion
 from gradegate.core.provider_spec import Graders, Verbatim
 from gradegate.errors import ConfigError, Mistake, Origin
@@ -22,6 +22,7 @@ from gradegate.structs import FrozenStruct, JsonObject, Struct, replace
 
 FULL = 100  # the scale of thresholds and results
 Threshold = Annotated[int, Field(strict=True, ge=0, le=FULL)] | None
+Path = tuple[str | int, ...]  # of keys and of positions in lists
 _Flag = Annotated[bool, Field(strict=True)]
 _Text = Annotated[str, Field(strict=True)]
 _Slug = Annotated[_Text, Field(min_length=1)] | None
@@ -44,7 +45,7 @@ class RowKeys(_Keys):
 
 
 class MetricKeys(_Keys):
-    """One entry of ``metrics``; a bare shortname is read as one without settings."""
+    """One entry of ``metrics``."""
 
     metric: _Text
     metric_args: dict[str, Any] | None = None
@@ -52,21 +53,22 @@ class MetricKeys(_Keys):
     model_slug: _Slug = None
 
 
+def _expand_shortname(written: Any) -> Any:
+    """A metric without settings, which is written as its shortname only, as a mapping."""
+    return {"metric": written} if isinstance(written, str) else written
+
+
 class BlockKeys(_Keys):
     """One entry of ``evaluations``: every metric is applied to every row."""
 
-    metrics: list[
-        Annotated[
-            MetricKeys, BeforeValidator(lambda it: {"metric": it} if isinstance(it, str) else it)
-        ]
-    ] = Field(min_length=1)
+    metrics: list[Annotated[MetricKeys, BeforeValidator(_expand_shortname)]] = Field(min_length=1)
     threshold: Threshold = None
     model_slug: _Slug = None
     data: list[RowKeys] = Field(min_length=1)
 
 
 class RunKeys(_Keys):
-    """The body; ``graders`` is our own key and says which provider serves a model."""
+    """The body of a custom run. ``graders`` is gradegate's own key: which provider serves a model."""
 
     threshold: Threshold = None
     model_slug: _Slug = None
@@ -77,55 +79,61 @@ class RunKeys(_Keys):
     graders: dict[str, Any] = Field(default_factory=dict)
 
 
-def dotted(path: Iterable[str | int]) -> str:
-    """``evaluations[0].metrics[0].metric_args.n_runs``."""
-    return "".join(
-        f"[{step}]" if isinstance(step, int) else f".{step}" for step in path
-    ).removeprefix(".")
+def format_path(path: Iterable[str | int]) -> str:
+    """A path as messages show it, such as ``evaluations[0].metrics[0].metric_args.n_runs``."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
 
 
-def mistakes(
-    errors: Iterable[Any], content: Any, file: str, path: Sequence[str | int] = ()
+# --- what is wrong with a body --------------------------------------------------------------------------------
+
+
+# The types that pydantic puts into a location as branches of a union
+_BRANCHES = frozenset({"str", "constrained-str", "list"})
+_MODELS_BY_LIST: Mapping[str, type[BaseModel]] = {
+    "evaluations": BlockKeys,
+    "metrics": MetricKeys,
+    "data": RowKeys,
+}
+
+
+def explain_errors(
+    details: Iterable[Any], content: Any, file: str, path: Path = ()
 ) -> list[Mistake]:
-    """What pydantic found, each path once and at its line; ``path`` leads to what was checked."""
-    # Pydantic puts the branch of a union into the location: a type, and no key of the file.
-    branches = {"str", "constrained-str", "list"}
-    first: dict[Path, Any] = {}
-    for detail in errors:
-        steps = (it for it in detail["loc"] if it not in branches and "[" not in str(it))
-        first.setdefault((*path, *steps), detail)
-    # A union has an error for each of its branches: the one that got furthest was meant.
-    outer = {steps[:length] for steps in first for length in range(len(steps))}
-    return [
-        _mistake(detail, content, file, steps)
-        for steps, detail in first.items()
-        if steps not in outer
-    ]
+    """The mistakes behind pydantic's errors, each at its line. ``path`` leads to the checked value within ``content``."""
+    mistakes = []
+    for keys, detail in distinct_details(details, _BRANCHES).items():
+        mistakes.append(_explain_error(detail, content, file, (*path, *keys)))
+    return mistakes
 
 
-def _mistake(detail: Any, content: Any, file: str, steps: Sequence[str | int]) -> Mistake:
-    origin, name = origin_of(file, content, *steps), dotted(steps)
+def _explain_error(detail: Any, content: Any, file: str, path: Path) -> Mistake:
+    origin = origin_of(file, content, *path)
+    name = format_path(path)
     if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        # The keys that are allowed beside the last one.
-        lists = [step for step in steps[:-1] if isinstance(step, str)]
-        models: dict[str, type[BaseModel]] = {
-            "evaluations": BlockKeys,
-            "metrics": MetricKeys,
-            "data": RowKeys,
-        }
-        model = models.get(lists[-1]) if lists else RunKeys
-        near = suggest(str(steps[-1]), list(model.model_fields) if model else [])
-        return Mistake(f"`{name}` is an unknown key", origin, near or "remove it")
+        cure = suggest(str(path[-1]), _keys_beside(path)) or "remove it"
+        return Mistake(f"`{name}` is an unknown key", origin, cure)
     if detail["type"] in ("missing", "missing_argument"):
         return Mistake(f"`{name}` is missing", origin, "add it")
     return wrong_value(name, detail, origin)
 
 
-# --- what comes back ------------------------------------------------------------------------------------------
+def _keys_beside(path: Path) -> list[str]:
+    """The keys that are allowed next to the last key of a path."""
+    outer_keys = [step for step in path[:-1] if isinstance(step, str)]
+    if not outer_keys:
+        return list(RunKeys.model_fields)
+    model = _MODELS_BY_LIST.get(outer_keys[-1])
+    return list(model.model_fields) if model else []
+
+
+# --- the run object -------------------------------------------------------------------------------------------
 
 
 class Evaluation(BaseModel):
-    """One metric of one row. ``is_success`` says that it could be judged, ``is_gte_threshold`` that it passed."""
+    """One metric of one row. ``is_success`` says that it could be graded, ``is_gte_threshold`` that it passed."""
 
     model_config = ConfigDict(defer_build=True, protected_namespaces=())
 
@@ -151,7 +159,7 @@ class Evaluation(BaseModel):
 
 
 class Run(BaseModel):
-    """A run with its evaluations."""
+    """The run object: a run with its evaluations."""
 
     model_config = ConfigDict(defer_build=True, protected_namespaces=())
 
@@ -175,108 +183,127 @@ class Run(BaseModel):
     evaluations: list[Evaluation]
 
 
-Path = tuple[str | int, ...]
+# --- metrics as assertions ------------------------------------------------------------------------------------
 
 
 class MetricAssertion(FrozenStruct):
-    """A metric that is judged here: its entry in the table, and its assertion without what a row adds."""
+    """A metric that is graded here: its entry in the table, and its assertion without what a row adds."""
 
     shortname: str
     entry: Shortname
     assertion: Assertion
 
-    def lacks(self, row: RowKeys) -> list[str]:
-        """The fields that it needs and a row does not have; an empty output is an answer all the same."""
-        lacking = []
+    def missing_fields(self, row: RowKeys) -> list[str]:
+        """The fields that the metric needs and that a row does not have. An empty output is an answer too."""
+        names = []
         for name in self.entry.needs:
             value = getattr(row, name)
-            texts = value if isinstance(value, list) else [value or ""]
-            if value is None or (name != "output" and not any(map(str.strip, texts))):
-                lacking.append(name)
-        return lacking
+            if value is None or (name != "output" and not _has_text(value)):
+                names.append(name)
+        return names
 
-    def of(self, row: RowKeys) -> Assertion:
-        """The assertion of one row."""
+    def for_row(self, row: RowKeys) -> Assertion:
+        """The assertion with the value of a row."""
         if not self.entry.value:
             return self.assertion
         return replace(self.assertion, value=Verbatim(getattr(row, self.entry.value)))
 
 
+def _has_text(value: str | list[str]) -> bool:
+    texts = [value] if isinstance(value, str) else value
+    return any(text.strip() for text in texts)
+
+
 class MetricReader(Struct):
-    """Reads the metrics of one payload as assertions."""
+    """Reads the metrics of one body as assertions."""
 
     content: Any
     file: str
-    graders: Mapping[str, Graders]  # by slug; "" for those that the map of graders does not name
+    graders: Mapping[str, Graders]  # by slug; "" for a slug that the config names no graders for
 
-    def at(self, path: Sequence[str | int]) -> Origin:
-        """The line of a path."""
+    def origin_at(self, *path: str | int) -> Origin:
+        """The place of the value at a path of the body."""
         return origin_of(self.file, self.content, *path)
 
-    def assertion(
+    def read_metric(
         self, path: Path, keys: MetricKeys, threshold: int | None, slug: str | None
     ) -> MetricAssertion:
-        """``threshold`` and ``slug`` are those of the block or run. Raises ConfigError with every mistake."""
-        entry, origin, where = SHORTNAMES.get(keys.metric), self.at(path), dotted(path)
-        if keys.metric in UNSUPPORTED:
-            what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported: {UNSUPPORTED[keys.metric]}"
-            raise ConfigError.at(
-                what, origin, "remove it here; docs/aegis.md lists what is supported"
-            )
-        if keys.metric in REMOVED:
-            what = f"`{where}`: `{keys.metric}` is a metric of Aegis that is not supported"
-            cure = f"write promptfooconfig.yaml, and use {REMOVED[keys.metric]}"
-            raise ConfigError.at(what, origin, cure)
-        if entry is None:
-            cure = suggest(keys.metric, [*SHORTNAMES, *UNSUPPORTED, *REMOVED])
-            what = f"`{where}` names an unknown metric `{keys.metric}`"
-            raise ConfigError.at(what, origin, cure or "docs/aegis.md lists them")
-        options = {**entry.always, **self._options((*path, "metric_args"), keys, entry)}
+        """Read the metric at a path. ``threshold`` and ``slug`` are those of the block or run.
+
+        Raises ConfigError with every mistake.
+        """
+        entry = self._find_entry(path, keys.metric)
+        options = {**entry.always, **self._read_arguments((*path, "metric_args"), keys, entry)}
+
+        if keys.threshold is not None:
+            threshold = keys.threshold
+        elif threshold is None:
+            threshold = entry.threshold
         model = keys.model_slug or slug or ""
-        levels = (keys.threshold, threshold, entry.threshold)
-        limit = next(level for level in levels if level is not None)
         assertion = Assertion(
             type=entry.assertion,
-            threshold=limit / FULL,
+            threshold=threshold / FULL,
             metric="" if keys.metric == entry.assertion else keys.metric,
             graders=self.graders.get(model, self.graders[""]),
             config=options,
             model_slug=model,
-            origin=origin,
+            origin=self.origin_at(*path),
         )
         return MetricAssertion(keys.metric, entry, assertion)
 
-    def _options(self, path: Path, keys: MetricKeys, entry: Shortname) -> dict[str, Any]:
-        options, mistakes = {}, []
+    def _find_entry(self, path: Path, metric: str) -> Shortname:
+        """The entry of a metric in the table. Raises ConfigError if the metric is not supported."""
+        if metric in SHORTNAMES:
+            return SHORTNAMES[metric]
+
+        place = f"`{format_path(path)}`"
+        if metric in UNSUPPORTED:
+            what = f"{place}: `{metric}` is a metric of Aegis that is not supported: {UNSUPPORTED[metric]}"
+            cure = "remove it here; docs/aegis.md lists what is supported"
+        elif metric in REMOVED:
+            what = f"{place}: `{metric}` is a metric of Aegis that is not supported"
+            cure = f"write promptfooconfig.yaml, and use {REMOVED[metric]}"
+        else:
+            what = f"{place} names an unknown metric `{metric}`"
+            cure = suggest(metric, [*SHORTNAMES, *UNSUPPORTED, *REMOVED])
+        raise ConfigError.at(what, self.origin_at(*path), cure or "docs/aegis.md lists them")
+
+    def _read_arguments(self, path: Path, keys: MetricKeys, entry: Shortname) -> JsonObject:
+        """The arguments of a metric as options of the evaluator. Raises ConfigError with every mistake."""
+        options = {}
+        mistakes = []
         for name, value in (keys.metric_args or {}).items():
             if name in entry.args:
                 if value is not None:
                     options[name] = value
                 continue
-            what = f"`{dotted((*path, name))}`: `{keys.metric}` has no such argument"
-            cure = "remove it"
+
+            what = f"`{format_path((*path, name))}`: `{keys.metric}` has no such argument"
             if name in entry.lacks:
                 what = f"{what} here, where `{entry.assertion}` judges it"
+                cure = "remove it"
             else:
-                listed = ", ".join(entry.args) or "none"
-                cure = suggest(name, entry.args) or f"its arguments are {listed}"
-            mistakes.append(Mistake(what, self.at((*path, name)), cure))
-        if mistakes := [*mistakes, *self._wrong(path, entry, options)]:
+                arguments = ", ".join(entry.args) or "none"
+                cure = suggest(name, entry.args) or f"its arguments are {arguments}"
+            mistakes.append(Mistake(what, self.origin_at(*path, name), cure))
+
+        mistakes += self._check_options(path, entry, options)
+        if mistakes:
             raise ConfigError(*mistakes)
         return options
 
-    def _wrong(self, path: Path, entry: Shortname, options: JsonObject) -> list[Mistake]:
-        """What our grader has against the arguments; golden answers are checked row by row, when they are bound."""
-        kind: Any = EVALUATORS.find(entry.assertion)
+    def _check_options(self, path: Path, entry: Shortname, options: JsonObject) -> list[Mistake]:
+        """What the evaluator refuses in its options. Fields of rows are checked later, when they are bound."""
+        evaluator: Any = EVALUATORS.find(entry.assertion)
         try:
-            kind(**options)
+            evaluator(**options)
         except ValidationError as e:
-            # What no argument sets comes from the row.
-            details = e.errors(include_url=False)
-            errors = [
-                detail for detail in details if not detail["loc"] or detail["loc"][0] in entry.args
-            ]
-            return mistakes(errors, self.content, self.file, path)
+            details = []
+            for detail in e.errors(include_url=False):
+                location = detail["loc"]
+                if not location or location[0] in entry.args:  # else it is about a field of a row
+                    details.append(detail)
+            return explain_errors(details, self.content, self.file, path)
         return []
 
 
@@ -285,26 +312,23 @@ class MetricReader(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Shortname:
-    """How a shortname is judged here, by the assertion that means the same.
-
-    ``threshold`` is Aegis's default.
-    """
+    """How a metric with this shortname is graded here: by the assertion that means the same."""
 
     assertion: str
     needs: tuple[str, ...]  # fields that every row must have
-    threshold: int
-    args: tuple[str, ...] = ()  # its arguments, which are options of ours
-    lacks: tuple[str, ...] = ()  # its arguments that have no counterpart here
-    value: str = ""  # the field of a row that becomes the assertion's value
-    variables: Mapping[str, str] = field(
-        default_factory=dict
-    )  # variable that our grader reads -> field of a row
-    always: JsonObject = field(
-        default_factory=dict
-    )  # options that are set whatever the payload says
+    threshold: int  # the default of Aegis, from 0 to 100
+    args: tuple[str, ...] = ()  # arguments of Aegis that are options of the evaluator
+    lacks: tuple[str, ...] = ()  # arguments of Aegis without counterpart here
+    value: str = ""  # the field of a row that becomes the value of the assertion
+    # Fields of a row, by the variables that the evaluator reads
+    variables: Mapping[str, str] = field(default_factory=dict)
+    # Options that are set whatever the body says
+    always: JsonObject = field(default_factory=dict)
 
 
 _TABLE = table("config", "aegis.yaml")
 SHORTNAMES = TypeAdapter(dict[str, Shortname]).validate_python(_TABLE["shortnames"])
+# Metrics of Aegis that are not supported, with the reason
 UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]
+# Metrics of Aegis that gradegate no longer supports, with the assertion to use in promptfooconfig.yaml
 REMOVED: Mapping[str, str] = table("config", "removed.yaml")["types"]["Aegis"]

@@ -1,7 +1,8 @@
 """Explains what pydantic refuses in a config: what is wrong with a key or a value, where, and what to write instead."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -30,10 +31,10 @@ def validation_mistakes(
     model: type[BaseModel] | None = None,
 ) -> list[Mistake]:
     """The mistakes that pydantic found, each at its line. ``path`` leads to the checked value within ``content``."""
-    details = list(_distinct_details(error.errors(include_url=False)))
+    details = distinct_details(_without_misspelt_missing(error.errors(include_url=False)))
     mistakes = []
-    for detail in details[:MAX_MISTAKES]:
-        steps = [*path, *_keys_to(detail)]
+    for keys, detail in islice(details.items(), MAX_MISTAKES):
+        steps = [*path, *keys]
         origin = origin_of(file, content, *steps)
         names = [step for step in steps if isinstance(step, str)]
         mistakes.append(_explain_detail(detail, names[-1] if names else "the file", origin, model))
@@ -65,36 +66,50 @@ def wrong_value(name: str, detail: Any, origin: Origin) -> Mistake:
     return Mistake(f"`{name}` {what}", origin, cure)
 
 
-def _distinct_details(details: Sequence[Any]) -> Iterator[Any]:
-    """One of pydantic's errors for each thing that is wrong.
+# --- pydantic's errors -------------------------------------------------------------------------------------
 
-    A union has an error for each of its branches: the one that got furthest was meant. A key that is misspelt is not
-    reported as missing, too.
+
+def distinct_details(
+    details: Iterable[Any], branches: Container[str] = unknown_keys.BRANCHES
+) -> dict[tuple[Any, ...], Any]:
+    """One of pydantic's errors for each thing that is wrong, by the keys that lead to the value.
+
+    A union has an error for each of its branches. The error with the longest path belongs to the branch that was meant.
     """
-    misspelt = defaultdict(list)
-    inner = set[tuple[Any, ...]]()  # paths that lead to a place inside of which something is wrong
+    detail_by_keys: dict[tuple[Any, ...], Any] = {}
     for detail in details:
-        if detail["type"] == "extra_forbidden":
-            misspelt[detail["loc"][:-1]].append(str(detail["loc"][-1]))
-        keys = _keys_to(detail)
-        inner.update(keys[:length] for length in range(len(keys)))
+        detail_by_keys.setdefault(_keys_to(detail, branches), detail)
 
-    reported = set()
-    for detail in details:
-        keys = _keys_to(detail)
-        if keys in inner or keys in reported:
-            continue
-        if detail["type"] == "missing" and near_miss(str(keys[-1]), misspelt[detail["loc"][:-1]]):
-            continue
-        reported.add(keys)
-        yield detail
+    # Paths to values inside of which something is wrong.
+    outer_paths = set[tuple[Any, ...]]()
+    for keys in detail_by_keys:
+        outer_paths.update(keys[:length] for length in range(len(keys)))
+    return {keys: detail for keys, detail in detail_by_keys.items() if keys not in outer_paths}
 
 
-def _keys_to(detail: Any) -> tuple[Any, ...]:
+def _keys_to(detail: Any, branches: Container[str]) -> tuple[Any, ...]:
     """The keys that lead to an error, without the branches of unions, which pydantic puts between them."""
     location = detail["loc"]
-    keys = [step for step in location if not unknown_keys.is_branch(step)]
+    keys = [step for step in location if not unknown_keys.is_branch(step, branches)]
     # An unknown key is a key, even if it has the name of a branch.
-    if detail["type"] == "extra_forbidden" and unknown_keys.is_branch(location[-1]):
+    if detail["type"] == "extra_forbidden" and unknown_keys.is_branch(location[-1], branches):
         keys.append(location[-1])
     return tuple(keys)
+
+
+def _without_misspelt_missing(details: Sequence[Any]) -> list[Any]:
+    """The errors without those of a missing key that is there with a spelling mistake."""
+    misspelt_keys = defaultdict(list)  # by the location of the mapping
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            *mapping, key = detail["loc"]
+            misspelt_keys[tuple(mapping)].append(str(key))
+
+    relevant = []
+    for detail in details:
+        if detail["type"] == "missing":
+            *mapping, key = detail["loc"]
+            if near_miss(str(key), misspelt_keys[tuple(mapping)]):
+                continue
+        relevant.append(detail)
+    return relevant

@@ -1,7 +1,7 @@
 """Applies the options of the command line to a suite: variables, targets, graders and assertions."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from gradegate.assertions.grading.evaluator import two_part_type
@@ -13,7 +13,7 @@ from gradegate.core.numbers import format_count
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import Settings
-from gradegate.core.suite import Suite
+from gradegate.core.suite import Case, Suite
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
 from gradegate.registry import suggest
 from gradegate.sandbox.evaluate import LimitExceeded
@@ -48,26 +48,31 @@ def _with_variables(suite: Suite, settings: Settings) -> Suite:
     if not variables:
         return suite
 
-    # A default test may have taken over a variable of the command line; then the case does not set it.
+    # A default test may have taken over a variable of the command line. Then the case does not set it.
     written_cases = []
     for case in suite.cases:
         written = {name: value for name, value in case.vars.items() if value != variables.get(name)}
         written_cases.append(replace(case, vars=written))
 
-    # A variable without effect is noted. Code in a file may use any variable.
-    notes = list(suite.notes)
+    notes = tuple(_notes_on_unused_variables(suite, written_cases, variables))
+    cases = tuple(replace(case, vars={**variables, **case.vars}) for case in suite.cases)
+    return replace(suite, notes=(*suite.notes, *notes), cases=cases)
+
+
+def _notes_on_unused_variables(
+    suite: Suite, written_cases: Sequence[Case], variables: Iterable[str]
+) -> Iterator[Note]:
+    """Note each variable of the command line without effect. ``written_cases`` have only their own variables."""
     texts = repr((suite.prompts, suite.targets, written_cases))
+    may_have_code = "file://" in texts or "exec:" in texts  # which may use any variable
     for name in variables:
         what = f"--var {name} has no effect"
         if written_cases and all(name in case.vars for case in written_cases):
-            notes.append(Note(f"{what}: every test of {suite.file} sets `{name}` itself"))
-        elif name not in texts and "file://" not in texts and "exec:" not in texts:
+            yield Note(f"{what}: every test of {suite.file} sets `{name}` itself")
+        elif name not in texts and not may_have_code:
             what = f"{what}: nothing in {suite.file} uses `{name}`"
             cure = suggest(name, re.findall(r"\{\{-?\s*(\w+)", texts))
-            notes.append(Note(f"{what}; {cure}" if cure else what))
-
-    cases = tuple(replace(case, vars={**variables, **case.vars}) for case in suite.cases)
-    return replace(suite, notes=tuple(notes), cases=cases)
+            yield Note(f"{what}; {cure}" if cure else what)
 
 
 # --- targets and graders ----------------------------------------------------------------------------------
@@ -85,26 +90,18 @@ def _with_models(suite: Suite, source: Source, settings: Settings) -> Suite:
 
     targets = suite.targets
     if settings.providers:
-        targets = ()
-        for name in settings.providers:
-            # A name or an id of a target of the config means this target with its settings.
-            same = [target for target in suite.targets if name in target.names]
-            with gather_mistakes(mistakes):
-                targets += tuple(same or read_targets(name, source, settings.origin_of("provider")))
+        targets = _read_option_targets(suite, source, settings, mistakes)
     config_targets = sum(target in targets for target in suite.targets)
     if config_targets:
         options = [f"--provider {name}" for name in settings.providers]
-        notes += note_on_left_out(config_targets, suite, "provider", options)
+        notes += notes_on_left_out(config_targets, suite, "provider", options)
 
     with gather_mistakes(mistakes):
         targets = _filter_targets(replace(suite, targets=targets), settings, notes)
 
     graders = {}
     if not settings.is_listing:
-        for kind, name in settings.graders.items():
-            with gather_mistakes(mistakes):
-                if specs := read_providers(name, source, settings.origin_of("grader")):
-                    graders[kind] = specs[0]
+        graders = _read_option_graders(source, settings, mistakes)
     return replace(
         suite,
         targets=targets,
@@ -115,10 +112,37 @@ def _with_models(suite: Suite, source: Source, settings: Settings) -> Suite:
     )
 
 
+def _read_option_targets(
+    suite: Suite, source: Source, settings: Settings, mistakes: list[Mistake]
+) -> tuple[ProviderSpec, ...]:
+    """The targets that ``--provider`` names. Targets with a mistake are left out, and their mistakes are added."""
+    targets: list[ProviderSpec] = []
+    origin = settings.origin_of("provider")
+    for name in settings.providers:
+        # A name or an id of a target of the config means this target with its settings.
+        config_targets = [target for target in suite.targets if name in target.names]
+        with gather_mistakes(mistakes):
+            targets += config_targets or read_targets(name, source, origin)
+    return tuple(targets)
+
+
+def _read_option_graders(
+    source: Source, settings: Settings, mistakes: list[Mistake]
+) -> dict[str, ProviderSpec]:
+    """The graders by kind that ``--grader`` names. Graders with a mistake are left out, and their mistakes are added."""
+    graders = {}
+    for kind, name in settings.graders.items():
+        with gather_mistakes(mistakes):
+            specs = read_providers(name, source, settings.origin_of("grader"))
+            if specs:
+                graders[kind] = specs[0]
+    return graders
+
+
 def _filter_targets(
     suite: Suite, settings: Settings, notes: list[Note]
 ) -> tuple[ProviderSpec, ...]:
-    """The targets that every filter keeps. Adds a note on the others. Raises ConfigError if none is kept."""
+    """The targets that every filter keeps. Adds a note on the others. Raises ConfigError if none of them is kept."""
     options = []
     targets = suite.targets
     for option, keeps in provider_filters(settings):
@@ -128,20 +152,22 @@ def _filter_targets(
             names = ", ".join(f"`{target.name}`" for target in suite.targets)
             what = f"{option} matches no provider of {suite.file}"
             raise ConfigError.at(what, None, f"the providers are {names}")
-    notes += note_on_left_out(len(targets), suite, "provider", options)
+    notes += notes_on_left_out(len(targets), suite, "provider", options)
     return targets
 
 
 def provider_filters(settings: Settings) -> Iterator[tuple[str, Callable[[ProviderSpec], bool]]]:
-    """The options that filter providers, each with a test whether it keeps a provider. All of them must keep it."""
+    """The options that filter providers, each with a test whether it keeps a provider. A provider must pass all."""
     for selector in selectors(settings):
         if selector.key == "provider":
             yield selector.option, selector.matches_provider
-    if pattern := settings.filter_providers:
-        yield (
-            f"--filter-providers {pattern!r}",
-            lambda spec: any(match_pattern("--filter-providers", pattern, spec.names)),
-        )
+    pattern = settings.filter_providers
+    if pattern:
+
+        def matches_pattern(spec: ProviderSpec) -> bool:
+            return any(match_pattern("--filter-providers", pattern, spec.names))
+
+        yield f"--filter-providers {pattern!r}", matches_pattern
 
 
 class Selector(FrozenStruct):
@@ -161,7 +187,7 @@ class Selector(FrozenStruct):
 
 
 def selectors(settings: Settings) -> Iterator[Selector]:
-    """One selector for each key."""
+    """The ``--select`` options: one selector for each key."""
     globs_by_key: dict[str, list[str]] = {}
     for key, glob in settings.select:
         globs_by_key.setdefault(key, []).append(glob)
@@ -181,16 +207,13 @@ def match_pattern(option: str, pattern: str, texts: Sequence[str]) -> list[bool]
     return [bool(text) and is_match for text, is_match in zip(texts, matches, strict=True)]
 
 
-def note_on_left_out(kept: int, suite: Suite, noun: str, options: Sequence[str]) -> list[Note]:
-    """A note of how format_count tests or providers the options keep; empty if they keep all."""
+def notes_on_left_out(kept: int, suite: Suite, noun: str, options: Sequence[str]) -> list[Note]:
+    """A note of how many tests or providers the options keep; empty if they keep all."""
     count = len(suite.cases if noun == "test" else suite.targets)
     if not options or kept == count:
         return []
-    return [
-        Note(
-            f"only {kept:,} of {format_count(count, noun)} of {suite.file}, by {', '.join(options)}"
-        )
-    ]
+    total = format_count(count, noun)
+    return [Note(f"only {kept:,} of {total} of {suite.file}, by {', '.join(options)}")]
 
 
 # --- assertions -------------------------------------------------------------------------------------------

@@ -143,5 +143,5 @@ def read_derived_metrics(written: Sequence[Any], reader: ConfigReader) -> Iterat
             if keys.value.startswith("file://") and not is_script(keys.value):
                 what = f"`{keys.value}` is not a JavaScript file"
                 raise ConfigError.at(what, origin, "name a .js, .cjs or .mjs file")
-            code = read_code(keys.value, reader.source, origin, engine=True)
+            code = read_code(keys.value, reader.source, origin, only_engine=True)
             yield DerivedSpec(name, code, origin)

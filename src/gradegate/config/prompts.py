@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradegate.config.code import prompt_from_command, prompt_from_file
+from gradegate.config.csv_tests import read_csv_rows
 from gradegate.config.keys import PromptKeys
 from gradegate.config.reader import ConfigReader
-from gradegate.config.test_files import read_csv_rows
 from gradegate.core.policy import Note
 from gradegate.core.provider_spec import PromptSpec
 from gradegate.errors import ConfigError, Origin, gather_mistakes
@@ -154,24 +154,41 @@ def _normalize_chat(text: str, suffix: str, name: str) -> str:
     return document.to_json(chat) if isinstance(chat, list | dict) else text
 
 
+class _PromptRow(NamedTuple):
+    """A prompt in a CSV file, with its label, empty if it has none, and its line."""
+
+    prompt: str
+    label: str
+    line: int
+
+
 def _read_csv(text: str, name: str) -> Iterator[PromptSpec]:
     """Read a CSV file as promptfoo does: one prompt a line, or the columns `prompt` and `label`. Raises ConfigError."""
-    # Each prompt with its label and its line.
-    if "," in text:
-        cells = list(read_csv_rows(text.encode(), name))
-        if cells and "prompt" not in cells[0]:
-            what = f"`{name}` has no column `prompt`"
-            raise ConfigError.at(what, Origin(name, 1), "name it in the first line")
-        rows = [
-            (row.get("prompt", "").strip(), row.get("label", "").strip(), row.line) for row in cells
-        ]
-    else:
-        rows = [(line.strip(), "", number) for number, line in enumerate(text.splitlines(), 1)]
-        rows = [row for row in rows if row[0]]
-        if rows and rows[0][0].lower() == "prompt":
-            del rows[0]  # the header
-    rows = [row for row in rows if row[0]]
-    if not rows:
+    rows = _rows_with_columns(text, name) if "," in text else _rows_without_columns(text)
+    prompts = [row for row in rows if row.prompt]
+    if not prompts:
         raise ConfigError.at(f"`{name}` holds no prompt", Origin(name, 1), "write one into it")
-    for count, (prompt, label, line_number) in enumerate(rows, 1):
-        yield PromptSpec(prompt, label or f"Prompt {count} - {prompt}", Origin(name, line_number))
+    for number, row in enumerate(prompts, 1):
+        label = row.label or f"Prompt {number} - {row.prompt}"
+        yield PromptSpec(row.prompt, label, Origin(name, row.line))
+
+
+def _rows_with_columns(text: str, name: str) -> list[_PromptRow]:
+    rows = list(read_csv_rows(text.encode(), name))
+    if rows and "prompt" not in rows[0]:
+        what = f"`{name}` has no column `prompt`"
+        raise ConfigError.at(what, Origin(name, 1), "name it in the first line")
+    return [
+        _PromptRow(row.get("prompt", "").strip(), row.get("label", "").strip(), row.line)
+        for row in rows
+    ]
+
+
+def _rows_without_columns(text: str) -> list[_PromptRow]:
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            rows.append(_PromptRow(line.strip(), "", number))
+    if rows and rows[0].prompt.lower() == "prompt":
+        del rows[0]  # the header
+    return rows

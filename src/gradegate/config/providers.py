@@ -123,7 +123,7 @@ def _read_mapping(written: JsonObject, source: Source, origin: Origin, form: str
     for key in _SCRIPTS:
         script = str(config.get(key, ""))
         if is_script(script):
-            config[key] = read_code(script, source, origin, engine=True)
+            config[key] = read_code(script, source, origin, only_engine=True)
     spec = ProviderSpec(
         id=keys.id,
         label=keys.label,

@@ -30,7 +30,7 @@ class ConfigReader(Struct, Complaints):
     file: str = ""  # the config file, as messages show it
 
     def __post_init__(self) -> None:
-        # Every test needs the name, and finding it out follows links each time.
+        # Every test needs the name, and `source.file` follows links each time.
         self.file = self.source.file
 
     def origin_at(self, *path: str | int) -> Origin:
@@ -38,7 +38,10 @@ class ConfigReader(Struct, Complaints):
         return document.origin_of(self.file, self.source.content, *path)
 
     def items_with_origins(self, written: Any, *path: str | int) -> Iterator[tuple[Any, Origin]]:
-        """Each item of a list at a path of the config, with its place. Another value is a list of itself, null an empty one."""
+        """Each item of a list at a path of the config, with its place.
+
+        Another value counts as a list with this value, and null as an empty list.
+        """
         if isinstance(written, list):
             for number, item in enumerate(written):
                 yield item, self.origin_at(*path, number)
@@ -46,46 +49,24 @@ class ConfigReader(Struct, Complaints):
             yield written, self.origin_at(*path)
 
     def check_keys(self, model: type[M], value: JsonObject, content: Any, file: str) -> M | None:
-        """Read the keys of a mapping; a key with a mistake is left out, so that the others are checked too.
+        """Read the keys of a mapping. A key with a mistake is left out, so that the others are checked too.
 
-        These count as not written: keys that mean nothing (where promptfoo passes over them, too), keys with nothing but a
-        comment behind them, and an empty list of something unsupported (``extensions: []``). ``content`` is the document
-        that lines are looked up in. None if a required key cannot be read.
+        These count as not written: keys that mean nothing (promptfoo ignores them, too), keys without a value, and an empty
+        list of something unsupported (``extensions: []``). Lines are looked up in ``content``, the document of the mapping.
+        None if a required key cannot be read.
         """
-        written = value
-        if not UNSUPPORTED.keys().isdisjoint(value):
-            written = {
-                key: item
-                for key, item in value.items()
-                if key not in UNSUPPORTED or item not in ([], {})
-            }
-        written = unknown_keys.without_idle_keys(model, written, file, self.source.idle)
+        written = unknown_keys.without_idle_keys(
+            model, _without_empty_unsupported(value), file, self.source.idle
+        )
         try:
             return model.model_validate(written)
         except ValidationError as e:
-            details = e.errors(include_url=False)
-
-        # Leave out keys with nothing behind them. Only a threshold with nothing behind it is a mistake ("empty").
-        for detail in details:
-            if detail["input"] is None and detail["type"] != "empty":
-                keys = [step for step in detail["loc"] if isinstance(step, str)]
-                written = _without_null(written, keys)
+            written = _without_nulls(written, e)
         try:
             return model.model_validate(written)
         except ValidationError as e:
             self.mistakes += validation_mistakes(e, content, file, (), model)
-            wrong = {str(detail["loc"][0]) for detail in e.errors() if detail["loc"]}
-
-        # Without a misspelt key, another mistake would follow: that a key is missing. So it is read as it is meant.
-        right = {key: item for key, item in written.items() if key not in wrong}
-        corrected = dict(right)
-        for key in wrong & written.keys() - key_names(model):
-            if meant := near_miss(key, key_names(model) - right.keys()):
-                corrected[meant] = written[key]
-        for attempt in (corrected, right):
-            with suppress(ValidationError):
-                return model.model_validate(attempt)
-        return None
+            return _read_right_keys(model, written, e)
 
     def read_graders(self, written: Any, origin: Origin) -> Graders:
         """Read the models that ``written`` names; ``UNREAD`` if there is a mistake in it."""
@@ -94,8 +75,26 @@ class ConfigReader(Struct, Complaints):
         return {"*": UNREAD}
 
 
+def _without_empty_unsupported(value: JsonObject) -> JsonObject:
+    """A mapping without the unsupported keys that are empty."""
+    if UNSUPPORTED.keys().isdisjoint(value):
+        return value
+    return {
+        key: item for key, item in value.items() if key not in UNSUPPORTED or item not in ([], {})
+    }
+
+
+def _without_nulls(value: JsonObject, error: ValidationError) -> JsonObject:
+    """A mapping without the nulls that an error is about. For a threshold, a null is a mistake: "empty"."""
+    for detail in error.errors(include_url=False):
+        if detail["input"] is None and detail["type"] != "empty":
+            keys = [step for step in detail["loc"] if isinstance(step, str)]
+            value = _without_null(value, keys)
+    return value
+
+
 def _without_null(value: JsonObject, path: Sequence[str]) -> JsonObject:
-    """A copy of a mapping without the null at a path. The path may end in words of the check itself."""
+    """A copy of a mapping without the null at a path. After the keys, the path may name branches of unions."""
     key = path[0] if path else ""
     if key not in value:
         return value
@@ -105,3 +104,24 @@ def _without_null(value: JsonObject, path: Sequence[str]) -> JsonObject:
     if isinstance(inner, Mapping):
         return {**value, key: _without_null(inner, path[1:])}
     return value
+
+
+def _read_right_keys(model: type[M], value: JsonObject, error: ValidationError) -> M | None:
+    """Read a mapping without the keys that an error is about. None if a required key is among them.
+
+    A misspelt key is read as it was meant, if possible. Without it, another mistake would follow: that a key is missing.
+    """
+    names = key_names(model)
+    wrong = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
+    right = {key: item for key, item in value.items() if key not in wrong}
+    corrected = dict(right)
+    for key in wrong:
+        if key in value and key not in names:
+            meant = near_miss(key, names - right.keys())
+            if meant:
+                corrected[meant] = value[key]
+
+    for attempt in (corrected, right):
+        with suppress(ValidationError):
+            return model.model_validate(attempt)
+    return None

@@ -6,7 +6,7 @@ Keys are compared without case, hyphens and underscores, because people mix thes
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -36,14 +36,13 @@ from gradegate.structs import JsonObject
 
 _TABLE = table("config", "keys.yaml")
 UNSUPPORTED: Mapping[str, str] = _TABLE["unsupported"]  # promptfoo's keys that gradegate refuses
-MISPLACED: Mapping[str, str] = _TABLE[
-    "misplaced"
-]  # keys that need more than the name of their place
+# Keys that belong to another place, with more to say than the name of that place
+MISPLACED: Mapping[str, str] = _TABLE["misplaced"]
 DOCUMENTS = frozenset(_TABLE["documents"])  # keys that only document a test or an assertion
-# How the keys begin that a config has for itself.
-CUSTOM_PREFIXES = ("x-", "_", ".")
-MAX_KEYS = 1000  # unknown keys of one mapping that are looked at
-MAX_NAMES = 12  # keys that a note names
+# Prefixes of keys that a config has for itself
+_OWN_PREFIXES = ("x-", "_", ".")
+_MAX_KEYS = 1000  # unknown keys of one mapping that are looked at
+_MAX_NAMES = 12  # keys that a note names
 # Places where every unknown key is a mistake, except keys that document.
 _STRICT = (AssertionKeys, TestKeys, OptionKeys, ScenarioKeys)
 
@@ -104,26 +103,30 @@ def _nearest_key(key: str, place: str, names: Sequence[str]) -> str:
 
 @cache
 def _cures(place: str) -> Mapping[str, str]:
-    """The cures for keys that were removed from a place or that people write for another key, by the key as `fold_word` writes it."""
-    cures = {fold_word(key): cure for key, cure in _removed("keys", place).items()}
+    """The cures for keys that were removed from a place, or that people write for another key.
+
+    A key is spelled as `fold_word` does it.
+    """
+    cures = {fold_word(key): cure for key, cure in _removed_entries("keys", place).items()}
     for entry in _TABLE["meant"].get(place, ()):
-        cures |= dict.fromkeys(entry["for"].split(), entry["say"])
+        cures.update(dict.fromkeys(entry["for"].split(), entry["say"]))
     return cures
 
 
 def cure_for_removed_key(place: str, key: str) -> str:
     """What to write instead of a key that gradegate no longer reads; empty for any other key."""
-    return str(_removed("keys", place).get(key, ""))
+    return str(_removed_entries("keys", place).get(key, ""))
 
 
 def cure_for_removed_value(place: str, key: str, value: Any) -> str:
     """What to write instead of a value that gradegate no longer reads; empty for any other value."""
     if not isinstance(value, str):
         return ""
-    return str(_removed("values", place).get(key, {}).get(value.lower(), ""))
+    return str(_removed_entries("values", place).get(key, {}).get(value.lower(), ""))
 
 
-def _removed(kind: str, place: str) -> Mapping[str, Any]:
+def _removed_entries(kind: str, place: str) -> Mapping[str, Any]:
+    """The entries of a table, "keys" or "values", for what gradegate no longer reads at a place."""
     entries: Mapping[str, Any] = table("config", "removed.yaml")[kind].get(place, {})
     return entries
 
@@ -146,7 +149,10 @@ def is_limit(key: str) -> bool:
 
 def find_limit_key(value: Any) -> str:
     """The first key inside of a value that speaks of a threshold; empty if there is none."""
-    return next(filter(is_limit, _keys_inside(value)), "")
+    for key in _keys_inside(value):
+        if is_limit(key):
+            return key
+    return ""
 
 
 def has_assertions(value: Any) -> bool:
@@ -155,8 +161,9 @@ def has_assertions(value: Any) -> bool:
 
 
 def _keys_inside(value: Any) -> Iterator[str]:
+    """All keys inside of a value, those of outer mappings first."""
     values = [value]
-    for item in values:  # the list grows
+    for item in values:  # the list grows in the loop
         inner: list[Any] = []
         if isinstance(item, Mapping):
             yield from map(str, item)
@@ -210,9 +217,11 @@ def _as_share(value: Any) -> str:
 # --- the model of a place ---------------------------------------------------------------------------------
 
 
-def is_branch(step: Any) -> bool:
+BRANCHES = frozenset({"str", "IgnoreKeys", "ReaskKeys", "LabelsKeys"})  # of unions in `keys`
+
+
+def is_branch(step: Any, branches: Container[str] = BRANCHES) -> bool:
     """Whether a step of pydantic's location is the branch of a union: a type, and no key of the file."""
-    branches = ("str", "IgnoreKeys", "ReaskKeys", "LabelsKeys")
     return isinstance(step, str) and (step in branches or "[" in step)
 
 
@@ -259,30 +268,39 @@ def without_idle_keys(
     if names >= value.keys():
         return value
 
-    own = {key for key in value if is_own(key) and key not in names}
-    unknown = [key for key in value if key not in names and key not in own]
-    if len(unknown) > MAX_KEYS:
+    unknown = [key for key in value if key not in names and not is_own(key)]
+    if len(unknown) > _MAX_KEYS:
         return value  # nobody writes such a config: each key is a mistake
 
-    meaningful = {key for key in unknown if _may_decide_with(key, value[key], model)}
+    deciding = _keys_that_may_decide(unknown, value, model)
+    meaningful = {}
+    for key, item in value.items():
+        if key in names or key in deciding:
+            meaningful[key] = item
+        elif not is_own(key):
+            idle.append(Idle(key, origin_of(file, value, key)))
+    # The mapping itself knows its line in the file.
+    return value if len(meaningful) == len(value) else meaningful
+
+
+def _keys_that_may_decide(
+    unknown: Iterable[str], value: JsonObject, model: type[BaseModel]
+) -> set[str]:
+    """The unknown keys of a mapping that are a mistake, because they may be meant to decide something."""
+    keys = {key for key in unknown if _may_decide_with(key, value[key], model)}
     if model is PromptKeys:
-        meaningful.discard("vars")
+        keys.discard("vars")
     if model is ConfigKeys:
         # A config with tests does not only run red teaming.
         if value.get("tests") or value.get("scenarios"):
-            meaningful.discard("redteam")
-        meaningful -= _keys_of_anchors(meaningful, value)
-
-    left_out = own.union(unknown) - meaningful
-    idle += [Idle(key, origin_of(file, value, key)) for key in unknown if key not in meaningful]
-    if not left_out:
-        return value
-    return {key: item for key, item in value.items() if key not in left_out}
+            keys.discard("redteam")
+        keys -= _anchor_keys(keys, value)
+    return keys
 
 
 def is_own(key: str) -> bool:
     """Whether a config has the key for itself. Two underscores are those of a CSV column."""
-    return key.startswith(CUSTOM_PREFIXES) and not key.startswith("__")
+    return key.startswith(_OWN_PREFIXES) and not key.startswith("__")
 
 
 def is_documentation(key: str) -> bool:
@@ -323,13 +341,20 @@ def has_word_for_checks(key: str) -> bool:
     return bool(words & _CHECK_WORDS or _CHECK_PARTS.search(fold_word(key)))
 
 
-def _keys_of_anchors(keys: set[str], config: JsonObject) -> set[str]:
-    """Those of the keys with values that other places of the config use by an alias: they only store an anchor."""
+def _anchor_keys(keys: Iterable[str], config: JsonObject) -> set[str]:
+    """Those of the keys that only store an anchor: other places of the config use their values by an alias."""
     if not keys:
         return set()
-    identities = {key: _identities(value) for key, value in config.items()}
-    uses = Counter(identity for inside in identities.values() for identity in inside)
-    return {key for key in keys if any(uses[identity] > 1 for identity in identities[key])}
+    identities_by_key = {key: _identities(value) for key, value in config.items()}
+    uses = Counter[int]()
+    for identities in identities_by_key.values():
+        uses.update(identities)
+
+    anchor_keys = set()
+    for key in keys:
+        if any(uses[identity] > 1 for identity in identities_by_key[key]):
+            anchor_keys.add(key)
+    return anchor_keys
 
 
 def _identities(value: Any) -> set[int]:
@@ -360,7 +385,7 @@ def notes_on_idle_keys(idle: Iterable[Idle]) -> list[Note]:
         names = []
         for key, count in Counter(item.key for item in items).items():
             names.append(f"`{key}` ({count} times)" if count > 1 else f"`{key}`")
-        keys = list_some(names[:MAX_NAMES], len(names))
+        keys = list_some(names[:_MAX_NAMES], len(names))
         first = min((item.origin for item in items), key=lambda origin: origin.line)
         notes.append(Note(f"has no meaning here and is ignored: {keys}", first))
     return notes

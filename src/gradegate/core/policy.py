@@ -120,10 +120,12 @@ def _has_value(metadata: JsonObject, key: str, pattern: str) -> bool:
     if value is None:
         return False
     values = value if isinstance(value, list | tuple) else [value]
-    return any(fnmatchcase(_text(item), pattern) for item in values)
+    texts = [_text(item) for item in values]
+    return any(fnmatchcase(text, pattern) for text in texts)
 
 
 def _text(value: Any) -> str:
+    """A value of metadata as patterns see it: true and false as YAML writes them."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -325,15 +327,18 @@ class Policy(FrozenStruct):
 
         With a baseline, a config without rules blocks new failures.
         """
-        rules = [replace(rule, runs=rule.runs or self.runs) for rule in self.rules]
-        if has_baseline:
-            no_new_failure = {
-                "every_case": False,
-                "name": "no new failure",
-                "max_new_failures": 0,
-                "is_default": True,
-            }
-            rules = [replace(rule, **no_new_failure) if rule.every_case else rule for rule in rules]
+        rules = []
+        for rule in self.rules:
+            with_runs = replace(rule, runs=rule.runs or self.runs)
+            if has_baseline and rule.every_case:
+                with_runs = replace(
+                    with_runs,
+                    every_case=False,
+                    name="no new failure",
+                    max_new_failures=0,
+                    is_default=True,
+                )
+            rules.append(with_runs)
         return replace(self, reask=reask or self.reask, rules=tuple(rules))
 
 
@@ -343,5 +348,6 @@ def strictest_budget(budgets: Iterable[Limits]) -> Limits:
     lowest: dict[str, Any] = {}
     for name in field_names(Limits):
         values = [getattr(budget, name) for budget in written]
-        lowest[name] = min((value for value in values if value is not None), default=None)
+        limits = [value for value in values if value is not None]
+        lowest[name] = min(limits, default=None)
     return Limits(**lowest)

@@ -47,6 +47,10 @@ _POSTS = "the command line posts nothing"
 _KINDED = re.compile(r"([\w-]+)\s*=")  # before the id of a grader, in which an `=` may stand
 
 
+# A line break, or a comma before the next `KIND=`: the id of a grader may contain other commas.
+_BETWEEN_GRADERS = re.compile(r"\n|,(?=\s*[\w-]+\s*=)")
+
+
 def parse_graders(written: Iterable[str]) -> Mapping[str, str]:
     """Read graders written as ``ID`` or ``KIND=ID``, several to a text by commas or lines. Raises ConfigError with every mistake."""
     from gradegate.core.provider_spec import KINDS
@@ -54,13 +58,16 @@ def parse_graders(written: Iterable[str]) -> Mapping[str, str]:
 
     provider_of: dict[str, str] = {}  # by kind, "*" for any
     mistakes = []
-    lines = [part for text in written for part in re.split(r"\n|,(?=\s*[\w-]+\s*=)", text)]
-    for line in map(str.strip, lines):
+    lines: list[str] = []
+    for text in written:
+        lines += _BETWEEN_GRADERS.split(text)
+    for line in lines:
         kind = "*"
-        provider = line
-        if has_kind := _KINDED.match(line):
+        provider = line.strip()
+        has_kind = _KINDED.match(provider)
+        if has_kind:
             kind = has_kind[1]
-            provider = line[has_kind.end() :].strip()
+            provider = provider[has_kind.end() :].strip()
 
         earlier = provider_of.get(kind, provider)
         if kind not in (*KINDS, "*"):
@@ -86,7 +93,10 @@ def parse_graders(written: Iterable[str]) -> Mapping[str, str]:
 
 
 def _write_graders(value: Mapping[str, str]) -> list[str]:
-    return [provider if kind == "*" else f"{kind}={provider}" for kind, provider in value.items()]
+    texts = []
+    for kind, provider in value.items():
+        texts.append(provider if kind == "*" else f"{kind}={provider}")
+    return texts
 
 
 _GRADERS = kinds.OptionKind(gather=parse_graders, write=_write_graders)
@@ -116,12 +126,16 @@ def parse_budget(text: str) -> Limits | None:
         if not match:
             return None
         number, unit = match.groups()
+        limit: float | None
         if unit == "usd":
-            name, limit = "usd", kinds.parse_amount(number)
+            name = "usd"
+            limit = kinds.parse_amount(number)
         elif unit == "s":
-            name, limit = "seconds", kinds.parse_amount(number)
+            name = "seconds"
+            limit = kinds.parse_amount(number)
         else:
-            name, limit = "calls", kinds.parse_whole_number(number, 1)
+            name = "calls"
+            limit = kinds.parse_whole_number(number, 1)
         if limit is None or name in limits:
             return None
         limits[name] = limit
@@ -142,11 +156,15 @@ _BUDGET = kinds.OptionKind(
 
 def _read_selector(text: str) -> tuple[str, str] | None:
     """Read the key and the glob of a selector. None for any other text."""
-    key, _, glob = (part.strip() for part in text.partition("="))
+    before, _, after = text.partition("=")
+    key = before.strip()
+    glob = after.strip()
     if key == "first":
-        return (key, glob) if kinds.parse_whole_number(glob, 1) else None
-    is_field = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
-    return (key, glob) if is_field and glob else None
+        is_valid = bool(kinds.parse_whole_number(glob, 1))
+    else:
+        is_field = key in ("description", "provider") or re.fullmatch(r"metadata\..+", key)
+        is_valid = bool(is_field and glob)
+    return (key, glob) if is_valid else None
 
 
 def _gather_selectors(selectors: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

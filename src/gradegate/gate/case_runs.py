@@ -32,12 +32,16 @@ def conclude_runs(runs: Runs, outcomes: Sequence[Outcome]) -> Outcome | None:
     counted = outcomes[: runs.of]
     passed = counted.count(PASS)
     failed = counted.count(FAIL)
-    remaining = runs.of - len(counted)
     failures_allowed = runs.of - runs.passes
+
+    # Enough runs passed, or too many failed.
     if passed >= runs.passes:
         return PASS
     if failed > failures_allowed:
         return FAIL
+
+    # If further runs cannot decide either, errors leave both results open.
+    remaining = runs.of - len(counted)
     may_pass = passed + remaining >= runs.passes
     may_fail = failed + remaining > failures_allowed
     return None if may_pass or may_fail else ERROR
@@ -57,16 +61,23 @@ def next_runs(rules: Iterable[Rule], rows: Sequence[Row], needs: CaseRuns) -> in
     for rule in (None, *rules):
         runs = runs_required(rule, needs)
         outcomes = _outcomes_in_rule(rule, rows)
-        if len(outcomes) == len(rows) and conclude_runs(runs, outcomes) is None:
-            counted = outcomes[: runs.of]
-            to_pass = runs.passes - counted.count(PASS)
-            to_fail = runs.of - runs.passes + 1 - counted.count(FAIL)
-            remaining = runs.of - len(counted)
-            most = max(most, 1, min(to_pass, to_fail, remaining))
+        if len(outcomes) == len(rows):
+            most = max(most, _runs_until_decided(runs, outcomes))
         # A mean score is taken over all runs.
         if rule and rule.min_score is not None and outcomes:
             most = max(most, runs.of - len(rows))
     return most
+
+
+def _runs_until_decided(runs: Runs, outcomes: Sequence[Outcome]) -> int:
+    """The fewest further runs that can decide about a case. 0 if it is decided."""
+    if conclude_runs(runs, outcomes) is not None:
+        return 0
+    counted = outcomes[: runs.of]
+    to_pass = runs.passes - counted.count(PASS)
+    to_fail = runs.of - runs.passes + 1 - counted.count(FAIL)
+    remaining = runs.of - len(counted)
+    return max(1, min(to_pass, to_fail, remaining))
 
 
 # --- what a rule says about one row ---------------------------------------------------------------------------
@@ -118,7 +129,8 @@ def open_positions(rule: Rule, row: Row, open_: Collection[int]) -> list[int]:
 
 def _outcomes_in_rule(rule: Rule | None, rows: Iterable[Row]) -> list[Outcome]:
     """The outcomes of the runs that the rule counts."""
-    return [outcome for row in rows if (outcome := outcome_in_rule(rule, row))]
+    outcomes = [outcome_in_rule(rule, row) for row in rows]
+    return [outcome for outcome in outcomes if outcome]
 
 
 def _selects_whole_case(rule: Rule | None, row: Row) -> bool:
@@ -139,9 +151,10 @@ def _selected_grades(rule: Rule | None, row: Row) -> list[Grade]:
 
 def _without_quarantine(row: Row) -> Row:
     """A run of a case without its quarantine, which excuses the case as a whole and not a run."""
-    if not (row.needs and any(grade.quarantine for grade in row.grades)):
+    if not row.needs or not any(grade.quarantine for grade in row.grades):
         return row
-    return replace(row, grades=tuple(replace(grade, quarantine=None) for grade in row.grades))
+    grades = [replace(grade, quarantine=None) for grade in row.grades]
+    return replace(row, grades=tuple(grades))
 
 
 def _is_excused_by_quarantine(row: Row) -> bool:
@@ -161,23 +174,31 @@ def fold_cases(rule: Rule | None, rows: Iterable[Row]) -> Iterator[Row]:
     for case in runs_by_case(rows):
         if case[0].needs is None:
             yield from case
-        elif row := fold_runs(rule, case):
+            continue
+        row = fold_runs(rule, case)
+        if row is not None:
             yield row
 
 
 def describe_runs_required(rule: Rule, cases: Iterable[Row]) -> str:
-    """Say how many runs must pass, if that is the same for all cases. Otherwise empty."""
-    required = {runs_required(rule, row.needs) if row.needs else None for row in cases}
+    """Say how many runs must pass: ``at least 2 of 3 runs``. Empty if that is not the same for all cases."""
+    required = set()
+    for row in cases:
+        if row.needs is None:
+            return ""
+        required.add(runs_required(rule, row.needs))
     if len(required) != 1:
         return ""
     runs = required.pop()
-    return f"at least {runs.passes} of {runs.of} runs" if runs else ""
+    return f"at least {runs.passes} of {runs.of} runs"
 
 
 def fold_runs(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
     """Fold the runs of a case into one row with one grade, as a rule sees them. None if the rule does not count the case."""
     assert rows[0].needs is not None
     runs = runs_required(rule, rows[0].needs)
+
+    # 1. The rule looks at the first runs. The case is in the rule if it counts each of them.
     as_written = rows[: runs.of]
     counted = [_without_quarantine(row) for row in as_written]
     outcomes = _outcomes_in_rule(rule, counted)
@@ -185,16 +206,16 @@ def fold_runs(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
         return None
     outcome = conclude_runs(runs, outcomes) or ERROR
 
-    # A blocking rule does not count a case that fails only in quarantine.
-    if rule and rule.blocking and outcome is not PASS:
-        pairs = zip(as_written, outcomes, strict=True)
-        alike = [row for row, of_run in pairs if of_run is outcome]
-        if alike and all(map(_is_excused_by_quarantine, alike)):
-            return None
+    # 2. The runs with the outcome of the case decide. If no run has it, all of them do.
+    positions = [position for position, of_run in enumerate(outcomes) if of_run is outcome]
 
-    # The runs with the outcome of the case decide. The first of them stands for the case.
-    pairs = zip(counted, outcomes, strict=True)
-    deciding = [row for row, of_run in pairs if of_run is outcome] or counted
+    # 3. A blocking rule does not count a case that fails only in quarantine.
+    excused = [_is_excused_by_quarantine(as_written[position]) for position in positions]
+    if rule and rule.blocking and outcome is not PASS and excused and all(excused):
+        return None
+
+    # 4. The first of the deciding runs stands for the case.
+    deciding = [counted[position] for position in positions] or counted
     row = replace(
         deciding[0],
         outcome=outcome,
@@ -213,8 +234,13 @@ def fold_runs(rule: Rule | None, rows: Sequence[Row]) -> Row | None:
 def _fold_grades(
     rule: Rule | None, case: Row, deciding: Sequence[Row], *, hides_failure: bool
 ) -> Grade | None:
-    """The one grade of a folded case, made of the selected grades of the runs that decided. None if nothing is selected."""
-    selected = [grade for run in deciding for grade in _selected_grades(rule, run)]
+    """The one grade of a folded case, made of the selected grades of the runs that decided. None if nothing is selected.
+
+    ``hides_failure``: a run failed, so an error of the case may hide a failure.
+    """
+    selected = []
+    for run in deciding:
+        selected += _selected_grades(rule, run)
     decisive = [grade for grade in selected if grade.outcome is case.outcome] or selected
     if not decisive:
         return None
@@ -227,8 +253,13 @@ def _fold_grades(
     if case.has_failed:
         confirmed = any(grade.confirmed for grade in decisive)
 
+    # Outcomes of cases are compared with the base, not those of grades.
     base = _base_outcome(rule, case)
     is_compared = case.base is not None or any(grade.status or grade.base for grade in selected)
+    status = ""
+    if is_compared:
+        status = _status(rule, case.outcome, base, deciding)
+
     return replace(
         first,
         assertion=replace(first.assertion, is_set=False),
@@ -238,10 +269,9 @@ def _fold_grades(
         votes=(),
         confirmed=confirmed,
         undone=any(grade.undone for grade in decisive),
-        # No failure may hide behind an error.
         unheard=not hides_failure and all(grade.unheard for grade in decisive),
         inner=False,
-        status=_status(rule, case.outcome, base, deciding) if is_compared else "",
+        status=status,
         base=Counterpart(base, base) if base else None,
     )
 
@@ -268,10 +298,13 @@ def _base_outcome(rule: Rule | None, case: Row) -> Outcome | None:
     """What the base says about the selected part of a folded case."""
     if _selects_whole_case(rule, case):
         return case.base
-    bases = {grade.base.outcome if grade.base else ERROR for grade in _selected_grades(rule, case)}
-    if ERROR in bases:
-        return None
-    return FAIL if FAIL in bases else PASS
+    has_failed = False
+    for grade in _selected_grades(rule, case):
+        if grade.base is None or grade.base.has_error:
+            return None
+        if grade.base.has_failed:
+            has_failed = True
+    return FAIL if has_failed else PASS
 
 
 def _status(
@@ -287,7 +320,11 @@ def _status(
         return FIXED if base is FAIL else OK
     if base is FAIL:
         return PRE_EXISTING
-    statuses = {case_status(row, _selected_grades(rule, row)) for row in deciding}
+
+    statuses = set()
+    for row in deciding:
+        statuses.add(case_status(row, _selected_grades(rule, row)))
+    # Without a base, a failure is new as soon as it is confirmed.
     if base is not PASS:
         return OPEN if OPEN in statuses else NEW_FAILURE
     for status in WORST:

@@ -115,9 +115,8 @@ def is_consistent(decision: Decision) -> bool:
 
     for result in decision.rules:
         reapplied = apply_rule(result.rule, _rows_of_suite(rows, result.rule.suite))
-        for count in ("passed", "failed", "errored"):
-            if getattr(result, count) != getattr(reapplied, count):
-                return False
+        if _counts_of(result) != _counts_of(reapplied):
+            return False
         if reapplied.has_failed and result.has_passed:
             return False
     if decision.blocking != blocking_rows(rows, decision.rules):
@@ -125,7 +124,12 @@ def is_consistent(decision: Decision) -> bool:
 
     # The file contains no policies. Errors may have made the outcome worse than the rules alone make it.
     best, _ = _conclude(decision.run, decision.rules, NO_ERRORS, decision.changes)
-    return decision.outcome in _FROM_BEST_TO_WORST[_FROM_BEST_TO_WORST.index(best) :]
+    possible = _FROM_BEST_TO_WORST[_FROM_BEST_TO_WORST.index(best) :]
+    return decision.outcome in possible
+
+
+def _counts_of(result: RuleResult) -> Counts:
+    return Counts(result.passed, result.failed, result.errored)
 
 
 def may_be_baseline(decision: Decision, policies: Sequence[Policy]) -> bool:
@@ -134,7 +138,7 @@ def may_be_baseline(decision: Decision, policies: Sequence[Policy]) -> bool:
     is_partial = _reason_cut_short(run) or run.made.only or (run.budget and run.budget.used_up)
     if is_partial or not run.rows:
         return False
-    rows = tuple(map(_with_contradictions_as_failures, run.rows))
+    rows = tuple(_with_contradictions_as_failures(row) for row in run.rows)
     errors = _weigh_errors(replace(run, rows=rows), policies, decision.rules)
     return errors.effect is None
 
@@ -144,7 +148,7 @@ def _with_contradictions_as_failures(row: Row) -> Row:
     grades = list(row.grades)
     for position, grade in enumerate(grades):
         errors = [leaf for leaf in leaf_grades(row.grades, position) if leaf.has_error]
-        if errors and all(map(is_contradicted, errors)):
+        if errors and all(is_contradicted(leaf) for leaf in errors):
             grades[position] = replace(grade, outcome=FAIL, score=0.0)
     return with_grades(row, grades)
 
@@ -235,55 +239,88 @@ def _conclude(
     """The outcome with its reason. The first question that is answered with yes decides."""
     blocking = [result for result in rules if result.rule.blocking]
 
-    # Is a blocking rule missed, or do errors block?
+    # 1. Is a blocking rule missed, or do errors block?
     missed = [result for result in blocking if result.has_failed]
     if missed:
         return GateOutcome.BLOCKED, _join_reasons(missed) + note_on_not_reasked(run, missed=True)
     if errors.effect is GateOutcome.BLOCKED:
         return GateOutcome.BLOCKED, f"{errors.reason}, and errors block"
 
-    # Is too little known: a run that was cut short, errors, an undecided rule, a suite without a grade?
-    if cut_short := _reason_cut_short(run):
-        return GateOutcome.INCONCLUSIVE, cut_short
-    if errors.effect is GateOutcome.INCONCLUSIVE:
-        return GateOutcome.INCONCLUSIVE, errors.reason
-    unsettled = [result for result in blocking if result.has_error]
-    if unsettled:
-        return GateOutcome.INCONCLUSIVE, _join_reasons(unsettled[:1])
-    graded_suites = {
-        row.suite for row in run.rows if any(not grade.has_error for grade in row.grades)
-    }
-    if not graded_suites:
-        return GateOutcome.INCONCLUSIVE, "nothing could be graded"
-    for row in run.rows:
-        if row.suite not in graded_suites:
-            return GateOutcome.INCONCLUSIVE, f"nothing could be graded in {row.suite}"
+    # 2. Do errors or missing grades leave the decision open?
+    reason_open = _reason_inconclusive(run, blocking, errors)
+    if reason_open:
+        return GateOutcome.INCONCLUSIVE, reason_open
 
-    # Is there something that people should read?
-    if changes.has_weakening and not changes.approved:
-        return GateOutcome.ADVISORY, describe_changes(changes)
-    advisory = [result for result in rules if not (result.rule.blocking or result.has_passed)]
-    if advisory:
-        return GateOutcome.ADVISORY, _join_reasons(advisory)
-    findings = _count_advisory_findings(run.rows, rules)
-    if findings:
-        return GateOutcome.ADVISORY, format_count(findings, "advisory finding")
-    tolerant = [result for result in blocking if result.new_failures or result.within_noise]
-    if tolerant:
-        return GateOutcome.ADVISORY, _join_reasons(tolerant)
-    if not blocking:
-        reason = "everything passed, but nothing can block: every assertion is advisory"
-        return GateOutcome.ADVISORY, reason
+    # 3. Is there something that people should read?
+    reason_to_read = _reason_advisory(run, rules, changes)
+    if reason_to_read:
+        return GateOutcome.ADVISORY, reason_to_read
 
-    # The run passes, unless every blocking rule waits for the first baseline or history.
+    # 4. Do all blocking rules wait for the first baseline or history?
     waiting = [result for result in blocking if result.outcome is None]
     not_decided = f"not decided: {_join_reasons(waiting)}"
     if len(waiting) == len(blocking):
         return GateOutcome.ADVISORY, not_decided
+
+    # The run passes: the other blocking rules are met.
     reasons = [result.reason for result in blocking if result.has_passed]
     if waiting:
         reasons.append(not_decided)
     return GateOutcome.PASS, "; ".join(reasons) + note_on_not_reasked(run, missed=False)
+
+
+def _reason_inconclusive(
+    run: RunResult, blocking: Iterable[RuleResult], errors: ErrorWeight
+) -> str:
+    """Why the decision is open although no blocking rule is missed. Empty if it is not open."""
+    cut_short = _reason_cut_short(run)
+    if cut_short:
+        return cut_short
+    if errors.effect is GateOutcome.INCONCLUSIVE:
+        return errors.reason
+
+    for result in blocking:
+        if result.has_error:
+            return _join_reasons([result])
+
+    graded_suites = set()
+    for row in run.rows:
+        if any(not grade.has_error for grade in row.grades):
+            graded_suites.add(row.suite)
+    if not graded_suites:
+        return "nothing could be graded"
+    for row in run.rows:
+        if row.suite not in graded_suites:
+            return f"nothing could be graded in {row.suite}"
+    return ""
+
+
+def _reason_advisory(run: RunResult, rules: Sequence[RuleResult], changes: GateChanges) -> str:
+    """What people should read although nothing blocks. Empty if there is nothing."""
+    if changes.has_weakening and not changes.approved:
+        return describe_changes(changes)
+
+    blocking = []
+    not_met = []  # advisory rules that are missed or not decided
+    for result in rules:
+        if result.rule.blocking:
+            blocking.append(result)
+        elif not result.has_passed:
+            not_met.append(result)
+    if not_met:
+        return _join_reasons(not_met)
+
+    findings = _count_advisory_findings(run.rows, rules)
+    if findings:
+        return format_count(findings, "advisory finding")
+
+    # A rule can be met although failures are new, or although cost or latency are above the limit.
+    tolerant = [result for result in blocking if result.new_failures or result.within_noise]
+    if tolerant:
+        return _join_reasons(tolerant)
+    if not blocking:
+        return "everything passed, but nothing can block: every assertion is advisory"
+    return ""
 
 
 def _count_advisory_findings(rows: Iterable[Row], rules: Sequence[RuleResult]) -> int:
@@ -296,12 +333,18 @@ def _count_advisory_findings(rows: Iterable[Row], rules: Sequence[RuleResult]) -
         for grade in row.grades:
             if grade.has_passed or grade.inner:
                 continue
-            decides = False
-            for result in rules if grade.counts else ():
-                if selects_grade(result.rule, row, grade):
-                    decides = decides or result.rule.blocking or grade.has_failed
-            findings += not decides
+            if not grade.counts or not _is_decided_by_a_rule(rules, row, grade):
+                findings += 1
     return findings
+
+
+def _is_decided_by_a_rule(rules: Iterable[RuleResult], row: Row, grade: Grade) -> bool:
+    """Whether a rule looks at a grade that did not pass. Only a blocking rule decides about an error."""
+    for result in rules:
+        may_decide = result.rule.blocking or grade.has_failed
+        if may_decide and selects_grade(result.rule, row, grade):
+            return True
+    return False
 
 
 def _join_reasons(results: Sequence[RuleResult]) -> str:
@@ -309,13 +352,15 @@ def _join_reasons(results: Sequence[RuleResult]) -> str:
 
     A rule without such a name is called by its config if there are several configs.
     """
-    has_several_suites = len({result.rule.suite for result in results} - {""}) > 1
+    suites = {result.rule.suite for result in results if result.rule.suite}
     reasons = []
     for result in results:
-        name = result.rule.name
-        if result.rule.every_case or result.rule.is_default:
-            name = result.rule.suite if has_several_suites else ""
-        reasons.append(": ".join(filter(None, (name, result.reason))))
+        rule = result.rule
+        name = rule.name
+        if rule.every_case or rule.is_default:
+            name = rule.suite if len(suites) > 1 else ""
+        parts = [part for part in (name, result.reason) if part]
+        reasons.append(": ".join(parts))
     return "; ".join(reasons)
 
 
@@ -368,15 +413,22 @@ def _weigh_errors_of_suite(
     # Errors are ignored up to a share of all that could be one: selected grades, and answers that never came.
     possible = 0
     for row in rows:
-        possible += bool(row.error) and not row.grades
+        if _has_only_error(row):
+            possible += 1
         for grade in row.grades:
-            possible += grade.counts and _is_selected(blocking, row, grade)
+            if grade.counts and _is_selected(blocking, row, grade):
+                possible += 1
     if len(errors) > exact_fraction(policy.errors_up_to) * possible:
         return GateOutcome.INCONCLUSIVE, errors
     unignorable = [error for error in errors if error.may_hide_failure]
     if unignorable:
         return GateOutcome.INCONCLUSIVE, unignorable
     return None, errors
+
+
+def _has_only_error(row: Row) -> bool:
+    """Whether the answer never came, and no assertion has a grade."""
+    return bool(row.error) and not row.grades
 
 
 def _is_selected(blocking: Iterable[RuleResult], row: Row, grade: Grade) -> bool:
@@ -387,48 +439,66 @@ def _as_blocking_rules_see(case: Sequence[Row], blocking: Iterable[RuleResult]) 
     """The runs of a case as one row, with an error if a rule sees one. Other rows, and runs that no rule sees, as they are."""
     if not case[0].needs:
         return case
-    folded = [row for result in blocking if (row := fold_runs(result.rule, case))]
-    errors = [row for row in folded if row.has_error]
-    return (errors or folded)[:1] or case
+    first = None
+    for result in blocking:
+        row = fold_runs(result.rule, case)
+        if row and row.has_error:
+            return [row]
+        first = first or row
+    return [first] if first else case
 
 
 def _deciding_errors(
     run: RunResult, rows: Sequence[Row], blocking: Sequence[RuleResult]
 ) -> Iterator[DecidingError]:
     """The errors that decide: of what a blocking rule looks at, and of answers without any grade."""
-    # A case that an interruption left undone might pass, so it is not an error for certain.
     if _reason_cut_short(run):
-        rows = [row for row in rows if not (row.undone or any(it.undone for it in row.grades))]
+        # A case that an interruption left undone might pass, so it is not an error for certain.
+        rows = [row for row in rows if not _is_undone(row)]
     for row in rows:
-        yield from _deciding_errors_of_row(run, row, blocking)
+        yield from _deciding_errors_of_grades(run, row, blocking)
+        if _has_only_whole_error(row, blocking):
+            yield DecidingError(row.reason, may_hide_failure=True)
     for row in rows:
-        if row.error and not row.grades:
+        if _has_only_error(row):
             yield DecidingError(row.error, row.undone or row.withheld)
 
 
-def _deciding_errors_of_row(
+def _is_undone(row: Row) -> bool:
+    return row.undone or any(grade.undone for grade in row.grades)
+
+
+def _deciding_errors_of_grades(
     run: RunResult, row: Row, blocking: Sequence[RuleResult]
 ) -> Iterator[DecidingError]:
-    errors = [grade for grade in row.grades if grade.counts and grade.has_error]
-    # If the error leaves the whole case undecided, no rule counts the failures in it.
-    hides_failure = row.has_error and any(grade.counts and grade.has_failed for grade in row.grades)
-    for grade in errors:
-        looking = [result for result in blocking if selects_grade(result.rule, row, grade)]
-        if looking:
-            # A rule may be met whatever an answer is on which the grader contradicts itself.
-            decides = not (is_contradicted(grade) and all(result.bears for result in looking))
+    # If the whole case is an error, no rule counts the failures in it.
+    has_failure = any(grade.counts and grade.has_failed for grade in row.grades)
+    hides_failure = row.has_error and has_failure
+
+    for grade in row.grades:
+        if not (grade.counts and grade.has_error):
+            continue
+        interested = [result for result in blocking if selects_grade(result.rule, row, grade)]
+        if interested:
+            # These rules may be met whatever the answer is, if the grader contradicts itself on it.
+            has_no_effect = is_contradicted(grade) and all(result.bears for result in interested)
+            decides = not has_no_effect
         else:
-            # It only advises, unless not a single call to a model succeeded.
+            # No blocking rule looks at it. It decides only if not a single call to a model was answered.
             usage = run.target_usage if row.error else run.grader_usage
-            has_reply = bool(usage.calls or usage.cached)
+            has_reply = usage.calls > 0 or usage.cached > 0
             decides = (grade.unheard or grade.withheld) and not has_reply
         if decides:
             yield DecidingError(grade.reason, not grade.unheard or hides_failure)
 
-    # The whole is an error without an error in a grade: no mean can be taken, or there is no score.
-    is_only_whole = row.has_error and row.grades and not errors
-    if is_only_whole and any(outcome_in_rule(result.rule, row) is ERROR for result in blocking):
-        yield DecidingError(row.reason, may_hide_failure=True)
+
+def _has_only_whole_error(row: Row, blocking: Iterable[RuleResult]) -> bool:
+    """Whether a blocking rule sees an error of the case, but no grade has one: no mean can be taken, or there is no score."""
+    if not row.has_error or not row.grades:
+        return False
+    if any(grade.counts and grade.has_error for grade in row.grades):
+        return False
+    return any(outcome_in_rule(result.rule, row) is ERROR for result in blocking)
 
 
 def _summarize_errors(reasons: Sequence[str]) -> str:
@@ -456,11 +526,11 @@ def blocking_rows(rows: Sequence[Row], rules: Iterable[RuleResult]) -> frozenset
         if not (result.rule.blocking and result.has_failed):
             continue
         suite = result.rule.suite
-        of_suite = {position: row for position, row in enumerate(rows) if row.suite == suite}
+        row_at = {position: row for position, row in enumerate(rows) if row.suite == suite}
         for part in split_rule(result.rule):
             # One half of a rule that limits the run and the comparison with the base may be met.
-            if part.has_base_limit or apply_rule(part, [*of_suite.values()]).has_failed:
-                positions.update(_positions_of_failures(part, of_suite))
+            if part.has_base_limit or apply_rule(part, list(row_at.values())).has_failed:
+                positions.update(_positions_of_failures(part, row_at))
     return frozenset(positions)
 
 
@@ -468,21 +538,24 @@ def _positions_of_failures(rule: Rule, rows: Mapping[int, Row]) -> Iterator[int]
     """The positions of rows that fail in a rule for good. ``rows`` are those of its suite, by position."""
     remaining = iter(rows)
     for case in runs_by_case(rows.values()):
-        positions = [next(remaining) for _ in case]
-        runs = [
-            OpenRow(AnswerId(position, 0), row, unconfirmed_positions(row))
-            for position, row in zip(positions, case, strict=True)
-        ]
+        runs = []
+        for row in case:
+            position = next(remaining)
+            runs.append(OpenRow(AnswerId(position, 0), row, unconfirmed_positions(row)))
+
         if case[0].needs:
+            # If a case with runs fails, its failing runs are the reason.
             if _fails_for_good(rule, runs):
-                for position, row in zip(positions, case, strict=True):
-                    if outcome_in_rule(rule, row) is FAIL:
-                        yield position
-        elif rule.has_base_limit:
-            if _has_new_failure(rule, runs[0]):
-                yield positions[0]
-        elif _fails_for_good(rule, runs):
-            yield positions[0]
+                for run in runs:
+                    if outcome_in_rule(rule, run.row) is FAIL:
+                        yield run.id.case
+            continue
+        if rule.has_base_limit:
+            is_reason = _has_new_failure(rule, runs[0])
+        else:
+            is_reason = _fails_for_good(rule, runs)
+        if is_reason:
+            yield runs[0].id.case
 
 
 def _fails_for_good(rule: Rule, case: OpenCase) -> bool:

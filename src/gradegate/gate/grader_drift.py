@@ -26,36 +26,49 @@ def summarize_labels(asks: Sequence[LabelAsk], agreement: float) -> LabelsReport
         return None
     # Nobody agrees always, and a grader that is no better than a coin shows nothing.
     agreement = min(0.99, max(0.5, agreement))
-    pairs_of: dict[str, list[tuple[bool, bool]]] = {}
+
+    asks_by_model: dict[str, list[LabelAsk]] = {}
     for ask in asks:
         if ask.passed is not None:
-            pairs_of.setdefault(ask.model, []).append((ask.passed, ask.label))
-    checks = [_check_grader(model, pairs, agreement) for model, pairs in pairs_of.items()]
+            asks_by_model.setdefault(ask.model, []).append(ask)
+    checks = []
+    for model, verdicts in asks_by_model.items():
+        checks.append(_check_grader(model, verdicts, agreement))
+
+    chances = [check.p for check in checks if check.p is not None]
     return LabelsReport(
         verdicts=sum(check.verdicts for check in checks),
         agree=sum(check.agree for check in checks),
         agreement=agreement,
-        p=min((check.p for check in checks if check.p is not None), default=None),
+        p=min(chances, default=None),
         moved=any(check.moved for check in checks),
         graders=tuple(checks),
         undone=any(ask.undone for ask in asks),
     )
 
 
-def _check_grader(model: str, pairs: Sequence[tuple[bool, bool]], agreement: float) -> GraderCheck:
-    """One grader. ``pairs`` say for each verdict whether the grader and the label pass."""
-    count = len(pairs)
-    agree = sum(passed is label for passed, label in pairs)
-    lenient = pairs.count((True, False))
-    if count < LEAST:
-        return GraderCheck(model, count, agree, lenient=lenient)
+def _check_grader(model: str, verdicts: Sequence[LabelAsk], agreement: float) -> GraderCheck:
+    """Compare the verdicts of one grader with the labels. It has moved if chance explains so few agreements in 1 % of cases at most.
 
-    # The exact chance that a grader which has not moved agrees with so few.
+    The exact lower tail of the binomial distribution: P(Bin(verdicts, agreement) <= agreements).
+    """
+    agreements = 0
+    lenient = 0  # failures that the grader passed
+    for ask in verdicts:
+        if ask.passed is ask.label:
+            agreements += 1
+        elif ask.passed:
+            lenient += 1
+    count = len(verdicts)
+    if count < LEAST:
+        return GraderCheck(model, count, agreements, lenient=lenient)
+
     share = exact_fraction(agreement)
     p = Fraction(0)
-    for hits in range(agree + 1):
-        p += comb(count, hits) * share**hits * (1 - share) ** (count - hits)
-    return GraderCheck(model, count, agree, float(p), p <= _MOVED, lenient)
+    for hits in range(agreements + 1):
+        ways = comb(count, hits)
+        p += ways * share**hits * (1 - share) ** (count - hits)
+    return GraderCheck(model, count, agreements, float(p), moved=p <= _MOVED, lenient=lenient)
 
 
 def drift_remarks(report: LabelsReport | None) -> list[str]:
@@ -66,9 +79,8 @@ def drift_remarks(report: LabelsReport | None) -> list[str]:
         return [_UNDONE]
     if all(check.p is None for check in report.graders):
         verdicts = format_count(report.verdicts, "verdict")
-        few = (
-            f"the labelled outputs got {verdicts}, but a check takes at least {LEAST} of one grader"
-        )
+        needed = f"a check takes at least {LEAST} of one grader"
+        few = f"the labelled outputs got {verdicts}, but {needed}"
         return [f"{few}: a grader that moved would not be noticed"]
     return [_describe_drift(check, report.agreement) for check in report.graders if check.moved]
 
@@ -91,7 +103,9 @@ def outcome_under_drift(outcome: Outcome, moved: bool, lenient: int) -> Outcome:
 
     A rule that is met stays met if its grader moved, unless the grader lets failures pass.
     """
-    return ERROR if moved and (outcome is FAIL or lenient > 0) else outcome
+    if moved and (outcome is FAIL or lenient > 0):
+        return ERROR
+    return outcome
 
 
 def apply_drift(
@@ -109,29 +123,31 @@ def apply_drift(
     if result.outcome is None or not result.rule.blocking:
         return result
 
-    # Which of the graders that the rule depends on moved, and does that change what the rule may say?
+    # 1. Which of the graders that the rule depends on moved, and does that change what the rule may say?
     models = _models_of_rule(result, rows)
     moved = [check for check in report.graders if check.moved and check.model in models]
+    outcome = result.outcome
     doubts = [
-        check
-        for check in moved
-        if outcome_under_drift(result.outcome, True, check.lenient) is not result.outcome
+        check for check in moved if outcome_under_drift(outcome, True, check.lenient) is not outcome
     ]
-    if not doubts and not (report.undone and models and result.has_failed):
+    lacks_check = report.undone and bool(models) and result.has_failed
+    if not doubts and not lacks_check:
         return result
 
-    # Is the rule missed even if these graders had passed everything?
-    doubtful = models if report.undone else {check.model for check in moved}
+    # 2. Is the rule missed even if these graders had passed everything?
     if result.has_failed:
+        doubtful = models if report.undone else {check.model for check in moved}
         passing = [_with_passes_of(doubtful, row) for row in rows]
         if apply_to(passing).has_failed:
             return result
 
+    # 3. If not, nothing can be said.
     reason = _describe_drift(doubts[0], report.agreement) if doubts else _UNDONE
     return replace(result, outcome=ERROR, reason=reason)
 
 
 def _models_of_rule(result: RuleResult, rows: Iterable[Row]) -> set[str]:
+    """The models that gave a grade which the rule looks at."""
     models: set[str] = set()
     for row in rows:
         for position, grade in enumerate(row.grades):

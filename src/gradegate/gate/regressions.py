@@ -66,17 +66,17 @@ class RuleCase(FrozenStruct):
         """
         if self.row.threshold is not None:
             return None if self.row.base is ERROR else self.row.base
-        return _worst_outcome(grade.base.outcome if grade.base else None for grade in self.grades)
+        return _worst_outcome([grade.base.outcome if grade.base else None for grade in self.grades])
 
     @property
     def first_base(self) -> Outcome | None:
         """What the base said when it was asked first."""
-        return _worst_outcome(grade.base.first if grade.base else None for grade in self.grades)
+        return _worst_outcome([grade.base.first if grade.base else None for grade in self.grades])
 
     @property
     def first_outcome(self) -> Outcome | None:
         """What this run said before any re-ask."""
-        return _worst_outcome(grade.first_outcome for grade in self.grades)
+        return _worst_outcome([grade.first_outcome for grade in self.grades])
 
     @property
     def has_error(self) -> bool:
@@ -104,38 +104,51 @@ def apply_base_limits(
             selected = tuple(grade for grade in row.grades if selects_grade(rule, row, grade))
             cases.append(RuleCase(row, selected))
     if run.baseline and (rule.every_case or rule.min_pass_rate is not None):
-        base_outcomes = filter(None, (case.base for case in cases))
-        result = replace(result, base_rate=count_outcomes(base_outcomes).pass_rate)
+        base_outcomes = [case.base for case in cases]
+        compared = [outcome for outcome in base_outcomes if outcome]
+        result = replace(result, base_rate=count_outcomes(compared).pass_rate)
+
     # A rule without a limit on the run itself has nothing to say about it.
-    if not rule.has_run_limit and result.has_passed:
+    if result.has_passed and not rule.has_run_limit:
         result = replace(result, reason="")
 
     # On the default branch, limits wait for the first baseline or history. The other limits decide.
     if run.on_default_branch:
         for earlier in Earlier:
-            limits = [
-                name for name, limit in rule.limits(earlier).items() if not limit.decides_alone
-            ]
-            if limits and not _has_earlier_results(earlier, rule, rows, run):
-                missing = f"the default branch has no {earlier.value} of its cases yet"
-                result = _add_limit(result, None, missing)
-                rule = replace(rule, **dict.fromkeys(limits))
+            waiting = _limits_without_earlier_results(earlier, rule, rows, run)
+            if waiting:
+                reason = f"the default branch has no {earlier.value} of its cases yet"
+                result = _add_limit(result, None, reason)
+                without_limits: dict[str, None] = dict.fromkeys(waiting)
+                rule = replace(rule, **without_limits)
 
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
         result = _limit_increases(result, rule, rows)
     if rule.max_flaky is not None:
-        outcome, reason = _count_flaky(rule.max_flaky, rule, rows, run)
-        result = _add_limit(result, outcome, reason)
+        result = _limit_flaky(result, rule, rows, run)
 
     # If most failures are known or unsteady, nothing can be said about new ones.
-    cases = [case for case in cases if case.grades]
-    if rule.has_base_limit and (excuse := _excuse_for_failures(cases)):
-        return _add_limit(replace(result, excused=True), ERROR, excuse)
+    graded_cases = [case for case in cases if case.grades]
+    if rule.has_base_limit:
+        excuse = _excuse_for_failures(graded_cases)
+        if excuse:
+            return _add_limit(replace(result, excused=True), ERROR, excuse)
     if rule.max_new_failures is not None:
-        result = _limit_new_failures(result, cases, run.baseline)
+        result = _limit_new_failures(result, graded_cases, run.baseline)
     if rule.max_drop is not None:
-        result = _limit_drop(result, cases, compares_answers)
+        result = _limit_drop(result, graded_cases, compares_answers)
     return result
+
+
+def _limits_without_earlier_results(
+    earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult
+) -> list[str]:
+    """The limits of a rule that cannot decide yet, by their fields: they need earlier results, and there are none."""
+    limits = rule.limits(earlier)
+    needing = [name for name, limit in limits.items() if not limit.decides_alone]
+    if needing and not _has_earlier_results(earlier, rule, rows, run):
+        return needing
+    return []
 
 
 def _has_earlier_results(earlier: Earlier, rule: Rule, rows: Iterable[Row], run: RunResult) -> bool:
@@ -143,15 +156,22 @@ def _has_earlier_results(earlier: Earlier, rule: Rule, rows: Iterable[Row], run:
 
     Grades without a model leave no votes. A rule that selects only such grades needs no more than a history.
     """
-    if earlier is Earlier.HISTORY:
-        leaves = [leaf for row in rows for leaf in _selected_leaves(rule, row) if leaf.model]
-        has_votes = not leaves or any(leaf.history for leaf in leaves)
-        return run.history is not None and has_votes
+    if earlier is Earlier.BASELINE:
+        return any(_has_base(row) and _looks_at(rule, row) for row in rows)
+    if run.history is None:
+        return False
+    is_graded_by_model = False
     for row in rows:
-        has_base = row.base is not None or any(grade.base for grade in row.grades)
-        if has_base and _looks_at(rule, row):
-            return True
-    return False
+        for leaf in _selected_leaves(rule, row):
+            if leaf.model and leaf.history:
+                return True
+            if leaf.model:
+                is_graded_by_model = True
+    return not is_graded_by_model
+
+
+def _has_base(row: Row) -> bool:
+    return row.base is not None or any(grade.base for grade in row.grades)
 
 
 def _add_limit(result: RuleResult, outcome: Outcome | None, reason: str) -> RuleResult:
@@ -197,7 +217,7 @@ def _limit_new_failures(
         # The policy for errors decides about errors of this run, as in every rule.
         elif status in (OPEN, UNDECIDED) and _has_untolerated_failure(case):
             unsure.append(case)
-        elif any(map(is_contradicted, case.grades)):
+        elif any(is_contradicted(grade) for grade in case.grades):
             contradicted.append(case)
 
     note = _note_on_other_failures(cases)
@@ -208,7 +228,8 @@ def _limit_new_failures(
     if len(new) > allowed:
         limit = ""
         if allowed:
-            limit = f" where at most {allowed:,} {'is' if allowed == 1 else 'are'} allowed"
+            verb = "is" if allowed == 1 else "are"
+            limit = f" where at most {allowed:,} {verb} allowed"
         return _add_limit(result, FAIL, f"{failures}{limit}{_evidence(new, report)}{note}")
 
     # Not known: with the unsure failures there are more.
@@ -242,7 +263,9 @@ def _note_on_other_failures(cases: Iterable[RuleCase]) -> str:
     statuses = Counter(case.status for case in cases)
     overturned = 0
     for case in cases:
-        overturned += sum(grade.has_passed and bool(grade.votes) for grade in case.grades)
+        for grade in case.grades:
+            if grade.has_passed and grade.votes:
+                overturned += 1
 
     uncounted = []
     if statuses[PRE_EXISTING]:
@@ -250,13 +273,18 @@ def _note_on_other_failures(cases: Iterable[RuleCase]) -> str:
     if statuses[UNSTEADY]:
         uncounted.append(format_count(statuses[UNSTEADY], "unsteady failure"))
     note = note_on_overturned(overturned)
-    return f"; {' and '.join(uncounted)} not counted{note}" if uncounted else note
+    if not uncounted:
+        return note
+    failures = " and ".join(uncounted)
+    return f"; {failures} not counted{note}"
 
 
 def _evidence(new: Sequence[RuleCase], report: BaselineReport | None) -> str:
     """Say ``, confirmed here and passing on the base (1a2b3c4, 2 days old)``, if that is true for all of them."""
-    confirmed = ", confirmed here" if all(map(_is_confirmed, new)) else ""
-    passed = sum(map(_has_passed_before, new))
+    confirmed = ""
+    if all(_is_confirmed(case) for case in new):
+        confirmed = ", confirmed here"
+    passed = sum(_has_passed_before(case) for case in new)
     if not passed:
         return f"{confirmed}, without a base result"
     base = describe_base(report)
@@ -300,18 +328,19 @@ def _name_cases(rows: Sequence[Row]) -> str:
 # --- flaky cases ----------------------------------------------------------------------------------------------
 
 
-def _count_flaky(
-    allowed: int, rule: Rule, rows: Sequence[Row], run: RunResult
-) -> tuple[Outcome, str]:
+def _limit_flaky(result: RuleResult, rule: Rule, rows: Sequence[Row], run: RunResult) -> RuleResult:
     if not _has_earlier_results(Earlier.HISTORY, rule, rows, run):
-        return ERROR, "there is no history that shows which cases are flaky"
+        reason = "there is no history that shows which cases are flaky"
+        return _add_limit(result, ERROR, reason)
     flaky = [row for row in rows if _is_flaky(rule, row)]
     if not flaky:
-        return PASS, "no case is flaky or broken on the default branch"
+        return _add_limit(result, PASS, "no case is flaky or broken on the default branch")
+
+    allowed = rule.max_flaky or 0
     verb = "is" if len(flaky) == 1 else "are"
     cases = f"{format_count(len(flaky), 'case')} {verb} flaky or broken on the default branch"
     reason = f"{cases}, at most {allowed:,} allowed: {_name_cases(flaky)}"
-    return FAIL if len(flaky) > allowed else PASS, reason
+    return _add_limit(result, FAIL if len(flaky) > allowed else PASS, reason)
 
 
 def _is_flaky(rule: Rule, row: Row) -> bool:
@@ -333,6 +362,7 @@ def _selected_leaves(rule: Rule, row: Row) -> list[Grade]:
 
 
 def _looks_at(rule: Rule, row: Row) -> bool:
+    """Whether a rule selects anything in a case, quarantined or not."""
     return any(_selects(rule, row, grade) for grade in row.grades)
 
 
@@ -383,45 +413,60 @@ def _limit_drop(
     p = float(sign.p)
     allowed = result.rule.max_drop or 0.0
     result = replace(result, worse=sign.worse, better=sign.better, p=p)
+    changes = f"{sign.worse:,} worse and {sign.better:,} better"
     compared = format_count(sign.compared, "compared case")
-    drop = format_percent(max(0.0, (sign.worse - sign.better) / sign.compared))
-    reason = f"{sign.worse:,} worse and {sign.better:,} better of {compared}: a drop of {drop}, p = {format_number(p, 6)}"
+    drop = max(0.0, (sign.worse - sign.better) / sign.compared)
+    figures = f"a drop of {format_percent(drop)}, p = {format_number(p, 6)}"
+    reason = f"{changes} of {compared}: {figures}"
     if not sign.is_drop(allowed):
         return _add_limit(result, PASS, reason)
 
     # A budget or a signal may have left cases undone. If all of them passed, would the rule be met?
-    undone_bases = []
-    for case in cases:
-        is_compared = compares_answers and case.first_base and case.first_outcome
-        if any(grade.undone for grade in case.grades) and not is_compared:
-            undone_bases.append(case.first_base if compares_answers else case.base)
-    best = SignTest(
-        sign.worse,
-        sign.better + undone_bases.count(FAIL),
-        sign.compared + len(undone_bases) - undone_bases.count(None),
-    )
-    if undone_bases and not best.is_drop(allowed):
-        unfinished = note_on_unfinished(len(undone_bases))
+    base_outcomes = _base_outcomes_of_undone(cases, compares_answers)
+    failed_before = base_outcomes.count(FAIL)
+    comparable = len(base_outcomes) - base_outcomes.count(None)
+    best = SignTest(sign.worse, sign.better + failed_before, sign.compared + comparable)
+    if base_outcomes and not best.is_drop(allowed):
+        unfinished = note_on_unfinished(len(base_outcomes))
         return _add_limit(result, ERROR, f"{reason} so far; {unfinished}")
     return _add_limit(result, FAIL, reason)
 
 
+def _base_outcomes_of_undone(
+    cases: Iterable[RuleCase], compares_answers: bool
+) -> list[Outcome | None]:
+    """What the base says about each case that is undone and not compared. None if the base says nothing."""
+    outcomes = []
+    for case in cases:
+        if not any(grade.undone for grade in case.grades):
+            continue
+        if not compares_answers:
+            outcomes.append(case.base)
+        elif not (case.first_base and case.first_outcome):
+            outcomes.append(case.first_base)
+    return outcomes
+
+
 def _test_signs(cases: Iterable[RuleCase], compares_answers: bool) -> SignTest:
     """Compare what both sides said first, or in the end, as far as that is decided."""
-    worse = better = compared = 0
+    worse = 0
+    better = 0
+    compared = 0
     for case in cases:
         if compares_answers:
             base = case.first_base
             head = case.first_outcome
         else:
             base = None if case.has_error else case.base
-            # A known failure is as on the base.
+            # Any other status means that both sides are the same: a known failure is as on the base.
             head = _FINAL_OUTCOMES.get(case.status, base)
         if base is None or head is None:
             continue
         compared += 1
-        worse += (base, head) == (PASS, FAIL)
-        better += (base, head) == (FAIL, PASS)
+        if base is PASS and head is FAIL:
+            worse += 1
+        elif base is FAIL and head is PASS:
+            better += 1
     return SignTest(worse, better, compared)
 
 
@@ -446,27 +491,43 @@ def measure_increases(
     costs = []
     times = []
     for row in rows:
-        base, head = row.base_took, row.took
-        if base and head and (rule is None or _looks_at(rule, row)):
-            times.append((base.seconds, head.seconds))
-            if base.usd is not None and head.usd is not None:
-                costs.append((base.usd, head.usd))
+        base = row.base_took
+        head = row.took
+        if base is None or head is None:
+            continue
+        if rule is not None and not _looks_at(rule, row):
+            continue
+        times.append((base.seconds, head.seconds))
+        if base.usd is not None and head.usd is not None:
+            costs.append((base.usd, head.usd))
     return _mean_increase(costs), _mean_increase(times)
 
 
 def _mean_increase(amounts: Iterable[tuple[float, float]]) -> Increase | None:
-    """The mean increase from base to head with its 99 % interval. None if too few amounts are known."""
-    pairs = [(base, head) for base, head in amounts if max(base, head) < _MAX_AMOUNT]
-    count = len(pairs)
+    """The mean increase from base to head with its 99 % interval. None if too few amounts are known.
+
+    ``amounts`` are pairs of what one answer took on the base and here. The interval is that of Student's t for paired samples.
+    """
+    base_amounts = []
+    head_amounts = []
+    for base, head in amounts:
+        if max(base, head) < _MAX_AMOUNT:
+            base_amounts.append(base)
+            head_amounts.append(head)
+    count = len(base_amounts)
     if count < _MIN_PAIRS:
         return None
-    base_mean = math.fsum(base for base, _ in pairs) / count
-    head_mean = math.fsum(head for _, head in pairs) / count
+
+    base_mean = math.fsum(base_amounts) / count
+    head_mean = math.fsum(head_amounts) / count
     increase = head_mean - base_mean
-    squares = math.fsum((head - base - increase) ** 2 for base, head in pairs)
-    variance = squares / (count - 1)
-    half = student_t(count - 1) * math.sqrt(variance / count)
-    return Increase(count, base_mean, head_mean, increase - half, increase + half)
+
+    squares = []
+    for base, head in zip(base_amounts, head_amounts, strict=True):
+        squares.append((head - base - increase) ** 2)
+    variance = math.fsum(squares) / (count - 1)
+    half_width = student_t(count - 1) * math.sqrt(variance / count)
+    return Increase(count, base_mean, head_mean, increase - half_width, increase + half_width)
 
 
 def _limit_increases(result: RuleResult, rule: Rule, rows: Sequence[Row]) -> RuleResult:
@@ -496,12 +557,12 @@ def _limit_increases(result: RuleResult, rule: Rule, rows: Sequence[Row]) -> Rul
         # Is the increase above the limit, and is it even at the lower end of its interval?
         is_above = _is_above(allowed, increase.here - increase.base, increase.base)
         is_certain = _is_above(allowed, increase.low, increase.base)
-        verdict = f"at most {shown} is allowed"
+        comparison = f"at most {shown} is allowed"
         if is_above and not is_certain:
-            verdict = f"above the limit of {shown} by no more than noise explains"
+            comparison = f"above the limit of {shown} by no more than noise explains"
             result = replace(result, within_noise=True)
         answers = format_count(increase.compared, "answer")
-        reason = f"an answer is {change} than on the base, over {answers}: {verdict}"
+        reason = f"an answer is {change} than on the base, over {answers}: {comparison}"
         if is_certain and unfinished:
             # The missing answers may be the cheap and fast ones.
             reason = f"{reason} so far; {note_on_unfinished(unfinished)}"

@@ -18,7 +18,7 @@ from gradegate.results.case_outcome import reason_without_mean
 from gradegate.results.grades import ERROR, FAIL, PASS, Grade, Outcome
 from gradegate.results.rows import Row, counts_case, is_unconfirmed, leaf_grades, selects_grade
 from gradegate.results.run_result import Counts, RuleResult, RunResult
-from gradegate.structs import replace
+from gradegate.structs import FrozenStruct, replace
 
 
 def apply_rule(rule: Rule, rows: Sequence[Row]) -> RuleResult:
@@ -57,64 +57,86 @@ def has_quarantine(row: Row) -> bool:
 
 def _apply_every_case(rule: Rule, cases: Sequence[Row]) -> RuleResult:
     rows = [row for row in cases if counts_case(rule, row)]
-    counts = count_outcomes(row.outcome for row in rows)
+    counts = count_outcomes([row.outcome for row in rows])
     graded = counts.passed + counts.failed
     if not graded:
         return _result(rule, ERROR, _reason_nothing_graded(cases, "no case"), counts)
 
-    reasks = ReaskSummary((row.outcome, row.grades) for row in rows)
-    if required := describe_runs_required(rule, rows):
-        reason = f"{counts.passed} of {format_count(graded, 'case')} passed {required}"
-        if counts.failed:
-            reason += f"; {format_count(counts.failed, 'failure')}"
-        reason += reasks.note_on_failures(counts.failed)
-    else:
+    outcome = FAIL if counts.failed else PASS
+    reasks = ReaskSummary([(row.outcome, row.grades) for row in rows])
+    required = describe_runs_required(rule, rows)
+    if not required:
         # Cases with an error are among all cases, as headlines count them.
         number = counts.planned if counts.failed else graded
-        reason = reasks.summarize_cases(counts.failed, number)
-    return _result(rule, FAIL if counts.failed else PASS, reason, counts)
+        return _result(rule, outcome, reasks.summarize_cases(counts.failed, number), counts)
+
+    reason = f"{counts.passed} of {format_count(graded, 'case')} passed {required}"
+    if counts.failed:
+        reason += f"; {format_count(counts.failed, 'failure')}"
+    reason += reasks.note_on_failures(counts.failed)
+    return _result(rule, outcome, reason, counts)
 
 
 # --- a rule with thresholds -----------------------------------------------------------------------------------
 
 
 def _apply_thresholds(rule: Rule, cases: Sequence[Row], rows: Sequence[Row]) -> RuleResult:
-    outcomes = [(row, outcome) for row in cases if (outcome := outcome_in_rule(rule, row))]
-    counts = count_outcomes(outcome for _, outcome in outcomes)
+    """Apply ``min-pass-rate``, ``min-cases`` and ``min-score``. ``cases`` are the rows with the runs of a case folded."""
+    counted = []  # cases in the rule
+    outcomes = []
+    for case in cases:
+        case_outcome = outcome_in_rule(rule, case)
+        if case_outcome is not None:
+            counted.append(case)
+            outcomes.append(case_outcome)
+    counts = count_outcomes(outcomes)
     grades = _scored_grades(rule, rows)
     mean_score = _mean_score(rule, grades)
     score = None if mean_score is None else float(mean_score)
 
-    # Is there too little to decide?
-    undecidable = ""
-    if counts.pass_rate is None:
-        undecidable = _reason_nothing_graded(rows, "nothing that the rule selects")
-    elif too_few := _reason_too_few(rule, counts):
-        undecidable = too_few
-    elif rule.min_score is not None:
-        undecidable = next(filter(None, map(reason_without_mean, grades)), "")
+    # 1. Is there too little to decide?
+    undecidable = _reason_undecidable(rule, counts, grades, rows)
     if undecidable:
         return _result(rule, ERROR, undecidable, counts, score)
 
-    # Is a threshold missed, even if all unfinished cases passed?
-    missed, measured = _measure(rule, counts, mean_score)
-    reason = "; ".join(missed or measured)
-    unfinished = sum(is_unfinished(rule, row) for row, _ in outcomes)
-    if missed and unfinished:
-        best = replace(
-            counts, passed=counts.passed + unfinished, errored=counts.errored - unfinished
-        )
-        if not _measure(rule, best, _mean_score(rule, grades, undone_score=1.0))[0]:
-            graded = counts.passed + counts.failed
+    # 2. Is a threshold missed? If a run ended early, it is missed only if all unfinished cases cannot meet it.
+    measures = _measure(rule, counts, mean_score)
+    unfinished = sum(is_unfinished(rule, case) for case in counted)
+    if measures.missed and unfinished:
+        passed = counts.passed + unfinished
+        best_counts = replace(counts, passed=passed, errored=counts.errored - unfinished)
+        best_mean = _mean_score(rule, grades, undone_score=1.0)
+        if not _measure(rule, best_counts, best_mean).missed:
+            graded = f"{counts.passed + counts.failed:,} graded"
             note = note_on_unfinished(unfinished)
-            reason = f"{reason} so far, of {graded:,} graded; {note}"
+            reason = f"{'; '.join(measures.missed)} so far, of {graded}; {note}"
             return _result(rule, ERROR, reason, counts, score)
 
-    if required := describe_runs_required(rule, cases):
+    # 3. Say what was measured: the thresholds that are missed, else all of them.
+    reason = "; ".join(measures.missed or measures.measured)
+    required = describe_runs_required(rule, cases)
+    if required:
         reason += f", a case by {required}"
-    reasks = ReaskSummary((outcome, _selected_leaves(rule, row)) for row, outcome in outcomes)
+    leaves = [_selected_leaves(rule, case) for case in counted]
+    reasks = ReaskSummary(zip(outcomes, leaves, strict=True))
     reason += reasks.note_on_failures(counts.failed)
-    return _result(rule, FAIL if missed else PASS, reason, counts, score)
+    return _result(rule, FAIL if measures.missed else PASS, reason, counts, score)
+
+
+def _reason_undecidable(
+    rule: Rule, counts: Counts, grades: Iterable[Grade], rows: Iterable[Row]
+) -> str:
+    """Why the thresholds of a rule cannot be applied. Empty if they can."""
+    if counts.pass_rate is None:
+        return _reason_nothing_graded(rows, "nothing that the rule selects")
+    too_few = _reason_too_few(rule, counts)
+    if too_few or rule.min_score is None:
+        return too_few
+    for grade in grades:
+        obstacle = reason_without_mean(grade)
+        if obstacle:
+            return obstacle
+    return ""
 
 
 def _result(
@@ -132,10 +154,14 @@ def _result(
     )
 
 
-def _measure(
-    rule: Rule, counts: Counts, mean_score: Fraction | None
-) -> tuple[list[str], list[str]]:
-    """The thresholds that are missed, and all thresholds with what was measured, in words."""
+class _Measures(FrozenStruct):
+    """The thresholds of a rule, each with what was measured, in words."""
+
+    missed: list[str]
+    measured: list[str]  # all of them
+
+
+def _measure(rule: Rule, counts: Counts, mean_score: Fraction | None) -> _Measures:
     missed = []
     measured = []
     if rule.min_pass_rate is not None:
@@ -148,7 +174,7 @@ def _measure(
         if not meets(mean_score, rule.min_score):
             missed.append(f"mean score {score} is below {least}")
         measured.append(f"mean score {score}, at least {least}")
-    return missed, measured
+    return _Measures(missed, measured)
 
 
 def _scored_grades(rule: Rule, rows: Iterable[Row]) -> list[Grade]:
@@ -179,7 +205,7 @@ def _mean_score(
         scores_of[metric].append(score)
     if not scores_of:
         return None
-    return exact_mean(map(exact_mean, scores_of.values()))
+    return exact_mean([exact_mean(scores) for scores in scores_of.values()])
 
 
 def _selected_leaves(rule: Rule, row: Row) -> list[Grade]:
@@ -193,7 +219,9 @@ def _selected_leaves(rule: Rule, row: Row) -> list[Grade]:
 
 def _reason_nothing_graded(rows: Iterable[Row], subject: str) -> str:
     """Say that the rule has nothing to decide by. A quarantined failure is nothing to decide by, either."""
-    where = " outside of quarantine" if any(map(has_quarantine, rows)) else ""
+    where = ""
+    if any(has_quarantine(row) for row in rows):
+        where = " outside of quarantine"
     return f"{subject}{where} could be graded"
 
 

@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -36,7 +36,8 @@ def wilson_interval(hits: int, count: int) -> Interval | None:
         return None
     square = _quantile(0.975) ** 2
     middle = (hits + square / 2) / (count + square)
-    half = math.sqrt(square * (hits * (count - hits) / count + square / 4)) / (count + square)
+    spread = hits * (count - hits) / count
+    half = math.sqrt(square * (spread + square / 4)) / (count + square)
     # The ends at 0 and 1 are exact; rounding must not move them inside.
     low = max(0.0, middle - half) if hits else 0.0
     high = min(1.0, middle + half) if hits < count else 1.0
@@ -338,15 +339,23 @@ def _groups(cases: Counter[Chances], failing: int, broken: int, new_only: bool) 
 
 def chance_of_more_than(most: int, groups: Iterable[Group]) -> float:
     """The exact chance that more than ``most`` of independent cases fail. Linear in the size of the largest group."""
-    tables = sorted((_table(*group) for group in groups if group[0]), key=len) or [[1.0]]
+    tables = [_table(count, chance) for count, chance in groups if count]
+    if not tables:
+        tables = [[1.0]]
+    tables.sort(key=len)
     largest = tables.pop()
-    or_more = [*accumulate(reversed(largest))][::-1]  # the chance of so many failures or more
-    others: Sequence[float] = reduce(_convolve, tables, [1.0])
+    others: Sequence[float] = [1.0]
+    for table in tables:
+        others = _convolve(others, table)
+
+    # For each number of failures in the other groups, the largest group must have the missing ones, or more.
+    at_least = list(accumulate(reversed(largest)))
+    at_least.reverse()  # the chance of each number of failures or more
     chances = []
     for failures, chance in enumerate(others):
-        further = max(0, most + 1 - failures)
-        if further < len(or_more):
-            chances.append(chance * or_more[further])
+        missing = max(0, most + 1 - failures)
+        if missing < len(at_least):
+            chances.append(chance * at_least[missing])
     return min(1.0, math.fsum(chances))
 
 

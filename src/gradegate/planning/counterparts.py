@@ -40,10 +40,10 @@ def match_by_keys(
         free = _group_by_key(new, key, match.values())
         for value, numbers in _group_by_key(old, key, match).items():
             counterparts = free.get(value, [])
-            if unique:
-                may_be_several = key is keys[0]
-                if len(numbers) != len(counterparts) or (len(numbers) > 1 and not may_be_several):
-                    continue
+            if unique and len(numbers) != len(counterparts):
+                continue
+            if unique and len(numbers) > 1 and key is not keys[0]:
+                continue
             match.update(zip(numbers, counterparts, strict=False))
     return match
 
@@ -73,13 +73,14 @@ def parties_of(suite: str, target: Provider, prompt: PromptSpec) -> tuple[Party,
     """The target and the prompt of a job. Options may be secrets, so only values of model parameters are compared."""
     spec = target.spec or UNREAD
     config = spec.written or spec.config
-    settings = [spec.id, sorted(config), model_parameters(config)]
+    settings = digest([spec.id, sorted(config), model_parameters(config)])
     target_file = "" if spec.origin.file == suite else spec.origin.file
+    target_party = Party(target.name, target_file, settings.hex())
+
+    text = digest([prompt.text, prompt.config])
     prompt_file = "" if prompt.origin.file == suite else prompt.origin.file
-    return (
-        Party(target.name, target_file, digest(settings).hex()),
-        Party(prompt.label, prompt_file, digest([prompt.text, prompt.config]).hex()),
-    )
+    prompt_party = Party(prompt.label, prompt_file, text.hex())
+    return target_party, prompt_party
 
 
 class Entry(NamedTuple):
@@ -145,20 +146,26 @@ def pair_with_base(
     match = match_by_keys(list(new_entries.values()), old_entries, keys, unique=True)
     left = sorted(set(range(len(base))).difference(match.values()))
 
-    # Notes on what a reader may not expect
+    # The pairs, with notes on what a reader may not expect
     base_suites = {entry.suite for entry in old_entries}
     left_cases = {old_entries[number][:4] for number in left}
     answers: dict[AnswerId, T | None] = {}
-    notes: dict[str, None] = {}
+    notes: list[str] = []
     for number, (answer_id, entry) in enumerate(new_entries.items()):
-        if number in match:
-            answers[answer_id] = base[match[number]]
-            notes |= dict.fromkeys(_renamed_parties(entry, old_entries[match[number]]))
-        else:
-            answers[answer_id] = None
-            if reason := _why_unpaired(entry, base_suites, left_cases):
-                notes[reason] = None
-    return BasePairs(answers, [base[number] for number in left], list(map(Note, notes)))
+        old_number = match.get(number)
+        if old_number is not None:
+            answers[answer_id] = base[old_number]
+            notes += _renamed_parties(entry, old_entries[old_number])
+            continue
+        answers[answer_id] = None
+        reason = _why_unpaired(entry, base_suites, left_cases)
+        if reason is not None:
+            notes.append(reason)
+    return BasePairs(
+        answers=answers,
+        left=[base[number] for number in left],
+        notes=[Note(text) for text in dict.fromkeys(notes)],
+    )
 
 
 def _entry_keys(current_name: Callable[[str], str]) -> list[Key[Entry]]:
@@ -175,7 +182,10 @@ def _entry_keys(current_name: Callable[[str], str]) -> list[Key[Entry]]:
     def entry_key(target_key: Key[Party], prompt_key: Key[Party], entry: Entry) -> Hashable:
         return entry[:4], target_key(entry.target), prompt_key(entry.prompt)
 
-    return [partial(entry_key, *pair) for pair in product(party_keys, party_keys)]
+    keys: list[Key[Entry]] = []
+    for target_key, prompt_key in product(party_keys, party_keys):
+        keys.append(partial(entry_key, target_key, prompt_key))
+    return keys
 
 
 def _renamed_parties(entry: Entry, old: Entry) -> Iterator[str]:
@@ -194,7 +204,8 @@ def _why_unpaired(
     if entry.suite not in base_suites:
         return f"the base has no answers of the config `{entry.suite}`, {_COUNT_AS_NEW}. If it was renamed, give <--base-checkout>"
     if entry[:4] in left_cases:
-        return f"it is not clear which answers of the base {_quote(entry.target)} with {_quote(entry.prompt)} is compared with, {_COUNT_AS_NEW}. Give targets and prompts a `label` that stays"
+        answer = f"{_quote(entry.target)} with {_quote(entry.prompt)}"
+        return f"it is not clear which answers of the base {answer} is compared with, {_COUNT_AS_NEW}. Give targets and prompts a `label` that stays"
     if left_cases:
         return f"some cases are not on the base as they are here, {_COUNT_AS_NEW}. If they are not new, their description, variables, turns, options or threshold changed, there or in `defaultTest`"
     return None

@@ -7,7 +7,7 @@ from itertools import compress
 from gradegate.config.overrides import (
     Matches,
     match_pattern,
-    note_on_left_out,
+    notes_on_left_out,
     provider_filters,
     selectors,
 )
@@ -32,7 +32,7 @@ def select_cases(suite: Suite, settings: Settings) -> tuple[list[Case], list[Not
         if cases and not kept:
             raise ConfigError.at(f"{option} matches no test of {suite.file}", None, "correct it")
         cases = kept
-    return cases, note_on_left_out(len(cases), suite, "test", options)
+    return cases, notes_on_left_out(len(cases), suite, "test", options)
 
 
 def filter_options(settings: Settings) -> list[str]:
@@ -53,13 +53,17 @@ def _case_filters(
         if selector.key not in ("provider", "first"):
             yield selector.option, partial(_keep_matching, selector.key, selector.matches)
     for key, part in settings.filter_metadata:
-        option = f"--filter-metadata {f'{key}={part}'!r}"
+        pair = f"{key}={part}"
+        option = f"--filter-metadata {pair!r}"
         yield option, partial(_keep_matching, f"metadata.{key}", partial(_contains, part))
-    if pattern := settings.filter_pattern:
+    pattern = settings.filter_pattern
+    if pattern:
         yield f"--filter-pattern {pattern!r}", partial(_keep_by_pattern, pattern)
-    if number := settings.filter_first:
+    number = settings.filter_first
+    if number:
         yield f"--filter-first-n {number}", partial(_keep_first, number)
-    if first := dict(settings.select).get("first"):
+    first = dict(settings.select).get("first")
+    if first:
         yield f"<--select first={first}>", partial(_keep_first, int(first))
 
 
@@ -95,32 +99,38 @@ def select_failed_cases(plan: Plan, rerun: Rerun) -> Plan:
     The gate's rules are about all cases, so here one other rule applies: each of these cases passes. Raises ConfigError.
     """
     file = rerun.file.name
-    keys = [{answer_key(job, repeat) for repeat in range(job.repeats)} for job in plan.jobs]
-    cases = set()
+    # Which cases failed, and which conversations are they part of?
+    answer_keys = []  # of each job
+    failed_cases = set()
     conversations = set()
-    for job, answer_keys in zip(plan.jobs, keys, strict=True):
-        if not job.of_base and not answer_keys.isdisjoint(rerun.keys):
-            cases.add((job.suite, job.number))
-            conversations.add(job.ordered_group)
-    if not cases:
+    for job in plan.jobs:
+        keys = {answer_key(job, repeat) for repeat in range(job.repeats)}
+        answer_keys.append(keys)
+        if not job.of_base and not keys.isdisjoint(rerun.keys):
+            failed_cases.add((job.suite, job.number))
+            if job.ordered_group is not None:
+                conversations.add(job.ordered_group)
+    if not failed_cases:
         what = "the configs have none of its failures any more"
         raise ConfigError.at(what, Origin(file), "run all of it: gradegate run")
 
-    conversations.discard(None)
     jobs = []
     kept_keys = set[bytes]()
-    for job, answer_keys in zip(plan.jobs, keys, strict=True):
-        if (job.suite, job.number) in cases or job.ordered_group in conversations:
+    for job, keys in zip(plan.jobs, answer_keys, strict=True):
+        has_failed = (job.suite, job.number) in failed_cases
+        if has_failed or job.ordered_group in conversations:
             jobs.append(job)
-            kept_keys |= answer_keys
+            kept_keys |= keys
 
     answers = format_count(sum(job.repeats for job in jobs), "answer")
     only = f"only {answers} of {rerun.of:,} asked again, of cases that did not pass in {file}; the rules of the gate do not apply"
     notes = [Note(only), *plan.notes]
-    if gone := len(rerun.keys - kept_keys):
+    gone = len(rerun.keys - kept_keys)
+    if gone:
         what = f"{format_count(gone, 'failure')} of {file} no longer in the configs"
         notes.append(Note(f"{what}, and not asked again"))
 
+    # One rule for each suite that is asked: each of these cases passes.
     suites = {job.suite for job in jobs}
     policies = []
     for policy in plan.policies:

@@ -96,8 +96,8 @@ class PairChooser(Struct, Complaints):
         if is_default and self.default_pairs is not None:
             return self.default_pairs
 
-        label_filter = _LabelFilter(case.prompts)
         if case.is_recorded and (self.answers_given or not self.suite.targets):
+            label_filter = _LabelFilter(case.prompts)
             prompts = [prompt for prompt in self.suite.prompts if label_filter.allows(prompt.label)]
             prompt = prompts[0] if prompts else PromptSpec("")
             return CasePairs.from_pairs([(_RECORDED, prompt)])
@@ -107,23 +107,26 @@ class PairChooser(Struct, Complaints):
             targets = [TargetPrompts(case.target, provider, list(self.suite.prompts))]
         elif case.providers:
             name_filter = _LabelFilter(case.providers)
-            targets = [
-                target for target in targets if any(map(name_filter.allows, target.spec.names))
-            ]
+            targets = [target for target in targets if name_filter.allows_any(target.spec.names)]
 
-        case_options = model_parameters(case.options.settings)
-        pairs = []
-        for target in targets:
-            for prompt in target.prompts:
-                if label_filter.allows(prompt.label):
-                    origin = case.origin if case_options else prompt.origin
-                    config = {**prompt.config, **case_options}
-                    provider = self.binder.with_options(target.provider, config, origin)
-                    pairs.append((provider, prompt))
-        chosen = CasePairs.from_pairs(pairs)
+        chosen = CasePairs.from_pairs(list(self._pairs(case, targets)))
         if is_default:
             self.default_pairs = chosen
         return chosen
+
+    def _pairs(
+        self, case: Case, targets: Iterable[TargetPrompts]
+    ) -> Iterator[tuple[Provider, PromptSpec]]:
+        """Each target with each prompt that the case takes. Options of the case win over those of the prompt."""
+        label_filter = _LabelFilter(case.prompts)
+        case_options = model_parameters(case.options.settings)
+        for target in targets:
+            for prompt in target.prompts:
+                if not label_filter.allows(prompt.label):
+                    continue
+                origin = case.origin if case_options else prompt.origin
+                config = {**prompt.config, **case_options}
+                yield self.binder.with_options(target.provider, config, origin), prompt
 
     # --- checks -----------------------------------------------------------------------------------------------
 
@@ -134,9 +137,10 @@ class PairChooser(Struct, Complaints):
         if chosen.pairs:
             return
         # It may be for targets of the config that the command line replaces.
-        unused = [name for spec in self.suite.unused_targets for name in spec.names]
-        if case.providers and any(map(_LabelFilter(case.providers).allows, unused)):
-            return
+        name_filter = _LabelFilter(case.providers)
+        for spec in self.suite.unused_targets:
+            if case.providers and name_filter.allows_any(spec.names):
+                return
         # Otherwise the targets or prompts that are missing are a mistake already.
         has_all_targets = self.suite.targets and len(targets) == len(self.suite.targets)
         if has_all_targets and all(target.prompts for target in targets):
@@ -148,7 +152,9 @@ class PairChooser(Struct, Complaints):
         """Note a mistake for each provider or prompt that the case names and the config does not have."""
         if not (case.providers or case.prompts):
             return
-        targets = [name for spec in self.suite.all_targets for name in spec.names]
+        targets: list[str] = []
+        for spec in self.suite.all_targets:
+            targets += spec.names
         prompts = [prompt.label for prompt in self.suite.prompts]
         for patterns, labels, kind in (
             (case.providers, targets, "provider"),
@@ -187,7 +193,11 @@ class _LabelFilter:
         groups = [label[:index] for index, letter in enumerate(label) if letter == ":"]
         return label.startswith(self._prefixes) or not self._groups.isdisjoint(groups)
 
+    def allows_any(self, labels: Iterable[str]) -> bool:
+        """Whether any of these labels is allowed."""
+        return any(self.allows(label) for label in labels)
+
 
 def _unknown_patterns(patterns: Iterable[str], labels: Sequence[str]) -> list[str]:
     """The patterns that fit no label."""
-    return [pattern for pattern in patterns if not any(map(_LabelFilter([pattern]).allows, labels))]
+    return [pattern for pattern in patterns if not _LabelFilter([pattern]).allows_any(labels)]

@@ -165,19 +165,8 @@ def runs_required(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | No
     ``repeat`` is how often the config asks the case. Raises ConfigError with every mistake.
     """
     case = job.case
-    if not (case.runs or policy.runs or any(rule.runs for rule in policy.rules)):
-        return None
-
-    # The test decides; else the rules that select the case; else the gate.
-    if case.runs:
-        candidates = [case.runs]
-    else:
-        assertions = [binding.assertion for binding in job.assertions] or case.assertions
-        rules = [
-            rule for rule in policy.rules if any(selects(rule, job, item) for item in assertions)
-        ]
-        written = [rule.runs for rule in rules] or [policy.runs]
-        candidates = [runs for runs in written if runs]
+    # The test wins over a rule, and a rule over the gate.
+    candidates = [case.runs] if case.runs else _runs_of_gate(job, policy)
     if not candidates:
         return None
 
@@ -186,8 +175,23 @@ def runs_required(job: Job, policy: Policy, repeat: int | None) -> CaseRuns | No
         mistakes += _runs_mistakes(runs, repeat, case)
     if mistakes:
         raise ConfigError(*mistakes)
+
+    # The case runs as often as the largest number needs.
     whole = max(candidates, key=lambda runs: (runs.of, runs.passes))
-    return CaseRuns(whole, repeat or 1, bool(case.runs))
+    return CaseRuns(whole, plain=repeat or 1, own=case.runs is not None)
+
+
+def _runs_of_gate(job: Job, policy: Policy) -> list[Runs]:
+    """The runs that the rules require which select the case. Those of the gate if no rule selects it."""
+    if policy.runs is None and not any(rule.runs for rule in policy.rules):
+        return []
+    assertions = [binding.assertion for binding in job.assertions] or job.case.assertions
+
+    def selects_case(rule: Rule) -> bool:
+        return any(selects(rule, job, assertion) for assertion in assertions)
+
+    written = [rule.runs for rule in policy.rules if selects_case(rule)] or [policy.runs]
+    return [runs for runs in written if runs]
 
 
 def _runs_mistakes(runs: Runs, repeat: int | None, case: Case) -> Iterator[Mistake]:

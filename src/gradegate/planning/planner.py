@@ -7,6 +7,7 @@ from gradegate.config.context import Context, with_named_keys
 from gradegate.config.load import SuiteFile
 from gradegate.core.conversation import CONVERSATION, parse_conversation
 from gradegate.core.policy import Limits, strictest_budget
+from gradegate.core.provider_spec import ProviderSpec
 from gradegate.core.settings import CONCURRENCY, RETRIES, TIMEOUT, Settings
 from gradegate.core.suite import Case
 from gradegate.errors import ConfigError, Mistake, gather_mistakes
@@ -43,38 +44,28 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
     data of the plan.
     """
     settings = context.settings
-    specs = (spec for file in suite_files for spec in file.suite.provider_specs())
+    specs: list[ProviderSpec] = []
+    for file in suite_files:
+        specs += file.suite.provider_specs()
     egress = with_named_keys(context.egress, specs)
     # The same client sends the requests of the base and of the head.
     client.guard = Guard(egress.with_named_keys(client.guard.egress))
 
     pool: dict[bytes, Provider] = {}
-    size = PlanSize()
-    drafts = []
-    for file in suite_files:
-        binder = ModelBinder(
-            with_made_vars(file.suite),
-            file.workspace,
-            file.folder,
-            client,
-            pool,
-            settings.asks_targets,
-            settings.default_grader_key,
-            settings.grader_retries,
-        )
-        planner = SuitePlanner(binder, settings, size, file.recorded)
-        planner.plan_cases()
-        drafts.append(planner.draft)
+    drafts = _draft_suites(suite_files, settings, client, pool)
+    jobs: list[Job] = []
+    for draft in drafts:
+        jobs += draft.jobs
 
-    jobs = tuple(job for draft in drafts for job in draft.jobs)
     findings = check_plan(jobs, drafts, pool.values(), egress, client.budget.limits, settings)
-    if error := findings.error(keyless=context.keyless):
+    error = findings.error(keyless=context.keyless)
+    if error:
         raise error
 
     suites = [file.suite for file in suite_files]
     live_suites = [file.suite for file in suite_files if file.recorded is None]
     return Plan(
-        jobs=jobs,
+        jobs=tuple(jobs),
         policies=tuple(suite.policy for suite in suites),
         concurrency=concurrency(settings, suite_files),
         notes=tuple(dict.fromkeys(findings.notes)),
@@ -88,16 +79,47 @@ def make_plan(suite_files: Sequence[SuiteFile], context: Context, client: Client
     )
 
 
+def _draft_suites(
+    suite_files: Sequence[SuiteFile],
+    settings: Settings,
+    client: Client,
+    pool: dict[bytes, Provider],
+) -> list[Draft]:
+    """Plan the cases of each suite. The suites share the providers in ``pool`` and one limit of size."""
+    size = PlanSize()
+    drafts = []
+    for file in suite_files:
+        binder = ModelBinder(
+            suite=with_made_vars(file.suite),
+            workspace=file.workspace,
+            folder=file.folder,
+            client=client,
+            pool=pool,
+            asks_targets=settings.asks_targets,
+            default_grader_key=settings.default_grader_key,
+            grader_retries=settings.grader_retries,
+        )
+        planner = SuitePlanner(binder, settings, size, file.recorded)
+        planner.plan_cases()
+        drafts.append(planner.draft)
+    return drafts
+
+
 def _list_models(jobs: Iterable[Job], providers: Iterable[Provider]) -> tuple[AskedModel, ...]:
     """Every target and grader, as reports show them."""
-    graders = {model for job in jobs for model in grading_models(job)}
+    graders: set[Provider] = set()
+    for job in jobs:
+        graders.update(grading_models(job))
     models = []
     for provider in providers:
-        name = provider.id or provider.name
-        grades = provider in graders
-        models.append(
-            AskedModel(name, provider.host, provider.replies_from, provider.chosen, grades)
+        model = AskedModel(
+            name=provider.id or provider.name,
+            host=provider.host,
+            replies_from=provider.replies_from,
+            chosen=provider.chosen,
+            grades=provider in graders,
         )
+        models.append(model)
     return tuple(dict.fromkeys(models))
 
 
@@ -283,7 +305,8 @@ class SuitePlanner:
 def build_client(suite_files: Sequence[SuiteFile], context: Context) -> Client:
     """One client for all providers. Its timeout is the command line's, else the longest of the configs."""
     settings = context.settings
-    configured = max((file.suite.timeout or 0.0 for file in suite_files), default=0.0)
+    timeouts = [file.suite.timeout or 0.0 for file in suite_files]
+    configured = max(timeouts, default=0.0)
     return Client(
         timeout=settings.timeout or configured or TIMEOUT,
         retries=RETRIES,
@@ -297,7 +320,8 @@ def build_client(suite_files: Sequence[SuiteFile], context: Context) -> Client:
 
 def concurrency(settings: Settings, suite_files: Iterable[SuiteFile]) -> int:
     """How many calls to a host may be in flight: the command line's number, else the largest of the configs, else 50."""
-    configured = max((file.suite.max_concurrency or 0 for file in suite_files), default=0)
+    limits = [file.suite.max_concurrency or 0 for file in suite_files]
+    configured = max(limits, default=0)
     calls = settings.max_concurrency or configured or CONCURRENCY
     return shard_share(calls, settings.shard, least=1)
 
@@ -321,4 +345,7 @@ def shard_share(whole: int, shard: tuple[int, int] | None, least: int = 0) -> in
     if shard is None:
         return whole
     number, shards = shard
-    return max(least, whole // shards + (number <= whole % shards))
+    share, rest = divmod(whole, shards)
+    if number <= rest:
+        share += 1
+    return max(least, share)

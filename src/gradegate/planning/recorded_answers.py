@@ -101,22 +101,24 @@ class _Assignment:
 
         answers = self.answers.setdefault(call.id, {})
         number = answer.run or len(answers) + 1
-        if number > call.run_count > 1:
+        has_runs = call.run_count > 1
+        if has_runs and number > call.run_count:
             what = f"`{call.id}` has {call.run_count} runs, and this is run {number}"
             cure = "keep as many as there are, in the order in which they were made"
             self._surplus.append(Mistake(what, answer.origin, cure))
             return
-        first = answers.get(number)
-        if first is None and call.run_count == 1:
-            first = answers.get(1)
-        if first:
-            run = f"run {number} of " if call.run_count > 1 else ""
-            what = f"{run}`{call.id}` is answered twice: also at {first.origin}"
+        earlier = answers.get(number)
+        if earlier is None and call.run_count == 1:
+            earlier = answers.get(1)
+        if earlier:
+            run = f"run {number} of " if has_runs else ""
+            what = f"{run}`{call.id}` is answered twice: also at {earlier.origin}"
             self._surplus.append(Mistake(what, answer.origin, "keep one of the answers"))
             return
         answers[number] = answer
 
-        if problem := _conversation_problem(call.job, answer):
+        problem = _conversation_problem(call.job, answer)
+        if problem:
             cure = "answer the user's turns as the case has them, in order"
             self._unfit.append(Mistake(problem, answer.origin, cure))
         elif _has_contradictory_calls(call.job, answer):
@@ -150,9 +152,8 @@ class _Assignment:
             return f'did you mean "{folded}"?'
         same_case = self._ids_by_case.get(folded.rpartition("-")[0], "")
         if same_case and not same_case.startswith(f"{UNNAMED}-"):
-            return (
-                f"the case has a different id in this plan, such as `{same_case}`: {_ANSWER_AGAIN}"
-            )
+            text = f"the case has a different id in this plan, such as `{same_case}`"
+            return f"{text}: {_ANSWER_AGAIN}"
         return suggest(excerpt(written, 80), islice(self._calls_by_id, _MOST_COMPARED))
 
     @cached_property
@@ -167,19 +168,28 @@ class _Assignment:
     ) -> PlannedCall | None:
         if question.session in self._calls_by_id:
             return self._calls_by_id[question.session]
-        text = question.text.strip()
-        variables = repr(sorted(question.vars.items()))
-        key = text, question.whole, question.provider, variables
-        if key not in self._candidates:
-            calls = self._calls_by_text.get(text, ())
-            self._candidates[key] = _Candidates(
-                [call for call in calls if _fits_question(call.job, question)]
-            )
-        candidates = self._candidates[key]
+        candidates = self._find_candidates(question)
         for call in candidates.open_calls:
             if len(self.answers.get(call.id, ())) < call.run_count:
                 return call
+        self._note_without_call(answer, question, candidates)
+        return None
 
+    def _find_candidates(self, question: RecordedQuestion) -> "_Candidates":
+        """The calls that a question may mean. Equal questions share them."""
+        text = question.text.strip()
+        variables = repr(sorted(question.vars.items()))
+        key = (text, question.whole, question.provider, variables)
+        if key not in self._candidates:
+            calls = self._calls_by_text.get(text, ())
+            fitting = [call for call in calls if _fits_question(call.job, question)]
+            self._candidates[key] = _Candidates(fitting)
+        return self._candidates[key]
+
+    def _note_without_call(
+        self, answer: RecordedAnswer, question: RecordedQuestion, candidates: "_Candidates"
+    ) -> None:
+        """Note why an answer has no call: no call asks the question, all are answered, or several may be meant."""
         shown = excerpt(" ".join(question.text.split()), 60)
         if not candidates.calls:
             what = f"no planned call asks `{shown}`"
@@ -194,7 +204,6 @@ class _Assignment:
                 ids += ", ..."
             what = f"the answer to `{shown}` fits several planned calls: {ids}"
             self._unknown.append(Mistake(what, answer.origin, "name one of them by its id"))
-        return None
 
     @cached_property
     def _calls_by_text(self) -> dict[str, list[PlannedCall]]:
@@ -211,18 +220,22 @@ class _Candidates:
 
     def __init__(self, calls: list[PlannedCall]) -> None:
         self.calls = calls
-        # Repetitions of one case are interchangeable.
+        # Repetitions of one case are interchangeable. Of several cases, nobody knows which is meant.
         self.is_one_case = len({call.job_index for call in calls}) == 1
-        # The iterator never returns to a call that was used up. A call is listed once for each of its runs.
-        self.open_calls = iter(
-            [call for call in calls for _ in range(call.run_count)] if self.is_one_case else []
-        )
+        # A call is listed once for each of its runs.
+        open_calls: list[PlannedCall] = []
+        if self.is_one_case:
+            for call in calls:
+                open_calls += [call] * call.run_count
+        # The iterator never returns to a call that was used up.
+        self.open_calls = iter(open_calls)
 
 
 def _question_texts(job: Job) -> set[str]:
     """The texts by which an application may know the question: the prompt, its last message, a variable."""
     texts = [job.text]
-    if messages := parse_chat(job.text):
+    messages = parse_chat(job.text)
+    if messages:
         texts.append(messages[-1].content)
     if job.case.turns:
         texts.append(job.case.turns[0].content)
@@ -283,10 +296,12 @@ def describe_call(call: PlannedCall) -> JsonObject:
     case = job.case
     options = case.options
 
-    # Stored answers are written as `{{name}}` in the prompt and in the variables.
-    templates = [job.prompt.text, options.prefix, options.suffix, *map(str, case.vars.values())]
-    names = job.recall.names if job.recall else ()
-    used_names = [name for name in names if any(name in text for text in templates)]
+    used_names = []
+    if job.recall:
+        # Stored answers are written as `{{name}}` in the prompt and in the variables.
+        variables = [str(value) for value in case.vars.values()]
+        source = "\n".join([job.prompt.text, options.prefix, options.suffix, *variables])
+        used_names = [name for name in job.recall.names if name in source]
 
     turns = []
     for turn in case.turns:
@@ -294,8 +309,10 @@ def describe_call(call: PlannedCall) -> JsonObject:
         if turn.images:
             message["images"] = list(turn.images)
         turns.append(message)
-    chat = parse_chat(job.text) or ()
-    messages = [item.written or _message(item.role, item.content) for item in chat]
+    messages = []
+    for chat_message in parse_chat(job.text) or ():
+        plain = _message(chat_message.role, chat_message.content)
+        messages.append(chat_message.written or plain)
 
     description: dict[str, Any] = {
         "description": case.description,
@@ -312,6 +329,7 @@ def describe_call(call: PlannedCall) -> JsonObject:
     }
     if messages:
         del description["prompt"]
+    # These are written even if they are empty.
     always = ("vars", "provider", "repeat", "prompt")
     return {key: value for key, value in description.items() if key in always or value}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from gradegate.assertions.grading.bound import NEVER_REASK, Binding, BoundAssert
 from gradegate.config.load import SuiteFile
 from gradegate.core.assertion import AssertionTraits
 from gradegate.core.policy import Policy, Runs
-from gradegate.core.provider_spec import NOWHERE, Code
+from gradegate.core.provider_spec import NOWHERE, Code, PromptSpec
 from gradegate.errors import Origin
 from gradegate.planning.identity import digest, grade_terms
 from gradegate.planning.plan import Job, Plan
@@ -110,45 +110,59 @@ class GateSnapshot(FrozenStruct):
 
 def snapshot_plan(plan: Plan, suite_files: Sequence[SuiteFile]) -> list[GateSnapshot]:
     """A snapshot of each config. A config that is named twice has one snapshot, with the jobs of both."""
-    jobs: dict[str, list[Job]] = {}
+    jobs_by_file: dict[str, list[Job]] = {}
     for job in plan.jobs:
-        jobs.setdefault(job.suite, []).append(job)
-    by_name: dict[str, list[SuiteFile]] = {}
-    for file in suite_files:
-        by_name.setdefault(file.suite.file, []).append(file)
-    return [_snapshot(files, jobs.get(name, [])) for name, files in by_name.items()]
+        jobs_by_file.setdefault(job.suite, []).append(job)
+    configs_by_file: dict[str, list[SuiteFile]] = {}
+    for config in suite_files:
+        configs_by_file.setdefault(config.suite.file, []).append(config)
+
+    snapshots = []
+    for file, configs in configs_by_file.items():
+        snapshots.append(_snapshot_config(configs, jobs_by_file.get(file, [])))
+    return snapshots
 
 
-def _snapshot(files: Sequence[SuiteFile], jobs: Sequence[Job]) -> GateSnapshot:
-    # Only prompts that are asked have a number; a recorded answer may be to no prompt.
-    asked = {id(job.prompt) for job in jobs}
-    prompts = []
-    for file in files:
-        prompts += [prompt for prompt in file.suite.prompts if id(prompt) in asked]
-    prompt_numbers = {id(prompt): number for number, prompt in enumerate(prompts)}
-
+def _snapshot_config(configs: Sequence[SuiteFile], jobs: Sequence[Job]) -> GateSnapshot:
+    """A snapshot of one config, which may be named several times. ``jobs`` are all of its jobs."""
+    # Targets and prompts get numbers in the order of the jobs and of the config.
     targets = {id(job.target): job.target for job in jobs}
-    target_numbers = {key: number for number, key in enumerate(targets)}
+    target_numbers = _number_ids(targets.values())
+    # Only prompts that are asked have a number; a recorded answer may be to no prompt.
+    asked_ids = {id(job.prompt) for job in jobs}
+    prompts: list[PromptSpec] = []
+    for config in configs:
+        prompts += [prompt for prompt in config.suite.prompts if id(prompt) in asked_ids]
+    prompt_numbers = _number_ids(prompts)
+
     reader = _JobReader(jobs)
-    suite = files[0].suite
+
+    def read_answers() -> Iterator[AnswerTerms]:
+        for job in jobs:
+            target = target_numbers[id(job.target)]
+            prompt = prompt_numbers.get(id(job.prompt), NO_PROMPT)
+            yield reader.answer_terms(job, target, prompt)
+
+    suite = configs[0].suite
+    derived = [[spec.name, spec.value] for spec in suite.derived]
     return GateSnapshot(
         file=suite.file,
-        digest=files[0].digest,
-        policies=tuple(file.suite.policy for file in files),
+        digest=configs[0].digest,
+        policies=tuple(config.suite.policy for config in configs),
         env={name: digest(text) for name, text in suite.env.literals.items()},
         apart={
             "evaluateOptions.timeoutMs": digest(suite.timeout),
-            "derivedMetrics": digest([[spec.name, spec.value] for spec in suite.derived]),
+            "derivedMetrics": digest(derived),
         },
         prompts=tuple(prompt.label for prompt in prompts),
-        targets=tuple(map(reader.model_terms, targets.values())),
-        answers=(
-            reader.answer_terms(
-                job, target_numbers[id(job.target)], prompt_numbers.get(id(job.prompt), NO_PROMPT)
-            )
-            for job in jobs
-        ),
+        targets=tuple(reader.model_terms(target) for target in targets.values()),
+        answers=read_answers(),
     )
+
+
+def _number_ids(things: Iterable[object]) -> dict[int, int]:
+    """The number of each thing, by its identity."""
+    return {id(thing): number for number, thing in enumerate(things)}
 
 
 class _JobReader:
@@ -163,43 +177,60 @@ class _JobReader:
         self._last_question: tuple[object, object, CaseInput] = (None, None, CaseInput((), b""))
 
     def answer_terms(self, job: Job, target: int, prompt: int) -> AnswerTerms:
+        """The terms of a job's answer. ``target`` and ``prompt`` are their numbers in the suite."""
         case = job.case
         question = self._question(job)
         recorded = b""
         if case.is_recorded:
-            answers = [turn for turn in case.turns if turn.role == "assistant"]
-            recorded = digest([case.output, answers])
+            turns = [turn for turn in case.turns if turn.role == "assistant"]
+            recorded = digest([case.output, turns])
 
-        shaping = [case.options.prefix, case.options.suffix, case.options.transform]
-        conversation = b""  # before this turn
-        if job.ordered_group is not None:
-            conversation = self._conversations.get(job.ordered_group, b"")
+        shaping_options = [case.options.prefix, case.options.suffix, case.options.transform]
+        shaping = digest(shaping_options) if any(shaping_options) else b""
+
+        # The next turn of a conversation depends on this one.
+        conversation = b""
+        group = job.ordered_group
+        if group is not None:
+            conversation = self._conversations.get(group, b"")
             turn = [question.variables, question.turns, recorded, job.stores]
-            self._conversations[job.ordered_group] = digest([conversation, *turn])
+            self._conversations[group] = digest([conversation, *turn])
 
-        if self._last_grades[0] is not job.assertions:
-            self._last_grades = (job.assertions, tuple(map(self._grade_terms, job.assertions)))
+        # A case with `runs` is one case. Otherwise each repetition is one, and must pass.
+        runs = Runs(job.repeats, job.repeats)
+        cases = job.repeats
+        if job.needs:
+            runs = job.needs.whole
+            cases = 1
         return AnswerTerms(
             question=question,
             target=target,
             prompt=prompt,
             recorded=recorded,
             apart=(
-                digest(shaping) if any(shaping) else b"",
+                shaping,
                 conversation,
                 self._comparisons.get(job.number, b""),
                 _settings_read_by_code(job),
             ),
-            runs=job.needs.whole if job.needs else Runs(job.repeats, job.repeats),
-            cases=1 if job.needs else job.repeats,
+            runs=runs,
+            cases=cases,
             threshold=case.threshold,
-            grades=self._last_grades[1],
+            grades=self._grades(job),
             quarantine=case.quarantine.until if case.quarantine else None,
             description=case.description,
             metadata=case.metadata,
             name=job.case_name,
             origin=case.origin,
         )
+
+    def _grades(self, job: Job) -> tuple[GradeTerms, ...]:
+        """The terms of a job's assertions, which the jobs of one case share."""
+        assertions, terms = self._last_grades
+        if assertions is not job.assertions:
+            terms = tuple(self._grade_terms(binding) for binding in job.assertions)
+            self._last_grades = (job.assertions, terms)
+        return terms
 
     def _question(self, job: Job) -> CaseInput:
         variables, turns, question = self._last_question
@@ -210,16 +241,20 @@ class _JobReader:
         for name, value in job.vars.items():
             is_number = isinstance(value, int | float) and abs(value) < 1e15
             values.append((name, show_value(value) if is_number else value))
+        digests = sorted(digest(pair) for pair in values)
         user_turns = [turn for turn in job.case.turns if turn.role != "assistant"]
-        question = CaseInput(
-            tuple(sorted(map(digest, values))), digest(user_turns) if user_turns else b""
-        )
+        turns_digest = digest(user_turns) if user_turns else b""
+        question = CaseInput(tuple(digests), turns_digest)
         self._last_question = (job.vars, job.case.turns, question)
         return question
 
     def _grade_terms(self, binding: Binding) -> GradeTerms:
         terms = grade_terms(binding)
         asserted = binding.assertion
+        fields = binding.other_fields
+        digests = [(to_camel(name), digest(value)) for name, value in fields.items()]
+
+        # An assertion has models and a way to be re-asked; a set has members.
         reask = NEVER_REASK
         models = []
         members = []
@@ -230,17 +265,17 @@ class _JobReader:
             for need, provider in sorted(binding.models.items()):
                 models.append((need, self._grader_terms(provider)))
         else:
+            members = [self._grade_terms(member) for member in binding.members]
             # The order of members means nothing. Both sides are read in one process, so hashes can be compared.
-            members = sorted(map(self._grade_terms, binding.members), key=hash)
+            members.sort(key=hash)
+
         return GradeTerms(
             type=terms.type,
             value=b"" if terms.value is None else digest(terms.value),
             options=digest(terms.options),
             rubric=digest(terms.rubric) if terms.rubric else b"",
             metric=asserted.metric,
-            others=tuple(
-                (to_camel(name), digest(value)) for name, value in binding.other_fields.items()
-            ),
+            others=tuple(digests),
             limit=terms.limit,
             weight=terms.weight,
             blocking=asserted.blocking,
@@ -253,11 +288,13 @@ class _JobReader:
         )
 
     def model_terms(self, provider: Provider) -> ModelTerms:
+        """The terms of a target or grader, read once."""
         if id(provider) in self._models:
             return self._models[id(provider)]
         spec = provider.spec
         if spec is None:
             return ModelTerms(RECORDED, provider.name, "", RECORDED, ())
+
         options: dict[str, object] = {}
         for name, value in spec.config.items():
             if name in _NESTED and isinstance(value, Mapping):
@@ -271,9 +308,15 @@ class _JobReader:
             options["transform"] = spec.transform
         if provider.files_digest:
             options["its file"] = provider.files_digest
-        digests = tuple(sorted((name, digest(value)) for name, value in options.items()))
+
+        digests = [(name, digest(value)) for name, value in options.items()]
         terms = ModelTerms(
-            spec.id, spec.name, provider.host, provider.replies_from, digests, spec.origin
+            id=spec.id,
+            name=spec.name,
+            host=provider.host,
+            source=provider.replies_from,
+            options=tuple(sorted(digests)),
+            origin=spec.origin,
         )
         self._models[id(provider)] = terms
         return terms
@@ -291,16 +334,16 @@ def _comparison_digests(jobs: Sequence[Job]) -> dict[int, bytes]:
     """By the number of a case with compared answers: a digest of what decides which answer is the best."""
     competitors: dict[int, list[str]] = {}
     for job in jobs:
-        if any(binding.is_comparison for binding in job.assertions):
-            assertions = []
-            for binding in job.assertions:
-                if not binding.is_comparison:
-                    asserted = binding.assertion
-                    assertions.append(
-                        [asserted.type, asserted.value, asserted.weight, asserted.metric]
-                    )
-            competitor = digest([job.target.id, job.target.name, assertions])
-            competitors.setdefault(job.number, []).append(competitor.hex())
+        if not any(binding.is_comparison for binding in job.assertions):
+            continue
+        assertions = []
+        for binding in job.assertions:
+            if not binding.is_comparison:
+                asserted = binding.assertion
+                terms = [asserted.type, asserted.value, asserted.weight, asserted.metric]
+                assertions.append(terms)
+        competitor = digest([job.target.id, job.target.name, assertions])
+        competitors.setdefault(job.number, []).append(competitor.hex())
     return {number: digest(sorted(digests)) for number, digests in competitors.items()}
 
 

@@ -6,7 +6,7 @@ import itertools
 import math
 import mimetypes
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,10 @@ class Variables:
 
     def expand(self, written: JsonObject, expand_lists: bool, origin: Origin) -> list[JsonObject]:
         """Every combination of the values, filled in. Raises ConfigError."""
-        if all(map(_is_plain, written.values())):
+        if all(_is_plain(value) for value in written.values()):
             return [written]
         choices = [self._choices(value, expand_lists, origin) for value in written.values()]
-        count = math.prod(map(len, choices))
+        count = math.prod([len(values) for values in choices])
         if count > MAX_COMBINATIONS:
             what = f"the lists in `vars` make {count:,} combinations"
             raise ConfigError.at(what, origin, f"at most {MAX_COMBINATIONS:,}")
@@ -84,7 +84,8 @@ class Variables:
             if value not in self._contents:
                 self._contents[value] = list(self._read_files(value, origin))
             return self._contents[value]
-        if not (expand_lists and isinstance(value, list) and value and isinstance(value[0], str)):
+        is_list_of_texts = isinstance(value, list) and bool(value) and isinstance(value[0], str)
+        if not is_list_of_texts or not expand_lists:
             return [value]
         choices = []
         for item in value:
@@ -120,10 +121,9 @@ class Variables:
         self, name: str, program: Program, variables: JsonObject, origin: Origin
     ) -> Any:
         """The output of ``get_var(name, prompt, other_variables)``, which returns ``{output}`` or ``{error}``."""
-        other_variables = {
-            key: str(value) if isinstance(value, Program) else value
-            for key, value in variables.items()
-        }
+        other_variables = {}
+        for key, value in variables.items():
+            other_variables[key] = str(value) if isinstance(value, Program) else value
         failure = f"`{program}` gave no value for `{name}`"
         try:
             result = repository_code.call_function(
@@ -132,12 +132,14 @@ class Variables:
         except repository_code.CodeError as e:
             raise ConfigError.at(f"{failure}: {e.line}", origin, "correct it") from e
 
-        output = error = None
+        output = None
+        error = None
         if isinstance(result, Mapping):
             output = result.get("output")
             error = result.get("error")
         is_python = program.file.is_python
-        if not output or (is_python and not isinstance(output, str)) or error:
+        is_wrong_type = is_python and not isinstance(output, str)
+        if error or not output or is_wrong_type:
             reason = excerpt(str(error or _NO_TEXT), 300)
             raise ConfigError.at(f"{failure}: {reason}", origin, "correct it")
         return output.strip() if is_python else output
@@ -147,40 +149,45 @@ class Variables:
 
         Other templates are filled in with the prompt. Names that nothing defines stay as they are written.
         """
-        names = [
-            name
-            for name, value in variables.items()
-            if isinstance(value, str) and not isinstance(value, Verbatim)
-        ]
+        names = []
+        for name, value in variables.items():
+            if isinstance(value, str) and not isinstance(value, Verbatim):
+                names.append(name)
+                text = self._fill_in_environment(name, value, origin)
+                variables[name] = text.removesuffix("\n")
+        _fill_in_references(variables, names, origin)
+
+    def _fill_in_environment(self, name: str, text: str, origin: Origin) -> str:
+        """The text of a variable, filled in if it is a template of nothing but ``env``. Raises ConfigError."""
+        try:
+            if not is_template(text) or has_open_braces(text):
+                return text
+            if variables_used(text) != {"env"}:
+                return text
+            return render(text, {"env": self._env})
+        except TemplateError as e:
+            what = f"the variable `{name}` cannot be filled in: {e}"
+            raise ConfigError.at(what, origin, "correct the template") from e
+
+
+def _fill_in_references(variables: dict[str, Any], names: Iterable[str], origin: Origin) -> None:
+    """Replace ``{{ name }}`` in the variables with these names by the values of other variables. Raises ConfigError."""
+    added = 0  # characters
+    for _ in range(_ROUNDS):
+        before = dict(variables)
         for name in names:
             text = variables[name]
-            try:
-                if (
-                    is_template(text)
-                    and not has_open_braces(text)
-                    and variables_used(text) == {"env"}
-                ):
-                    text = render(text, {"env": self._env})
-            except TemplateError as e:
-                what = f"the variable `{name}` cannot be filled in: {e}"
-                raise ConfigError.at(what, origin, "correct the template") from e
-            variables[name] = text.removesuffix("\n")
-
-        added = 0  # characters
-        for _ in range(_ROUNDS):
-            before = dict(variables)
-            for name in names:
-                text = variables[name]
-                match = _REFERENCE.search(text)
-                if match is None or match[1] not in variables:
-                    continue
-                variables[name] = text.replace(match[0], show_value(variables[match[1]]), 1)
-                added += len(variables[name]) - len(text)
-                if added > MAX_CHARACTERS:
-                    what = f"the variables of the test, filled into each other, have more than {MAX_CHARACTERS:,} characters"
-                    raise ConfigError.at(what, origin, "use fewer references")
-            if variables == before:
-                break
+            match = _REFERENCE.search(text)
+            if match is None or match[1] not in variables:
+                continue
+            value = show_value(variables[match[1]])
+            variables[name] = text.replace(match[0], value, 1)
+            added += len(variables[name]) - len(text)
+            if added > MAX_CHARACTERS:
+                what = f"the variables of the test, filled into each other, have more than {MAX_CHARACTERS:,} characters"
+                raise ConfigError.at(what, origin, "use fewer references")
+        if variables == before:
+            break
 
 
 def _is_plain(value: Any) -> bool:
@@ -231,7 +238,8 @@ class Prompts(FrozenStruct, Complaints):
             self.say(what, prompt.origin, "correct it")
             return ""
 
-        if problem := chat_prompt.chat_mistake(text):
+        problem = chat_prompt.chat_mistake(text)
+        if problem:
             what = f"the prompt looks like chat messages and {problem}"
             self.say(what, prompt.origin, "correct it")
         messages = None if case.is_recorded else chat_prompt.parse_chat(text)

@@ -37,7 +37,7 @@ def read(files: Sequence[RecordingFile]) -> list[RecordedAnswer]:
 
 
 def _answer(row: Map, origin: Origin) -> RecordedAnswer:
-    (test,) = goldens.tests_from_goldens([row], origin.file, joined=False)
+    test = goldens.test_from_golden(row, origin.file, has_joined_lists=False)
     said = tuple(_turns(row, test.get("turns"), origin))
     asked = said[0].content if said else test["vars"].get("input")
     if not isinstance(asked, str):

@@ -42,19 +42,19 @@ class Baseline(FrozenStruct):
 
 
 def case_status(row: Row, grades: Iterable[Grade] | None = None) -> str:
-    """The status of a case by its grades that count, or by the given ones."""
+    """The status of a case by its grades that count, or by these ``grades``."""
     if row.has_error:
         return UNDECIDED
     counting = [grade for grade in row.grades if grade.counts]
-    chosen = counting if grades is None else [*grades]
+    chosen = counting if grades is None else list(grades)
     failing = {grade.status for grade in chosen if is_untolerated_failure(row, grade)}
 
-    # Does the case fail as a whole? Each failure in it may be known, and that the whole fails is new.
-    fails_as_whole = row.has_failed and (
-        row.threshold is not None or not any(grade.has_failed for grade in counting)
-    )
+    # 1. Does the case fail as a whole? Each failure in it may be known, and that the whole fails is new.
+    fails_as_whole = _fails_as_whole(row, counting)
     if fails_as_whole and row.base is not FAIL and failing <= {PRE_EXISTING, NEW_FAILURE}:
         return NEW_FAILURE
+
+    # 2. The worst of the failures decides.
     for status in WORST:
         if status in failing:
             return status
@@ -63,8 +63,19 @@ def case_status(row: Row, grades: Iterable[Grade] | None = None) -> str:
     if fails_as_whole:
         return PRE_EXISTING
 
-    is_fixed = row.threshold is not None and row.base is FAIL
-    return FIXED if is_fixed or any(grade.status == FIXED for grade in chosen) else OK
+    # 3. The case passes. Did it fail on the base?
+    if row.threshold is not None and row.base is FAIL:
+        return FIXED
+    if any(grade.status == FIXED for grade in chosen):
+        return FIXED
+    return OK
+
+
+def _fails_as_whole(row: Row, counting: Iterable[Grade]) -> bool:
+    """Whether a case fails by its threshold, or without a failing grade. ``counting`` are its grades that count."""
+    if not row.has_failed:
+        return False
+    return row.threshold is not None or not any(grade.has_failed for grade in counting)
 
 
 def is_untolerated_failure(row: Row, grade: Grade) -> bool:
@@ -81,14 +92,16 @@ def fold_base_runs(rows: Sequence[Row]) -> list[Row]:
     if not first.run or first.verdict is None:
         return [*rows]
     grades = []
-    for of_runs in zip(*(row.grades for row in rows), strict=False):
-        outcomes = [grade.outcome for grade in of_runs]
+    all_grades = [row.grades for row in rows]
+    # One grade of each run: they are grades of the same assertion.
+    for grades_of_runs in zip(*all_grades, strict=False):
+        outcomes = [grade.outcome for grade in grades_of_runs]
         outcome = ERROR
         if outcomes.count(PASS) >= first.needed:
             outcome = PASS
         elif first.verdict is FAIL and FAIL in outcomes:
             outcome = FAIL
-        grades.append(replace(of_runs[0], outcome=outcome, votes=()))
+        grades.append(replace(grades_of_runs[0], outcome=outcome, votes=()))
     return [replace(first, outcome=first.verdict, grades=tuple(grades))]
 
 
@@ -102,7 +115,7 @@ def with_counterparts(row: Row, base: Row | None) -> Row:
         counterpart = None
         base_grade = base_grades.get(grade.assertion.key)
         if base_grade and base_grade.assertion.definition == grade.assertion.definition:
-            counterpart = _counterpart(base_grade, base)
+            counterpart = _make_counterpart(base_grade, base)
         grades.append(replace(grade, base=counterpart))
 
     is_same_case = base.definition == row.definition
@@ -118,12 +131,12 @@ def with_counterparts(row: Row, base: Row | None) -> Row:
     )
 
 
-def _counterpart(grade: Grade, base: Row) -> Counterpart:
+def _make_counterpart(grade: Grade, base: Row) -> Counterpart:
     """What the base said about a grade. An empty answer gives nothing that could be graded again."""
-    is_empty = not (base.output or "").strip() and not base.turns
-    if is_empty and not base.runs and not base.metadata.get("tool_calls"):
-        return Counterpart(ERROR, ERROR)
-    return Counterpart(grade.outcome, grade.first_outcome)
+    has_text = bool((base.output or "").strip())
+    if has_text or base.turns or base.runs or base.metadata.get("tool_calls"):
+        return Counterpart(grade.outcome, grade.first_outcome)
+    return Counterpart(ERROR, ERROR)
 
 
 def grade_status(grade: Grade, regrade: Outcome | None, is_settled: bool) -> str:
@@ -132,17 +145,20 @@ def grade_status(grade: Grade, regrade: Outcome | None, is_settled: bool) -> str
     ``regrade`` is the outcome of the base's answer when it was graded again, None if it was not. A failure ``is_settled``
     if it was confirmed or cannot be re-asked.
     """
-    base = grade.base.outcome if grade.base else ERROR
     if grade.has_error:
         return UNDECIDED
+    failed_before = grade.base is not None and grade.base.has_failed
+    passed_before = grade.base is not None and grade.base.has_passed
+
     if grade.has_passed:
-        return FIXED if base is FAIL else OK
-    if base is FAIL:
+        return FIXED if failed_before else OK
+    if failed_before:
         return PRE_EXISTING
     if not is_settled:
         return OPEN
-    if base is ERROR:
+    if not passed_before:
         return NEW_FAILURE
+    # The base's answer passed. Was it graded again, to learn whether the answers or the grader changed?
     return _BY_REGRADE[regrade] if regrade else OPEN
 
 
@@ -165,8 +181,13 @@ def _set_status(grade: Grade, members: Iterable[Grade]) -> str:
     failed_before = grade.base is not None and grade.base.has_failed
     if not grade.has_failed or failed_before:
         return grade_status(grade, None, is_settled=True)
-    failing = {member.status for member in members if member.has_failed and member.assertion.counts}
-    if grade.assertion.is_negated or (NEW_FAILURE in failing and grade.threshold is None):
+    failing = set()
+    for member in members:
+        if member.has_failed and member.assertion.counts:
+            failing.add(member.status)
+    if grade.assertion.is_negated:
+        return NEW_FAILURE
+    if NEW_FAILURE in failing and grade.threshold is None:
         return NEW_FAILURE
     for status in (UNDECIDED, OPEN, UNSTEADY):
         if status in failing:
@@ -186,14 +207,14 @@ def describe_base(report: BaselineReport | None) -> str:
         age = "asked in this run"
     elif report.age_days is not None:
         age = f"{format_count(report.age_days, 'day')} old"
-    details = ", ".join(filter(None, (report.commit[:7], age)))
-    return f" ({details})" if details else ""
+    details = [detail for detail in (report.commit[:7], age) if detail]
+    return f" ({', '.join(details)})" if details else ""
 
 
 def summarize_baseline(rows: Iterable[Row], baseline: Baseline, now: datetime) -> BaselineReport:
     """The run compared with its base, in figures."""
     graded = [row for row in rows if row.grades]
-    cases = Counter(map(case_status, graded))
+    cases = Counter(case_status(row) for row in graded)
     return BaselineReport(
         commit=baseline.commit,
         age_days=age_in_days(baseline.started, now),
@@ -213,7 +234,9 @@ def age_in_days(started: str, now: datetime) -> int | None:
     """Whole days since a time in ISO 8601. None if the text is no time, or one in the future."""
     try:
         then = datetime.fromisoformat(started)
-        days = (now - (then if then.tzinfo else then.replace(tzinfo=UTC))).days
+        if then.tzinfo is None:
+            then = then.replace(tzinfo=UTC)
+        days = (now - then).days
     except (ValueError, OverflowError):
         return None
     return days if days >= 0 else None
@@ -231,12 +254,16 @@ def baseline_remarks(
     elif days > _STALE_DAYS:
         yield f"the baseline is {format_count(days, 'day')} old"
     if commit and baseline.commit != commit:
-        yield f"the baseline is from commit {baseline.commit[:7] or 'unknown'}, but the base is at {commit[:7]}"
+        baseline_commit = baseline.commit[:7] or "unknown"
+        yield f"the baseline is from commit {baseline_commit}, but the base is at {commit[:7]}"
     here = set(models)
     there = set(baseline.models)
     if here != there:
-        yield f"the baseline was made with other models: {_list_names(there - here)} there, {_list_names(here - there)} here"
-    if contradictions := count_contradictions(baseline.answers):
+        only_there = _list_names(there - here)
+        only_here = _list_names(here - there)
+        yield f"the baseline was made with other models: {only_there} there, {only_here} here"
+    contradictions = count_contradictions(baseline.answers)
+    if contradictions:
         verb = "contradicts its" if contradictions == 1 else "contradict their"
         yield f"{format_count(contradictions, 'case')} of the baseline {verb} own assertions: the assertions are used"
     if baseline.reask in ("", "off"):
@@ -247,12 +274,15 @@ def count_contradictions(rows: Iterable[Row]) -> int:
     """How many cases have another outcome than their assertions give."""
     contradictions = 0
     for row in rows:
-        # The quarantine is for the case as a whole. Each run keeps its outcome.
-        is_quarantined_run = row.needs and any(grade.quarantine for grade in row.grades)
-        outcomes = {grade.outcome for grade in row.grades if grade.counts}
-        if is_quarantined_run or not outcomes or row.threshold is not None:
+        if row.threshold is not None:
             continue
-        contradictions += row.has_failed != (FAIL in outcomes)
+        # The quarantine is for the case as a whole. Each run keeps its outcome.
+        if row.needs and any(grade.quarantine for grade in row.grades):
+            continue
+        counting = [grade for grade in row.grades if grade.counts]
+        has_failure = any(grade.has_failed for grade in counting)
+        if counting and row.has_failed != has_failure:
+            contradictions += 1
     return contradictions
 
 

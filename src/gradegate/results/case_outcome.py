@@ -40,21 +40,29 @@ def conclude_case(grades: Sequence[Grade], threshold: float | None, of: str = "t
     mean = mean_score(deciding)
     score = None if mean is None else float(mean)
     outcomes = {grade.outcome for grade in deciding}
-    without_failure = ERROR if ERROR in outcomes else PASS
+    has_weight = any(grade.assertion.weight for grade in deciding)
 
-    if threshold is None or not any(grade.assertion.weight for grade in deciding):
-        return Conclusion(FAIL if FAIL in outcomes else without_failure, score)
+    # Without a threshold: if an assertion fails, the case fails; otherwise an error makes the case an error.
+    if threshold is None or not has_weight:
+        for outcome in (FAIL, ERROR):
+            if outcome in outcomes:
+                return Conclusion(outcome, score)
+        return Conclusion(PASS, score)
 
+    # With a threshold, there must be a mean.
     for grade in deciding:
-        if obstacle := reason_without_mean(grade):
+        obstacle = reason_without_mean(grade)
+        if obstacle:
             return Conclusion(ERROR, score, obstacle)
-    # If the mean misses the threshold whatever the errors would give, the case fails.
+
+    # If some scores are errors, the case fails only if it would even with 1 for each of them.
+    has_error = ERROR in outcomes
     best = mean_score(deciding, errors_score=1.0)
     if best is None or meets(best, threshold):
-        return Conclusion(without_failure, score)
+        return Conclusion(ERROR if has_error else PASS, score)
     shown, least = format_scores(float(best if mean is None else mean), threshold)
     reason = f"the weighted mean {shown} is below the threshold {least} of the {of}"
-    if without_failure is ERROR:
+    if has_error:
         at_most, _ = format_scores(float(best), threshold)
         reason += f", and {at_most} at most, whatever the errors would give"
     return Conclusion(FAIL, score, reason)
@@ -71,11 +79,16 @@ def with_grades(row: Row, grades: Sequence[Grade]) -> Row:
 def mean_score(grades: Iterable[Grade], errors_score: float | None = None) -> Fraction | None:
     """The weighted mean of the scores. None if no score has weight. ``errors_score`` stands for the score of an ERROR."""
     pairs = []
+    has_weight = False
     for grade in grades:
         score = errors_score if grade.has_error else grade.score
-        if score is not None:
-            pairs.append((score, grade.assertion.weight))
-    return weighted_mean(pairs) if any(weight for _, weight in pairs) else None
+        if score is None:
+            continue
+        weight = grade.assertion.weight
+        pairs.append((score, weight))
+        if weight:
+            has_weight = True
+    return weighted_mean(pairs) if has_weight else None
 
 
 CODE = frozenset(("javascript", "python"))  # types with results that may name scores of their own

@@ -85,19 +85,26 @@ def _explain(message: str) -> str:
     """Where and what is wrong, from a message of msgspec: ``cases.0.outcome cannot be 'PASS'``."""
     complaint = message
     path = ""
-    if located := re.fullmatch(r"(.*) - at `\$(.*)`", message, re.DOTALL):
+    located = re.fullmatch(r"(.*) - at `\$(.*)`", message, re.DOTALL)
+    if located:
         complaint, path = located.groups()
-    place = excerpt(re.sub(r"\[(\d+)\]", r".\1", path), 200)
+    dotted_path = re.sub(r"\[(\d+)\]", r".\1", path)
+    place = excerpt(dotted_path, 200)
+
+    problem = " is not of its form"
     for pattern, words in _COMPLAINTS.items():
-        if match := re.fullmatch(pattern, complaint, re.DOTALL):
+        match = re.fullmatch(pattern, complaint, re.DOTALL)
+        if match:
             details = [excerpt(_word_types(part), 60) for part in match.groups()]
-            return (place + words.format(*details)).lstrip(". ")
-    return f"{place} is not of its form".lstrip(". ")
+            problem = words.format(*details)
+            break
+    return f"{place}{problem}".lstrip(". ")
 
 
 def _word_types(types: str) -> str:
     """The types that msgspec names, in words: ``str | null`` is ``text or null``."""
-    return " or ".join(_TYPE_WORDS.get(name, name) for name in types.split(" | "))
+    words = [_TYPE_WORDS.get(name, name) for name in types.split(" | ")]
+    return " or ".join(words)
 
 
 def to_plain_data(value: Any, depth: int = 40) -> Any:
@@ -139,15 +146,20 @@ def _rebuild(value: Any, leaf: Callable[[Any], Any], depth: int) -> Any:
     """
     if isinstance(value, str | int | float | bytes):
         return leaf(value)
-    if fields := field_names(value):
+    fields = field_names(value)
+    if fields:
         value = {name: getattr(value, name) for name in fields}
     if not isinstance(value, Iterable):
         return leaf(value)
     if depth == 0:
         return "…"
-    if isinstance(value, Mapping):
-        return {encodable(str(key)): _rebuild(item, leaf, depth - 1) for key, item in value.items()}
-    return [_rebuild(item, leaf, depth - 1) for item in value]
+
+    if not isinstance(value, Mapping):
+        return [_rebuild(item, leaf, depth - 1) for item in value]
+    rebuilt = {}
+    for key, item in value.items():
+        rebuilt[encodable(str(key))] = _rebuild(item, leaf, depth - 1)
+    return rebuilt
 
 
 def finite_or_none(number: float | None) -> float | None:

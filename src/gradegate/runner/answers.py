@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from gradegate.assertions.metrics.tool_calls import ENDED, UNKNOWN
+from gradegate.assertions.metrics.tool_calls import ENDED_WITHOUT_CALL, UNKNOWN_CALLS
 from gradegate.core.conversation import (
     CONVERSATION,
     IS_DATA,
@@ -220,9 +220,9 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
     elif any(calls_in_turns(turns_before_question(answer.messages, prompt))):
         untold = EARLY
     elif is_silent:
-        untold = UNKNOWN
+        untold = UNKNOWN_CALLS
     elif finish_reason == "tool_calls" and not tool_calls:
-        untold = ENDED
+        untold = ENDED_WITHOUT_CALL
     else:
         untold = ""
 

@@ -1,8 +1,10 @@
-"""Faithfulness to documents: truths, claims, one verdict on each claim, and the share of claims that hold.
+"""Faithfulness to documents: truths, claims, a verdict on each claim, and the share of claims that hold.
 
-The steps and the arithmetic of DeepEval's faithfulness metrics; where DeepEval fails open, this raises.
+The grader lists the truths that documents state, and the claims that answers make. Then it compares each claim with the
+truths. Steps and formula are those of DeepEval's faithfulness metrics. Where DeepEval passes without a verdict, this raises.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, NamedTuple
 
@@ -10,23 +12,28 @@ from pydantic import Field
 
 from gradegate.assertions.grading.evaluator import Judge, options
 from gradegate.assertions.judge import verdict_forms
-from gradegate.assertions.metrics.conversation import CountingMetric, asking, clipped, split
+from gradegate.assertions.metrics.conversation import (
+    CountingMetric,
+    require_questions,
+    separate_images,
+    shorten,
+)
 from gradegate.core.field_types import Whole
 
-_TRUTHS = verdict_forms.texts_form("truths")
-_CLAIMS = verdict_forms.texts_form("claims")
+_TRUTHS_FORM = verdict_forms.texts_form("truths")
+_CLAIMS_FORM = verdict_forms.texts_form("claims")
 
 
 class ClaimSource(NamedTuple):
-    """What claims are taken from: the answers, and the questions that say what words in them refer to."""
+    """The answers that claims are taken from, and the questions that say what words in the answers refer to."""
 
     questions: str
     answers: str
     images: tuple[str, ...] = ()
 
 
-class HeldClaims(NamedTuple):
-    """Claims with a verdict on each, and the truths that they were held against."""
+class JudgedClaims(NamedTuple):
+    """Claims with a verdict on each, and the truths that the claims were compared with."""
 
     pairs: tuple[tuple[str, verdict_forms.Judgement[str]], ...]
     truths: tuple[str, ...]
@@ -34,38 +41,39 @@ class HeldClaims(NamedTuple):
 
 @options
 class FaithfulnessMetric(CountingMetric):
-    """Base of the metrics that hold claims against documents. Each of its questions raises NoVerdict."""
+    """Base of the metrics that compare claims with documents. Each question raises NoVerdict and ProviderError."""
 
-    requires = asking("truths", "claims", "verdicts")
+    requires = require_questions("truths", "claims", "verdicts")
 
     truths_extraction_limit: Annotated[Whole, Field(ge=1)] | None = None
     penalize_ambiguous_claims: bool = False
 
-    @property
-    def bad(self) -> tuple[str, ...]:
-        """The verdicts of claims that do not hold: "idk" holds unless it is penalized."""
-        return ("no", "idk") if self.penalize_ambiguous_claims else ("no",)
+    def is_failure(self, judgement: verdict_forms.Judgement[str]) -> bool:
+        """Whether a claim with this judgement does not hold. "idk" holds unless ambiguous claims are penalized."""
+        if judgement.verdict == "idk":
+            return self.penalize_ambiguous_claims
+        return judgement.verdict == "no"
 
-    def share(self, judged_claims: HeldClaims) -> Fraction:
-        """The share of claims that hold, 1 for no claims."""
-        failures = sum(judgement.verdict in self.bad for _, judgement in judged_claims.pairs)
-        return 1 - Fraction(failures, len(judged_claims.pairs) or 1)
+    def share_of_holding_claims(self, claims: JudgedClaims) -> Fraction:
+        """The share of claims that hold, 1 if there are no claims."""
+        failures = sum(self.is_failure(judgement) for _, judgement in claims.pairs)
+        return 1 - Fraction(failures, len(claims.pairs) or 1)
 
-    def asked_together(self, documents: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-        """The documents in groups whose truths are asked for in one question: a limit holds for each document apart."""
+    def group_documents(self, documents: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """Group documents by question: all in one, or one for each document, because a limit holds for each."""
         if self.truths_extraction_limit:
             return tuple((document,) for document in documents)
         return (documents,)
 
     def ask_truths(self, judge: Judge, documents: tuple[str, ...]) -> tuple[str, ...]:
-        """What the documents of one question say, at most as many truths as the limit. No document, no truth, no call."""
+        """Ask for the truths in a group of documents, at most as many as the limit. No documents cost no call."""
         if not documents:
             return ()
-        texts, images = split(documents)
+        texts, images = separate_images(documents)
         limit = self.truths_extraction_limit
         truths = judge.ask(
             "faithfulness-truths",
-            _TRUTHS,
+            _TRUTHS_FORM,
             step="truths",
             images=images,
             documents="\n\n".join(texts),
@@ -74,33 +82,31 @@ class FaithfulnessMetric(CountingMetric):
         return truths[:limit]
 
     def ask_claims(self, judge: Judge, source: ClaimSource) -> tuple[str, ...]:
-        """What the answers claim; may be nothing."""
-        questions, answers, images = source
+        """Ask for the claims in the answers. There may be none."""
         return judge.ask(
             "faithfulness-claims",
-            _CLAIMS,
+            _CLAIMS_FORM,
             step="claims",
-            images=images,
-            asked=questions,
-            answered=answers,
+            images=source.images,
+            asked=source.questions,
+            answered=source.answers,
         )
 
     def ask_verdicts(
-        self, judge: Judge, claims: tuple[str, ...], truths: tuple[str, ...]
-    ) -> HeldClaims:
-        """One verdict for each claim; no claim, no call."""
+        self, judge: Judge, claims: Sequence[str], truths: tuple[str, ...]
+    ) -> JudgedClaims:
+        """Ask for a verdict on each claim. No claims cost no call."""
         if not claims:
-            return HeldClaims((), truths)
+            return JudgedClaims((), truths)
         form = verdict_forms.verdict_list_form(verdict_forms.YES_NO_IDK, count=len(claims))
         judgements = judge.ask(
             "faithfulness-verdicts", form, step="verdicts", claims=list(claims), truths=list(truths)
         )
-        return HeldClaims(tuple(zip(claims, judgements, strict=True)), truths)
+        return JudgedClaims(tuple(zip(claims, judgements, strict=True)), truths)
 
 
-def described(claim: str, judgement: verdict_forms.Judgement[str]) -> str:
-    """A claim that does not hold, for a reason: which, and what it is contradicted by."""
-    what = "is contradicted" if judgement.verdict == "no" else "cannot be verified"
-    return f'"{clipped(claim)}" {what}' + (
-        f" ({clipped(judgement.reason)})" if judgement.reason else ""
-    )
+def describe_failure(claim: str, judgement: verdict_forms.Judgement[str]) -> str:
+    """A sentence for a reason: the claim that does not hold, and the reason of the grader."""
+    problem = "is contradicted" if judgement.verdict == "no" else "cannot be verified"
+    reason = f" ({shorten(judgement.reason)})" if judgement.reason else ""
+    return f'"{shorten(claim)}" {problem}{reason}'

@@ -1,4 +1,7 @@
-"""The context that an answer was given with: the variable ``context``, or what ``contextTransform`` finds."""
+"""The context of an answer: the variable ``context``, or the texts that ``contextTransform`` finds in the answer.
+
+A context has units, such as sentences. Graders measure which units are used, and quote units word for word.
+"""
 
 import bisect
 import re
@@ -24,75 +27,90 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject
 from gradegate.templating.script import ScriptError, show_code, transform_script
 
-# promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows.
-_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
+# promptfoo's rule, and the full stops of Chinese and Japanese, which no blank follows
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _NUMBER = re.compile(r"\(?\d+[.)]?$")
-_BLANKED = str.maketrans(dict.fromkeys("\"'“”‘’«»`*_.,;:…。，；：、", " "))
+_PUNCTUATION = str.maketrans(dict.fromkeys("\"'“”‘’«»`*_.,;:…。，；：、", " "))
 _MEMBER_OF_OUTPUT = re.compile(r"\boutput\s*(?:\?\.|\.|\[)")
-_MOST_SEARCHES = 200  # of parts of units that are quoted out of order
-_LEAST_WORDS = 3  # what is shorter is not a quotation, unless it is a whole sentence
+# Searches of a whole context. Each costs time, and a grader could quote any number of texts.
+_MAX_SEARCHES = 200
+_MIN_WORDS = 3  # of a quotation that is not a whole unit
 
 
-def units(text: str) -> list[str]:
-    """The lines where there are two or more, else the sentences: promptfoo's units of a context."""
-    rows = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(rows) > 1:
-        return rows
-    pieces = (piece.strip() for piece in _END.split(text))
-    return [piece for piece in pieces if piece and not _NUMBER.match(piece)]
+def split_units(text: str) -> list[str]:
+    """The units of a text as in promptfoo: the lines if there are at least two, else the sentences."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1:
+        return lines
+    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(text)]
+    return [sentence for sentence in sentences if sentence and not _NUMBER.match(sentence)]
 
 
-class Quotations:
-    """A context with its units, to hold quotations against; a text and its quotation may differ in case and punctuation."""
+class QuotationFinder:
+    """Finds the places of quotations in a context. A quotation may differ in case and punctuation."""
 
-    def __init__(self, text: str, units: Sequence[str]) -> None:
-        self._whole = f" {_folded(text)} "
+    def __init__(self, context: str, units: Sequence[str]) -> None:
+        self._context = f" {_fold(context)} "
         self._units = tuple(units)
-        self._starts: list[int] = []
         self._searches = 0
-        self._places: dict[str, int] = {}  # of whole units, which may be quoted in any order
+        # Where each unit begins, in order. A unit that is not found begins where the one before it does.
+        self._starts: list[int] = []
+        # The first place of each folded unit, because whole units may be quoted in any order
+        self._unit_places: dict[str, int] = {}
+
         position = 0
         for unit in units:
-            found = self._whole.find(f" {_folded(unit)} ", position)
-            position = max(found, position)
+            folded = _fold(unit)
+            place = self._context.find(f" {folded} ", position)
+            if place >= 0:
+                position = place
+                self._unit_places.setdefault(folded, place)
             self._starts.append(position)
-            if found >= 0:
-                self._places.setdefault(_folded(unit), found)
 
-    def holds(self, text: str) -> bool:
-        """Whether a text of at least one word stands in the context, word for word."""
-        folded = _folded(text)
-        if not folded or folded in self._places:
-            return bool(folded)
+    def contains(self, text: str) -> bool:
+        """Whether a text of at least one word is in the context, word for word."""
+        folded = _fold(text)
+        if not folded:
+            return False
+        if folded in self._unit_places:
+            return True
         self._searches += 1
-        return self._searches <= _MOST_SEARCHES and f" {folded} " in self._whole
+        return self._searches <= _MAX_SEARCHES and f" {folded} " in self._context
 
-    def covered(self, quotations: Sequence[str]) -> tuple[str, ...]:
-        """The units that are quoted, in whole or in part, each once. Raises Unreadable for what the context does not hold."""
-        covered: dict[int, None] = {}
-        start = searches = 0
-        for text in dict.fromkeys(map(_folded, quotations)):
-            place = self._places.get(text, -1)
-            if text and place < 0:
-                place = self._whole.find(f" {text} ", start)  # mostly, the order is the context's
-            if text and place < 0:
-                searches += 1  # each over the whole context
-                place = self._whole.find(f" {text} ") if searches <= _MOST_SEARCHES else -1
-            start = place
-            first = max(0, bisect.bisect_right(self._starts, start) - 1)
-            end = bisect.bisect_left(self._starts, start + len(text))
-            whole_unit = any(_folded(unit) == text for unit in self._units[first:end])
-            if start < 0 or not (whole_unit or len(text.split()) >= _LEAST_WORDS):
+    def quoted_units(self, quotations: Sequence[str]) -> tuple[str, ...]:
+        """The distinct units that are quoted, in whole or in part, in the order of the context.
+
+        Raises Unreadable if a text is not in the context, or is shorter than a unit and than three words.
+        """
+        quoted_numbers = set[int]()
+        searches = 0
+        place = 0
+        for text in dict.fromkeys(map(_fold, quotations)):
+            previous_place = place
+            place = self._unit_places.get(text, -1)
+            if place < 0:
+                # Most graders quote in the order of the context.
+                place = self._context.find(f" {text} ", previous_place)
+            if place < 0 and searches < _MAX_SEARCHES:
+                searches += 1
+                place = self._context.find(f" {text} ")
+
+            # The units from the one that contains the first character of the text to the one that contains the last
+            first = max(0, bisect.bisect_right(self._starts, place) - 1)
+            end = bisect.bisect_left(self._starts, place + len(text))
+            is_unit = any(_fold(unit) == text for unit in self._units[first:end])
+            is_quotation = is_unit or len(text.split()) >= _MIN_WORDS
+            if place < 0 or not is_quotation:
                 raise Unreadable(
                     f"{excerpt(text, 80)!r} is not quoted from the context; copy sentences word for word, and add nothing"
                 )
-            covered |= dict.fromkeys(range(first, max(end, first + 1)))
-        return tuple(self._units[number] for number in sorted(covered))
+            quoted_numbers.update(range(first, max(end, first + 1)))
+        return tuple(self._units[number] for number in sorted(quoted_numbers))
 
 
-def _folded(text: str) -> str:
-    """A text for comparison: lower case, one blank between words, without quotes, brackets and punctuation."""
-    return " ".join(text.lower().translate(_BLANKED).split())
+def _fold(text: str) -> str:
+    """A text for comparison: lower case, one blank between words, without quotation marks and punctuation."""
+    return " ".join(text.lower().translate(_PUNCTUATION).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,104 +120,112 @@ class ContextTransform:
     code: Code
 
     def apply(self, output: Any, variables: Variables, metadata: JsonObject) -> Any:
-        """What the code returns. Raises NoVerdict if it fails or returns nothing."""
+        """Run the code. Raises NoVerdict if the code fails or returns nothing."""
         context = {"vars": variables, "metadata": metadata}
         try:
             value = transform_script(self.code).call(output, context).value
         except ScriptError as e:
             raise NoVerdict(f"contextTransform fails: {e}{self._hint(output)}") from e
         if value is None:
-            raise NoVerdict(f"{self.described} is nothing{self._hint(output)}")
+            raise NoVerdict(f"{self.description} is nothing{self._hint(output)}")
         return value
 
     @property
-    def described(self) -> str:
-        """What the code returns, as messages call it."""
+    def description(self) -> str:
+        """The noun phrase for the returned value in messages."""
         return f"what contextTransform `{show_code(self.code)}` gives"
 
     def _hint(self, output: Any) -> str:
+        """An advice for code that reads members of an answer that is a text. Empty for other code."""
         is_member = isinstance(self.code, str) and _MEMBER_OF_OUTPUT.search(self.code)
         if isinstance(output, str) and is_member:
             return "; the answer is a text: write `JSON.parse(output)` if it is JSON"
         return ""
 
 
-def _read_transform(written: Any) -> Any:
-    if not isinstance(written, str | Mapping):
+def _parse_transform(value: Any) -> Any:
+    """The option of a grader. Raises ValueError at the place in the config if the value is not code."""
+    if not isinstance(value, str | Mapping):
         raise ValueError("is not text")
-    transform_script(written)
-    return ContextTransform(written)
+    transform_script(value)
+    return ContextTransform(value)
 
 
-# The option of a grader; it is checked where the config is.
-ContextTransformOption = Annotated[ContextTransform, BeforeValidator(_read_transform)]
+ContextTransformOption = Annotated[ContextTransform, BeforeValidator(_parse_transform)]
 
 
 class Context(FrozenStruct):
-    """The retrieved texts. ``listed``: they were given as a list, and each is a unit."""
+    """The retrieved texts of an answer."""
 
     chunks: tuple[str, ...]
-    listed: bool = False
+    is_list: bool = False  # the texts come from a list, so each text is a unit
 
     @property
     def text(self) -> str:
-        """All of it, a blank line between chunks, as promptfoo joins them."""
+        """All chunks with a blank line between them, as promptfoo joins them."""
         return "\n\n".join(self.chunks)
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The chunks of a list; of a text its lines, or its sentences where it has one line."""
-        return self.chunks if self.listed else tuple(units(self.text))
+        """The chunks of a list, or the lines or sentences of a text."""
+        return self.chunks if self.is_list else tuple(split_units(self.text))
 
 
 @options
 class ContextEvaluator(ModelEvaluator):
-    """Base of the graders that hold something against the context."""
+    """Base of the evaluators that compare something with the context."""
 
     scoring = Scoring(0.5)
 
     context_transform: ContextTransformOption | None = None
 
-    def context_of(self, transcript: Transcript) -> Context:
-        """The context of one answer. Raises NoVerdict when there is none."""
-        return resolve(transcript, self.context_transform)
+    def find_context(self, transcript: Transcript) -> Context:
+        """The context of one answer. Raises NoVerdict if there is none."""
+        return find_context(transcript, self.context_transform)
 
     def missing_variables(self, variables: Variables) -> str:
-        """The query and the context."""
-        return lacks_query(variables) or lacks(variables, self.context_transform)
+        """Say that the query or the context is missing."""
+        return missing_query(variables) or missing_context(variables, self.context_transform)
 
 
-def share_of(
-    parts: Sequence[tuple[str, bool]], summary: str, name: str, part: str, held: str
+def verdict_from_parts(
+    parts: Sequence[tuple[str, bool]], summary: str, name: str, text_key: str, holds_key: str
 ) -> Verdict:
-    """The share of the parts that hold. The evidence ``name`` has each ``part`` and whether it ``held``; the reason names five others.
+    """The verdict of which the score is the share of the parts that hold.
 
-    ``summary`` has a ``{}`` for the number of those that hold and one for all.
+    A part is a text with whether it holds. ``summary`` has a ``{}`` for the number of parts that hold, and another for the
+    number of all. The reason quotes up to five parts that do not hold. In the evidence, the list ``name`` has an object
+    for each part, with the keys ``text_key`` and ``holds_key``.
     """
-    fit = sum(holds for _, holds in parts)
-    reason = "; not: ".join(
-        [summary.format(fit, len(parts)), *[text for text, holds in parts if not holds][:5]]
-    )
-    return Verdict(
-        fit / len(parts), None, reason, {name: [{part: text, held: holds} for text, holds in parts]}
-    )
+    evidence = []
+    failures = []
+    for text, holds in parts:
+        evidence.append({text_key: text, holds_key: holds})
+        if not holds:
+            failures.append(text)
+
+    total = len(parts)
+    holding = total - len(failures)
+    reason = "; not: ".join([summary.format(holding, total), *failures[:5]])
+    return Verdict(holding / total, None, reason, {name: evidence})
 
 
-def lacks(variables: Variables, transform: ContextTransform | None) -> str:
-    """What the variables lack for a context, as a sentence; empty when nothing, or when only the answer can tell."""
+def missing_context(variables: Variables, transform: ContextTransform | None) -> str:
+    """Say what the variables lack for a context. Empty if nothing is missing, or if only the answer can tell."""
     if transform is not None:
         return ""
-    if variables.get("context") is None or isinstance(variables["context"], Mapping):
+    value = variables.get("context")
+    if value is None or isinstance(value, Mapping):
         return "the variable `context` is missing, and there is no `contextTransform`"
     try:
-        _texts(variables["context"], "the variable `context`")
+        _parse_context(value, "the variable `context`")
     except NoVerdict as e:
         return str(e)
     return ""
 
 
-def lacks_query(variables: Variables) -> str:
-    """What the variables lack for a query, as a sentence; empty when nothing."""
+def missing_query(variables: Variables) -> str:
+    """Say what the variables lack for a query. Empty if nothing is missing."""
     query = variables.get("query")
     if query is None:
         return "the variable `query` is missing"
@@ -208,28 +234,35 @@ def lacks_query(variables: Variables) -> str:
     return "" if strip_invisible(query) else "the variable `query` is empty"
 
 
-def resolve(transcript: Transcript, transform: ContextTransform | None) -> Context:
-    """The context of one answer. Raises NoVerdict when there is none."""
-    if transform is None:
-        written = transcript.vars.get("context")
-        if written is not None:
-            return _texts(written, "the variable `context`")
-        answers = transcript.answers
-        return _texts(
-            list(answers[-1].retrieval_context) or None if answers else None,
-            "the `retrieval_context` of the answer",
-        )
-    value = transform.apply(transcript.source, transcript.vars, transcript.metadata)
-    return _texts(value, transform.described)
+def find_context(transcript: Transcript, transform: ContextTransform | None) -> Context:
+    """The context of one answer: from the transform, else the variable ``context``, else the answer's documents.
+
+    Raises NoVerdict if there is none.
+    """
+    if transform is not None:
+        value = transform.apply(transcript.source, transcript.vars, transcript.metadata)
+        return _parse_context(value, transform.description)
+
+    value = transcript.vars.get("context")
+    if value is not None:
+        return _parse_context(value, "the variable `context`")
+
+    answers = transcript.answers
+    documents = list(answers[-1].retrieval_context) if answers else []
+    return _parse_context(documents or None, "the `retrieval_context` of the answer")
 
 
-def _texts(value: Any, what: str) -> Context:
+def _parse_context(value: Any, name: str) -> Context:
+    """A context of a text or of a list of texts; ``name`` is the subject of messages. Raises NoVerdict."""
     if isinstance(value, str):
         if not strip_invisible(value):
-            raise NoVerdict(f"{what} is empty")
+            raise NoVerdict(f"{name} is empty")
         return Context((value,))
+
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise NoVerdict(f"{what} is neither a text nor a list of texts")
-    if not value or not all(map(strip_invisible, value)):
-        raise NoVerdict(f"{what} is empty" if not value else f"{what} holds an empty text")
-    return Context(tuple(value), listed=True)
+        raise NoVerdict(f"{name} is neither a text nor a list of texts")
+    if not value:
+        raise NoVerdict(f"{name} is empty")
+    if not all(map(strip_invisible, value)):
+        raise NoVerdict(f"{name} holds an empty text")
+    return Context(tuple(value), is_list=True)

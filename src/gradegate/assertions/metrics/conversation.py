@@ -1,4 +1,8 @@
-"""What the metrics of DeepEval's family share: their options, what they see of a conversation, how they conclude."""
+"""Base of the metrics that follow DeepEval: their options, what they see of a conversation, and how they make a verdict.
+
+A metric numbers the turns, asks the grader its questions, and returns a measurement. ``Metric.grade`` makes the verdict of
+the measurement. Metrics that measure one answer with the documents retrieved for it work in the same way.
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -33,41 +37,42 @@ from gradegate.structs import JsonObject, NamedTexts, Struct, replace
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-NAMED = 5  # findings that a reason names; the evidence has all
-# The variables of a test that hold documents, for `texts_of`
-DOCUMENTS = ("retrieval_context", "context")
+# Findings that a reason shows. The evidence has all of them.
+MAX_FINDINGS = 5
+# The variables of a test that may have documents; the first with a text wins
+DOCUMENT_VARIABLES = ("retrieval_context", "context")
 WindowSize = Annotated[Whole, Field(ge=1)]
 
 
-class Measured(Struct, frozen=True):
-    """What a metric measured. ``score`` is exact; ``findings`` lowered it, ``notes`` must be said whatever the score."""
+class Measurement(Struct, frozen=True):
+    """What a metric measured."""
 
-    score: Fraction
+    score: Fraction  # exact, from 0 to 1
     summary: str
-    findings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()  # sentences about what lowered the score
+    notes: tuple[str, ...] = ()  # sentences that the reason shows whatever the score
     evidence: JsonObject = {}
-    # What ``verbose_mode`` shows; of a metric that has none, its evidence
+    # Lines that ``verbose_mode`` shows. If there are no lines, it shows the evidence.
     steps: tuple[str, ...] = ()
-    turns: tuple[int, ...] = ()  # of the conversation, from 1: those that lowered the score
+    turns: tuple[int, ...] = ()  # numbers, from 1, of the turns that lowered the score
 
 
-def asking(*questions: str) -> Requirements:
-    """What a metric requires that asks these questions, and at the end for a reason."""
+def require_questions(*questions: str) -> Requirements:
+    """The requirements of a metric that asks these questions. The last question, for a reason, is added."""
     return Requirements(("text",), (*questions, "reason"), images=True)
 
 
 @options
 class Metric(ModelEvaluator):
-    """Base of the family; the options and their defaults are those of DeepEval 4.3 (docs.confident-ai.com).
+    """Base of the family. The options and their defaults are those of DeepEval 4.3 (docs.confident-ai.com).
 
-    ``strict_mode`` makes the score 1 for perfection and 0 otherwise. ``include_reason: llm`` spends a call on a reason
-    in a model's words; the reason that is made of the verdicts costs none. With ``async_mode: false`` the questions of an
-    assertion are asked one after another.
+    With ``strict_mode`` the score is 1 for a perfect measurement and 0 otherwise. With ``include_reason: llm`` a model
+    writes the reason, which costs a call. Otherwise the reason is made of the verdicts. With ``async_mode: false`` the
+    questions of an assertion are asked one after another.
     """
 
     scoring = Scoring(0.5)
-    requires = asking("verdicts")
+    requires = require_questions("verdicts")
 
     threshold: Number | None = None  # compared by the gate
     include_reason: bool | Literal["llm"] = True
@@ -77,119 +82,202 @@ class Metric(ModelEvaluator):
     context_transform: ContextTransformOption | None = None
 
     def count_questions(self, exchanges: int) -> int:
-        """As of every evaluator; the last question, for a reason, is asked only where a model is to word it."""
+        """Count the questions. The question for a reason is asked only with ``include_reason: llm``."""
         count = ModelEvaluator.count_questions(self, exchanges)
         return count if self.include_reason == "llm" else count - 1
 
     @property
-    def no_units(self) -> NoClaims:
-        """What a conversation with nothing to count comes to."""
+    def outcome_without_units(self) -> NoClaims:
+        """The outcome of a conversation in which there is nothing to count."""
         return "error"
 
-    def measure(self, transcript: Transcript, judge: Judge) -> Measured:
-        """The metric's own work. Raises NoVerdict and ProviderError."""
+    def measure(self, transcript: Transcript, judge: Judge) -> Measurement:
+        """Measure one transcript; each metric has its own way. Raises NoVerdict and ProviderError."""
         raise NotImplementedError
 
     def grade(self, transcript: Transcript, judge: Judge) -> Verdict:
-        """Score from 0 to 1, with the reason and the evidence."""
-        transcript_with_documents = _with_documents(transcript, self.context_transform)
-        texts = [
-            text
-            for turn in transcript_with_documents.turns
-            for text in (turn.content, *split(turn.retrieval_context)[0])
-        ]
-        judge = replace(judge, graded="\n".join(texts), one_at_a_time=not self.async_mode)
+        """Measure a transcript and make the verdict, with a score from 0 to 1."""
+        transcript = _add_documents(transcript, self.context_transform)
+        graded_texts: list[str] = []
+        for turn in transcript.turns:
+            documents, _ = separate_images(turn.retrieval_context)
+            graded_texts += [turn.content, *documents]
+        judge = replace(judge, graded="\n".join(graded_texts), one_at_a_time=not self.async_mode)
+
         try:
-            measured = self.measure(transcript_with_documents, judge)
+            measurement = self.measure(transcript, judge)
         except NoUnitsError as e:
-            return verdict_without_units(str(e), self.no_units)
-        perfect = measured.score == 1
-        score = measured.score if perfect or not self.strict_mode else Fraction(0)
-        evidence = dict(measured.evidence)
-        if measured.notes:
-            evidence["notes"] = list(measured.notes)
-        if self.verbose_mode:
-            listed = [
-                f"{name}: {item}"
-                for name, items in measured.evidence.items()
-                for item in (items.items() if isinstance(items, Mapping) else items)
-            ]
-            evidence["steps"] = list(measured.steps) or listed
-        parts = [measured.summary, *measured.findings[:NAMED]]
-        if len(measured.findings) > NAMED:
-            parts.append(f"and {len(measured.findings) - NAMED} more")
-        if self.include_reason == "llm":
-            shown = f"{float(measured.score):.4g}"
-            findings = list(measured.findings) or [measured.summary]
-            # The verdicts are known, and they give a reason too
-            with suppress(NoVerdict, ProviderError):
-                parts = [
-                    judge.ask(
-                        "metric-reason", _REASON, step="reason", score=shown, findings=findings
-                    )
-                ]
-        reason = "; ".join([*(parts if self.include_reason else ()), *measured.notes])
+            return verdict_without_units(str(e), self.outcome_without_units)
+
+        score = float(measurement.score)
+        passed = None
+        if self.strict_mode:
+            passed = measurement.score == 1
+            score = float(passed)
         return Verdict(
-            float(score),
-            perfect if self.strict_mode else None,
-            reason,
-            evidence,
-            turns=measured.turns,
+            score,
+            passed,
+            self._make_reason(measurement, judge),
+            self._make_evidence(measurement),
+            turns=measurement.turns,
         )
 
+    def _make_reason(self, measurement: Measurement, judge: Judge) -> str:
+        """Join the summary, the first findings and the notes. A model may word summary and findings."""
+        findings = measurement.findings
+        parts: list[str] = []
+        if self.include_reason:
+            parts = [measurement.summary, *findings[:MAX_FINDINGS]]
+            if len(findings) > MAX_FINDINGS:
+                parts.append(f"and {len(findings) - MAX_FINDINGS} more")
 
-def _read_reason(item: JsonObject) -> str:
-    reason = form.reason_of(item)
+        if self.include_reason == "llm":
+            # If the model gives no reason, the parts made of the verdicts stay.
+            with suppress(NoVerdict, ProviderError):
+                reason = judge.ask(
+                    "metric-reason",
+                    _REASON_FORM,
+                    step="reason",
+                    score=f"{float(measurement.score):.4g}",
+                    findings=list(findings) or [measurement.summary],
+                )
+                parts = [reason]
+        return "; ".join([*parts, *measurement.notes])
+
+    def _make_evidence(self, measurement: Measurement) -> JsonObject:
+        """The evidence of a measurement, with its notes, and with its steps in ``verbose_mode``."""
+        evidence = dict(measurement.evidence)
+        if measurement.notes:
+            evidence["notes"] = list(measurement.notes)
+
+        if self.verbose_mode:
+            steps = list(measurement.steps)
+            if not steps:
+                for name, items in measurement.evidence.items():
+                    entries = items.items() if isinstance(items, Mapping) else items
+                    steps += [f"{name}: {entry}" for entry in entries]
+            evidence["steps"] = steps
+        return evidence
+
+
+def _read_reason(reply: JsonObject) -> str:
+    reason = form.reason_of(reply)
     if not reason:
         raise Unreadable("`reason` is not a text")
     return reason
 
 
-_REASON = Form(object_schema(reason={"type": "string"}), _read_reason)
+_REASON_FORM = Form(object_schema(reason={"type": "string"}), _read_reason)
 
 
 @options
 class CountingMetric(Metric):
-    """Base of the metrics whose grader finds the units that are counted, and may find none."""
+    """Base of the metrics that count what the grader finds, such as claims. The grader may find nothing."""
 
     no_claims: NoClaims = "error"
 
     @property
-    def no_units(self) -> NoClaims:
-        """The option."""
+    def outcome_without_units(self) -> NoClaims:
+        """The option ``no_claims``."""
         return self.no_claims
 
 
-# --- what a metric sees ---------------------------------------------------------------------------------------
+@options
+class ExpectedAnswerMetric(Metric):
+    """Base of the metrics that compare the retrieved documents with an expected answer."""
+
+    value: str = ""
+    """The expected answer; without it the variable `expected_output`."""
+
+    def missing_variables(self, variables: Variables) -> str:
+        """Say that there is no expected answer."""
+        if self.expected_answer(variables):
+            return ""
+        return (
+            "there is no expected answer; give it as `value` or as the variable `expected_output`"
+        )
+
+    def expected_answer(self, variables: Variables) -> str:
+        """The expected answer. Empty if there is none."""
+        return self.value.strip() or str(variables.get("expected_output") or "").strip()
 
 
-def _with_documents(transcript: Transcript, transform: ContextTransform | None) -> Transcript:
-    """Gives answers the documents that are elsewhere. Raises NoVerdict where ``transform`` finds nothing.
+# --- the documents of an answer -------------------------------------------------------------------------------
 
-    ``transform`` finds them in each answer that has none; where no turn has any, the variables hold those of every answer.
+
+class Retrieval(NamedTuple):
+    """A question with the documents that were retrieved for its answer, in rank order. Images are apart from texts."""
+
+    question: str
+    documents: tuple[str, ...]
+    images: tuple[str, ...] = ()
+
+
+def find_retrieval(transcript: Transcript) -> Retrieval:
+    """The documents that were retrieved for the last answer. Raises NoVerdict if there are none."""
+    answers = transcript.answers
+    documents, images = separate_images(answers[-1].retrieval_context if answers else ())
+    if not documents and not images:
+        # Earlier answers may have documents of their own. The variables then have those of the last answer.
+        documents = find_texts(transcript.vars, *DOCUMENT_VARIABLES)
+    if not documents and not images:
+        raise NoVerdict(
+            "there is no retrieval context; give the variable `retrieval_context` or `context`"
+        )
+    return Retrieval(_find_question(transcript), documents, images)
+
+
+def _find_question(transcript: Transcript) -> str:
+    """The variable ``input`` or ``query``, else the last message of the user, else the prompt."""
+    for name in ("input", "query"):
+        value = transcript.vars.get(name)
+        if isinstance(value, str) and value.strip():
+            return value
+    for turn in reversed(transcript.turns):
+        if turn.role == "user":
+            return turn.content or transcript.prompt
+    return transcript.prompt
+
+
+def _add_documents(transcript: Transcript, transform: ContextTransform | None) -> Transcript:
+    """Give documents to the answers that have none.
+
+    With ``transform``, the transform finds the documents of each such answer. Without, each answer gets the documents in the
+    variables, unless a turn has documents. Raises NoVerdict if the transform fails or gives something else than texts.
     """
-    has_any = transform is not None or any(turn.retrieval_context for turn in transcript.turns)
-    common = () if has_any else texts_of(transcript.vars, *DOCUMENTS)
+    if transform is None and any(turn.retrieval_context for turn in transcript.turns):
+        return transcript
 
-    def documents(turn: Turn) -> tuple[str, ...]:
-        if transform is None or turn.retrieval_context:
-            return common or turn.retrieval_context
-        source = transcript.source if turn is transcript.turns[-1] else turn.content
-        value = transform.apply(source, transcript.vars, turn.metadata)
-        items = [value] if isinstance(value, str) else value
-        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-            raise NoVerdict(f"{transform.described} is neither a text nor a list of texts")
-        return tuple(item for item in items if item.strip())
-
-    turns = (
-        replace(turn, retrieval_context=documents(turn)) if turn.role == "assistant" else turn
-        for turn in transcript.turns
-    )
+    turns = []
+    for turn in transcript.turns:
+        if turn.role != "assistant" or turn.retrieval_context:
+            turns.append(turn)
+            continue
+        if transform is None:
+            documents = find_texts(transcript.vars, *DOCUMENT_VARIABLES)
+        else:
+            output = transcript.source if turn is transcript.turns[-1] else turn.content
+            documents = _transform_to_documents(transform, output, transcript.vars, turn.metadata)
+        turns.append(replace(turn, retrieval_context=documents))
     return replace(transcript, turns=tuple(turns))
 
 
-def texts_of(variables: Variables, *names: str) -> tuple[str, ...]:
-    """The texts of the first of these variables that has any: a text, or a list of texts, the blank ones left out."""
+def _transform_to_documents(
+    transform: ContextTransform, output: Any, variables: Variables, metadata: JsonObject
+) -> tuple[str, ...]:
+    """The texts that a ``contextTransform`` gives for an answer, without the blank ones. Raises NoVerdict."""
+    value = transform.apply(output, variables, metadata)
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise NoVerdict(f"{transform.description} is neither a text nor a list of texts")
+    return tuple(text for text in texts if text.strip())
+
+
+def find_texts(variables: Variables, *names: str) -> tuple[str, ...]:
+    """The texts of the first of these variables that has any. Blank texts are left out.
+
+    The value of such a variable is a text or a list of texts.
+    """
     for name in names:
         value = variables.get(name)
         if isinstance(value, str) and value.strip():
@@ -201,58 +289,68 @@ def texts_of(variables: Variables, *names: str) -> tuple[str, ...]:
     return ()
 
 
-def exchanges_of(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
-    """The complete exchanges. Raises NoVerdict when there is none."""
-    complete = split_exchanges(turns)
-    if not complete:
+def separate_images(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Documents as ``(texts, images)``, each in order. An image is a data URI or a URL."""
+    texts = []
+    images = []
+    for document in documents:
+        if isinstance(document, Image):
+            images.append(str(document))
+        else:
+            texts.append(document)
+    return tuple(texts), tuple(images)
+
+
+# --- the turns of a conversation ------------------------------------------------------------------------------
+
+
+def require_exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
+    """The complete exchanges. Raises NoVerdict if there are none."""
+    exchanges = split_exchanges(turns)
+    if not exchanges:
         raise NoVerdict(
             "the conversation has no complete exchange: a message of the user and an answer to it"
         )
-    return complete
+    return exchanges
 
 
-def numbered(transcript: Transcript) -> list[Numbered]:
-    """All turns. Raises NoVerdict when no exchange is complete."""
-    exchanges_of(transcript.turns)
+def number_turns(transcript: Transcript) -> list[Numbered]:
+    """All turns with their numbers, from 1. Raises NoVerdict if no exchange is complete."""
+    require_exchanges(transcript.turns)
     return [Numbered(number, turn) for number, turn in enumerate(transcript.turns, 1)]
 
 
-def script(turns: Iterable[Numbered]) -> str:
+def turns_as_variables(name: str, turns: Sequence[Numbered]) -> JsonObject:
+    """The arguments of ``Judge.ask`` that show turns: the variable ``name`` of the prompt, and the images."""
+    return {name: format_turns(turns), "images": collect_images(turn for _, turn in turns)}
+
+
+def format_turns(turns: Iterable[Numbered]) -> str:
     """Turns as a prompt shows them, each under its number and its role."""
     return "\n\n".join(
-        f"[turn {number}, {turn.role}]\n{with_marks(turn)}" for number, turn in turns
+        f"[turn {number}, {turn.role}]\n{content_with_image_marks(turn)}" for number, turn in turns
     )
 
 
-def shown(name: str, turns: Sequence[Numbered]) -> JsonObject:
-    """Turns as the variable ``name`` of a prompt, with their images."""
-    return {name: script(turns), "images": images_in(turn for _, turn in turns)}
-
-
-def with_marks(turn: Turn) -> str:
+def content_with_image_marks(turn: Turn) -> str:
     """The content of a turn, with a mark for each of its images."""
-    return "\n".join([turn.content, *["[an image that is attached]"] * len(turn.images)]).strip()
+    marks = ["[an image that is attached]"] * len(turn.images)
+    return "\n".join([turn.content, *marks]).strip()
 
 
-def images_in(turns: Iterable[Turn]) -> tuple[str, ...]:
-    """The images of messages, each once, in order."""
+def collect_images(turns: Iterable[Turn]) -> tuple[str, ...]:
+    """The distinct images of messages, in order."""
     return tuple(dict.fromkeys(image for turn in turns for image in turn.images))
 
 
-def split(documents: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Documents that are text, and those that are images."""
-    documents = tuple(documents)
-    texts = tuple(item for item in documents if not isinstance(item, Image))
-    return texts, tuple(str(item) for item in documents if isinstance(item, Image))
+# --- asking the grader ----------------------------------------------------------------------------------------
 
 
-# --- asking ---------------------------------------------------------------------------------------------------
-
-
-def ask_once(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dict[K, V]:
-    """The answers by question, all asked at once, equal ones once."""
-    keys = list(dict.fromkeys(questions))
-    return dict(zip(keys, judge.gather(*(partial(ask, key) for key in keys)), strict=True))
+def ask_distinct(judge: Judge, questions: Iterable[K], ask: Callable[[K], V]) -> dict[K, V]:
+    """The answers by question. All questions are asked at once, and equal questions only once."""
+    distinct = list(dict.fromkeys(questions))
+    answers = judge.gather(*(partial(ask, question) for question in distinct))
+    return dict(zip(distinct, answers, strict=True))
 
 
 def ask_each(
@@ -263,19 +361,19 @@ def ask_each(
     variables: Callable[[K], Mapping[str, Any]],
     step: str = "verdicts",
 ) -> dict[K, V]:
-    """As ``ask_once``, of questions that differ in nothing but their ``variables`` (and ``images``)."""
-    return ask_once(judge, keys, lambda key: judge.ask(prompt, form, step=step, **variables(key)))
+    """Ask one question for each distinct key, all at once; the replies by key.
 
-
-def clipped(text: str) -> str:
-    """A text on one line, for a reason."""
-    return excerpt(" ".join(text.split()), 160)
+    ``variables`` gives the variables of the prompt for a key, and may give ``images``.
+    """
+    return ask_distinct(
+        judge, keys, lambda key: judge.ask(prompt, form, step=step, **variables(key))
+    )
 
 
 # --- measuring ------------------------------------------------------------------------------------------------
 
 
-def of_rows(
+def measure_rows(
     rows: Sequence[Mapping[str, Any]],
     summary: str,
     faults: NamedTexts,
@@ -283,88 +381,52 @@ def of_rows(
     *,
     key: str = "verdict",
     nothing: str = "there is nothing to judge",
-    score: Fraction | None = None,
-) -> Measured:
-    """The share of the rows whose verdict, under ``key``, is no fault, or another ``score``; the rows are evidence under ``name``.
+) -> Measurement:
+    """Measure the share of the rows without a fault. Raises NoUnitsError with the message ``nothing`` if there are no rows.
 
-    ``summary`` has a ``{}`` for the number of these and one for all; ``faults`` has what is said of a row by its verdict, with the
-    row's own keys in braces. Raises NoUnitsError, with ``nothing``, where there are no rows.
+    A row has a verdict under ``key``, a ``reason``, and what was judged, such as the number of a ``turn``. ``faults`` has a
+    sentence for each verdict that is a fault; a name in braces stands for the value of the row. ``summary`` has a ``{}`` for
+    the number of rows without a fault, and another for the number of all. The rows are evidence under ``name``.
     """
     if not rows:
         raise NoUnitsError(nothing)
-    wrong = [row for row in rows if row[key] in faults]
-    right_count = len(rows) - len(wrong)
+
+    findings = []
+    faulty_turns = []
+    for row in rows:
+        fault = faults.get(row[key])
+        if fault is None:
+            continue
+        short_row = {}
+        for column, value in row.items():
+            short_row[column] = shorten(value) if isinstance(value, str) else value
+        findings.append(f"{fault.format(**short_row)}: {short_row['reason']}")
+        if "turn" in row:
+            faulty_turns.append(row["turn"])
+
     total = len(rows)
-    clipped_rows = [
-        {name: clipped(value) if isinstance(value, str) else value for name, value in row.items()}
-        for row in wrong
-    ]
-    return Measured(
-        Fraction(right_count, total) if score is None else score,
-        summary.format(right_count, total),
-        tuple(f"{faults[row[key]].format(**row)}: {row['reason']}" for row in clipped_rows),
+    faultless = total - len(findings)
+    return Measurement(
+        Fraction(faultless, total),
+        summary.format(faultless, total),
+        tuple(findings),
         evidence={name: list(rows)},
-        turns=tuple(dict.fromkeys(row["turn"] for row in wrong if "turn" in row)),
+        turns=tuple(dict.fromkeys(faulty_turns)),
     )
 
 
-def share_of_yes(
-    judgements: Iterable[tuple[int, Judgement[str]]],
-    part: str,
-    summary: str,
-    fault: str,
-) -> Measured:
-    """Yes among all; each judgement comes with the number of its ``part``, such as a turn. ``fault`` is said of each no."""
+def measure_share_of_yes(
+    judgements: Iterable[tuple[int, Judgement[str]]], part: str, summary: str, fault: str
+) -> Measurement:
+    """Measure the share of the judgements that say yes.
+
+    Each judgement comes with the number of the part that it is about; ``part`` names such a part, for example ``turn``.
+    ``summary`` is as in ``measure_rows``, and ``fault`` is the sentence for a no.
+    """
     rows = [judgement.row(**{part: number}) for number, judgement in judgements]
-    return of_rows(rows, summary, {"no": fault})
+    return measure_rows(rows, summary, {"no": fault})
 
 
-# --- what was retrieved ---------------------------------------------------------------------------------------
-
-
-class Retrieved(NamedTuple):
-    """The documents that were retrieved for an answer, in rank order: the texts, and the images apart."""
-
-    question: str
-    documents: tuple[str, ...]
-    images: tuple[str, ...] = ()
-
-
-def retrieved(transcript: Transcript) -> Retrieved:
-    """What was retrieved for the last answer. Raises NoVerdict when that is nothing."""
-    answers = transcript.answers
-    documents, images = split(answers[-1].retrieval_context if answers else ())
-    if not documents and not images:  # a conversation may have them among its variables
-        documents = texts_of(transcript.vars, *DOCUMENTS)
-    if not documents and not images:
-        raise NoVerdict(
-            "there is no retrieval context; give the variable `retrieval_context` or `context`"
-        )
-    queries = (transcript.vars.get(name) for name in ("input", "query"))
-    last_message = next(
-        (turn.content for turn in reversed(transcript.turns) if turn.role == "user"), ""
-    )
-    question = next(
-        (value for value in queries if isinstance(value, str) and value.strip()),
-        last_message or transcript.prompt,
-    )
-    return Retrieved(question, documents, images)
-
-
-@options
-class Expecting(Metric):
-    """Base of the metrics that hold what was retrieved against an expected answer."""
-
-    value: str = ""
-    """The expected answer; without it the variable `expected_output`."""
-
-    def missing_variables(self, variables: Variables) -> str:
-        """An expected answer."""
-        missing = (
-            "there is no expected answer; give it as `value` or as the variable `expected_output`"
-        )
-        return "" if self.expected(variables) else missing
-
-    def expected(self, variables: Variables) -> str:
-        """The expected answer; empty when there is none."""
-        return self.value.strip() or str(variables.get("expected_output") or "").strip()
+def shorten(text: str) -> str:
+    """A text in one line of at most 160 characters, for a reason."""
+    return excerpt(" ".join(text.split()), 160)

@@ -1,7 +1,8 @@
-"""The tool calls of an answer or a conversation, and the steps of a trajectory that they make.
+"""The tool calls of an answer or a conversation, and the steps of a trajectory that the calls make.
 
-A step and how a pattern finds it are promptfoo's (``src/assertions/trajectoryUtils.ts``): a call of a shell is a "command"
-named by its command line, any other call is a "tool". promptfoo takes steps from traces, gradegate from the calls themselves.
+A step, and how a pattern matches it, are as in promptfoo (``src/assertions/trajectoryUtils.ts``): a call of a shell is a
+"command", and the name of the step is the command line. Any other call is a "tool". promptfoo takes steps from traces,
+gradegate from the calls themselves.
 """
 
 import json
@@ -19,165 +20,177 @@ from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, JsonObject, replace
 
 KINDS = ("tool", "command")
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")  # as APIs take names of functions
-_NAMESPACE = "functions."  # in which OpenAI shows its models the functions of the caller
+_FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]+")  # the names that APIs accept
+# Models of OpenAI see the functions of the caller in this namespace.
+_NAMESPACE = "functions."
+# A tool that models of OpenAI make up: one call that contains several
 _BUNDLE = "multi_tool_use.parallel"
 _SHELLS = ("exec_command", "local_shell", "shell")
-# Arguments of a shell that hold what it runs
-_LINES = {"cmd": " ", "command": " ", "commands": "; "}
-UNKNOWN = "the answer does not say which tools were called: add `tool_calls`, or an empty list if no tool was called"
-ENDED = "the answer ended to call a tool, but contains no call"
+# The arguments of a shell that may have the command, and what joins the items of a list
+_COMMAND_SEPARATORS = {"cmd": " ", "command": " ", "commands": "; "}
+UNKNOWN_CALLS = "the answer does not say which tools were called: add `tool_calls`, or an empty list if no tool was called"
+ENDED_WITHOUT_CALL = "the answer ended to call a tool, but contains no call"
 
 
 class CallsEvaluator(Evaluator):
-    """Base of the evaluators that look at the calls of an answer, whatever else it says."""
+    """Base of the evaluators that look at the calls of an answer. The answer may have no text."""
 
     requires = Requirements(tools=True)
 
 
 class Step(FrozenStruct):
-    """One call. ``names`` are what a pattern may match; ``arguments`` the JSON value, or the text that is none: ``unread`` says why."""
+    """One call. A pattern may match any of ``names``."""
 
     kind: str
     name: str
     names: tuple[str, ...]
-    arguments: Any
-    unread: str = ""
+    arguments: Any  # the JSON value, or the text if the text is not JSON
+    parse_error: str = ""  # why the arguments are a text
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
 
     def fits(self, pattern: str) -> bool:
         """Whether the pattern matches one of the names."""
-        return any(matches(name, pattern) for name in self.names)
+        return any(matches_pattern(name, pattern) for name in self.names)
 
 
-def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern with ``*`` and ``?`` matches a name, without regard to case."""
+def matches_pattern(name: str, pattern: str) -> bool:
+    """Whether a pattern with ``*`` and ``?`` matches a name. Upper and lower case are the same."""
     return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
 
 
-def calls(transcript: Transcript) -> Sequence[JsonObject] | None:
-    """The calls of all turns of the assistant, in order; None where it is not known which there were.
+def list_calls(transcript: Transcript) -> Sequence[JsonObject] | None:
+    """The calls of all answers, in order. None if it is not known which calls there were.
 
-    An answer of a chat API tells them in a field of their own, so that the absence of calls is known too. Of any other
-    answer the text is read: it may consist of calls. Raises NoVerdict for an answer made elsewhere that does not tell them,
-    or not all of them, and for any that ended in order to call a tool and has no call.
+    An answer of a chat API lists its calls in the metadata, so a missing list means no calls. Any other answer has calls
+    if its text is the JSON of calls. Raises NoVerdict for a recorded answer with an incomplete list of calls or without a
+    list, and for an answer that ended to call a tool but contains no call.
     """
-    untold = transcript.metadata.get(CALLS_UNKNOWN)
-    if untold:
-        raise NoVerdict(str(untold))
-    calls_by_answer = [turn.metadata.get(CALLS) for turn in transcript.answers]
-    lists = [item for item in calls_by_answer if isinstance(item, list)] or [
-        metadata_calls
-        for metadata_calls in (transcript.metadata.get(CALLS),)
-        if isinstance(metadata_calls, list)
-    ]
-    finish = transcript.metadata.get("finish_reason")
-    if finish == "tool_calls" and not lists:
-        raise NoVerdict(ENDED)
-    outer = (
-        [call for item in lists for call in item]
-        if lists
-        else []
-        if finish
-        else calls_in_text(transcript.output)
-    )
-    return outer and [call for outer_call in outer for call in _opened(outer_call)]
+    why_unknown = transcript.metadata.get(CALLS_UNKNOWN)
+    if why_unknown:
+        raise NoVerdict(str(why_unknown))
+
+    candidates = [turn.metadata.get(CALLS) for turn in transcript.answers]
+    call_lists = [candidate for candidate in candidates if isinstance(candidate, list)]
+    if not call_lists and isinstance(transcript.metadata.get(CALLS), list):
+        call_lists = [transcript.metadata[CALLS]]
+
+    finish_reason = transcript.metadata.get("finish_reason")
+    if not call_lists:
+        if finish_reason == "tool_calls":
+            raise NoVerdict(ENDED_WITHOUT_CALL)
+        if finish_reason:
+            return []
+        calls_of_text = calls_in_text(transcript.output)
+        if calls_of_text is None:
+            return None
+        call_lists = [calls_of_text]
+
+    calls: list[JsonObject] = []
+    for call_list in call_lists:
+        for call in call_list:
+            calls += _unpack_call(call)
+    return calls
 
 
-def with_calls(transcript: Transcript) -> tuple[Turn, ...]:
-    """The turns. Those of the assistant have a line below their text for each of their calls."""
+def _unpack_call(call: JsonObject) -> Iterator[JsonObject]:
+    """A call, and the calls in it if it is a bundle, at any depth.
+
+    The limit on nested arguments bounds the depth. Raises NoVerdict if the calls in a bundle cannot be read.
+    """
+    yield call
+    name, text = name_and_arguments(call)
+    if name.removeprefix(_NAMESPACE) != _BUNDLE:
+        return
+
+    inner_calls = []
+    try:
+        for use in parse_arguments(name, text)["tool_uses"]:
+            inner_name = use["recipient_name"].removeprefix(_NAMESPACE)
+            inner_calls.append(uniform_call({"name": inner_name, "arguments": use["parameters"]}))
+    except (ValueError, TypeError, KeyError, AttributeError) as e:
+        raise NoVerdict(
+            f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read"
+        ) from e
+    for inner_call in inner_calls:
+        yield from _unpack_call(inner_call)
+
+
+def turns_with_calls(transcript: Transcript) -> tuple[Turn, ...]:
+    """The turns. Below the text of an answer is a line for each of its calls."""
     has_one_answer = len(transcript.answers) == 1
     turns = []
     for turn in transcript.turns:
-        calls_of_turn = turn.metadata.get(CALLS)
-        if not calls_of_turn and has_one_answer:
-            calls_of_turn = transcript.metadata.get(CALLS)
-        if turn.role == "assistant" and isinstance(calls_of_turn, list):
-            turns.append(_with_call_lines(turn, calls_of_turn))
+        calls = turn.metadata.get(CALLS)
+        if not calls and has_one_answer:
+            calls = transcript.metadata.get(CALLS)
+        if turn.role == "assistant" and isinstance(calls, list):
+            turns.append(_append_calls(turn, calls))
         else:
             turns.append(turn)
     return tuple(turns)
 
 
-def _with_call_lines(turn: Turn, calls_of_turn: Sequence[JsonObject]) -> Turn:
-    if not calls_of_turn:
+def _append_calls(turn: Turn, calls: Sequence[JsonObject]) -> Turn:
+    if not calls:
         return turn
     lines = [turn.content]
-    for call in calls_of_turn:
-        name, text = named(call)
+    for call in calls:
+        name, text = name_and_arguments(call)
         lines.append(f"[calls the tool {name} with {text or 'nothing'}]")
     return replace(turn, content="\n".join(lines).strip())
 
 
-def steps(transcript: Transcript) -> Sequence[Step]:
-    """The steps in order. Raises NoVerdict where it is not known which tools were called, or what a shell ran."""
-    called = calls(transcript)
-    if called is None:
-        raise NoVerdict(UNKNOWN)
-    return [_step(tool(name, transcript), text) for name, text in map(named, called)]
+def list_steps(transcript: Transcript) -> Sequence[Step]:
+    """The steps in order. Raises NoVerdict if it is not known which tools were called, or what a shell ran."""
+    calls = list_calls(transcript)
+    if calls is None:
+        raise NoVerdict(UNKNOWN_CALLS)
+    steps = []
+    for call in calls:
+        name, text = name_and_arguments(call)
+        steps.append(_make_step(resolve_tool(name, transcript), text))
+    return steps
 
 
-def tool(name: str, transcript: Transcript) -> str:
-    """The tool that a call names: one that the target declares, or a plain name. Raises NoVerdict: any other may mean any tool."""
-    known = transcript.tools or {}
-    short = name if name in known else name.removeprefix(_NAMESPACE)
-    if short in known or short == _BUNDLE or _PLAIN.fullmatch(short):
+def resolve_tool(name: str, transcript: Transcript) -> str:
+    """The tool that a call names: a tool that the target declares, or a plain name.
+
+    Raises NoVerdict for any other name, because such a name may mean any tool.
+    """
+    tools = transcript.tools or {}
+    short = name if name in tools else name.removeprefix(_NAMESPACE)
+    if short in tools or short == _BUNDLE or _FUNCTION_NAME.fullmatch(short):
         return short
-    what = f"a call names the tool {excerpt(name, 60)!r}" if name else "a call names no tool"
+    problem = f"a call names the tool {excerpt(name, 60)!r}" if name else "a call names no tool"
     raise NoVerdict(
-        f"it is not known which tools were called: {what}; a name has letters, digits, _ and -, or is in the target's `tools`"
+        f"it is not known which tools were called: {problem}; a name has letters, digits, _ and -, or is in the target's `tools`"
     )
 
 
-def named(call: JsonObject) -> tuple[str, str]:
-    """The name of a call and the text of its arguments; both empty in what is no call."""
+def name_and_arguments(call: JsonObject) -> tuple[str, str]:
+    """The name of a call, and its arguments as text. Both are empty if the value is not a call."""
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         return "", ""
     return str(function.get("name") or ""), str(function.get("arguments") or "")
 
 
-def _opened(call: JsonObject) -> Iterator[JsonObject]:
-    """A call, then those inside it where it is one of `multi_tool_use.parallel`, which models of OpenAI make up, at any depth.
+def parse_arguments(name: str, text: str) -> Any:
+    """The JSON value of the arguments of a call. Raises JSONDecodeError, and NoVerdict beyond a limit."""
 
-    Raises NoVerdict where they are unread; `arguments` bounds the depth.
-    """
-    yield call
-    name, text = named(call)
-    if name.removeprefix(_NAMESPACE) == _BUNDLE:
-        try:
-            uses = arguments(name, text)["tool_uses"]
-            inside = [
-                uniform_call(
-                    {
-                        "name": use["recipient_name"].removeprefix(_NAMESPACE),
-                        "arguments": use["parameters"],
-                    }
-                )
-                for use in uses
-            ]
-        except (ValueError, TypeError, KeyError, AttributeError) as e:
-            raise NoVerdict(
-                f"it is not known which tools `{_BUNDLE}` called: its arguments cannot be read"
-            ) from e
-        for inner_call in inside:
-            yield from _opened(inner_call)
-
-
-def arguments(name: str, text: str) -> Any:
-    """The arguments of a call as the JSON value that they are. Raises JSONDecodeError, and NoVerdict beyond a limit."""
-
-    def no_number(word: str) -> None:
+    def refuse_constant(word: str) -> None:
+        # `NaN` and `Infinity` are not JSON.
         raise json.JSONDecodeError("", text, text.find(word))
 
     try:
-        value = json.loads(text, parse_constant=no_number, object_pairs_hook=unique)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
         at_line(value, 0, MAX_DEPTH)
     except json.JSONDecodeError:
         raise
-    except TwiceError as e:  # which of the two a tool is given, its program says
+    except TwiceError as e:
+        # The program of the tool decides which of the two values counts.
         raise NoVerdict(
             f"the arguments of `{name}` have the key `{excerpt(e.args[0], 60)}` twice"
         ) from e
@@ -185,31 +198,43 @@ def arguments(name: str, text: str) -> Any:
         raise NoVerdict(
             f"the arguments of `{name}` are nested deeper than {MAX_DEPTH} levels"
         ) from e
-    except ValueError as e:  # Python turns no more than 4,300 digits into a number
+    except ValueError as e:
+        # Python refuses to make a number of more than 4,300 digits.
         raise NoVerdict(f"the arguments of `{name}` hold a number with too many digits") from e
     return value
 
 
-def _step(name: str, text: str) -> Step:
-    value: Any = text
-    unread = ""
+def _make_step(name: str, text: str) -> Step:
+    """The step of a call. Raises NoVerdict if the arguments of a shell cannot be read."""
+    arguments: Any = text
+    parse_error = ""
     try:
-        # So some vendors write that there are none
-        value = arguments(name, text) if text.strip() else {}
+        # Some vendors write an empty text if there are no arguments.
+        arguments = parse_arguments(name, text) if text.strip() else {}
     except json.JSONDecodeError as e:
-        unread = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
+        parse_error = f"the arguments of `{name}` are not JSON: {fault(e, text)}"
     except NoVerdict as e:
-        unread = str(e)
-    shell = name.strip().lower() in _SHELLS
-    line = ""
-    if shell and unread:
-        raise NoVerdict(f"it is not known what was run: {unread}")
-    if shell and isinstance(value, Mapping):
-        key = next((key for key in _LINES if value.get(key) is not None), "")
-        run = value.get(key)
-        if isinstance(run, list):
-            run = _LINES[key].join(part for item in run if (part := str(item).strip()))
-        line = run.strip() if isinstance(run, str) else ""
-    if line:
-        return Step("command", line, (line, name, line.split()[0]), value)
-    return Step("tool", name, (name,), value, unread)
+        parse_error = str(e)
+
+    if name.strip().lower() in _SHELLS:
+        if parse_error:
+            raise NoVerdict(f"it is not known what was run: {parse_error}")
+        command = _find_command(arguments)
+        if command:
+            return Step("command", command, (command, name, command.split()[0]), arguments)
+    return Step("tool", name, (name,), arguments, parse_error)
+
+
+def _find_command(arguments: Any) -> str:
+    """The command line in the arguments of a shell. Empty if there is none."""
+    if not isinstance(arguments, Mapping):
+        return ""
+    for key, separator in _COMMAND_SEPARATORS.items():
+        command = arguments.get(key)
+        if command is None:
+            continue
+        if isinstance(command, list):
+            words = [str(word).strip() for word in command]
+            command = separator.join(filter(None, words))
+        return command.strip() if isinstance(command, str) else ""
+    return ""

@@ -1,23 +1,26 @@
-"""What a metric counts, such as claims or wishes; where it finds none, it has measured nothing."""
+"""The units that a metric counts, such as claims or wishes, and the verdict if there are no units."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from gradegate.assertions.grading.evaluator import NoVerdict, Verdict, pass_or_fail
+from gradegate.structs import JsonObject
 
+# The option `no_claims`: the outcome of an answer without units
 NoClaims = Literal["error", "pass", "fail"]
 
 
 class NoUnitsError(NoVerdict):
-    """A metric found nothing to count; the message says what there was none of."""
+    """A metric found nothing to count. The message says which units are missing."""
 
 
 def verdict_without_units(
-    what: str, no_claims: NoClaims, evidence: Mapping[str, Any] | None = None
+    message: str, no_claims: NoClaims, evidence: JsonObject | None = None
 ) -> Verdict:
-    """The verdict of a metric that found nothing to count: what its option ``no_claims`` says. Raises NoVerdict for ``error``."""
+    """The verdict that the option ``no_claims`` demands. ``message`` says which units are missing.
+
+    Raises NoVerdict if the option is ``error``.
+    """
     if no_claims == "error":
-        raise NoVerdict(f"{what}; `no_claims: pass` or `fail` would decide")
-    return pass_or_fail(
-        no_claims == "pass", f"{what}; `no_claims: {no_claims}`", **(evidence or {})
-    )
+        raise NoVerdict(f"{message}; `no_claims: pass` or `fail` would decide")
+    passed = no_claims == "pass"
+    return pass_or_fail(passed, f"{message}; `no_claims: {no_claims}`", **(evidence or {}))

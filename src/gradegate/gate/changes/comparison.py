@@ -86,23 +86,35 @@ def _base_is_incomplete(problems: Sequence[Mistake]) -> GateChange:
 def _compare_configs(
     base: Sequence[GateSnapshot], head: Sequence[GateSnapshot], renames: NamedTexts
 ) -> Iterator[GateChange]:
+    """What the pull request does to each config of the base. ``renames`` are new names of files by their old names."""
     head_by_file = {suite.file: suite for suite in head}
     base_files = {suite.file for suite in base}
-    unpaired = [suite for suite in head if suite.file not in base_files]
+    added = [suite for suite in head if suite.file not in base_files]
     for old in base:
         new = head_by_file.get(old.file)
+        if new is not None:
+            yield from _compare_config(old, new)
+            continue
+
+        new = head_by_file.get(renames.get(old.file, ""))
         if new is None:
-            # Renamed, by what git says or by its content?
-            new = head_by_file.get(renames.get(old.file, ""))
-            new = new or next((suite for suite in unpaired if suite.digest == old.digest), None)
-            if new is None:
-                text = f"the config `{old.file}` no longer runs"
-                yield GateChange(REMOVED, text, Origin(old.file))
-                continue
-            unpaired = [suite for suite in unpaired if suite is not new]
-            text = f"the config `{old.file}` is now named `{new.file}`"
-            yield GateChange(CHANGED, text, Origin(new.file))
+            new = _find_by_digest(old.digest, added)
+        if new is None:
+            text = f"the config `{old.file}` no longer runs"
+            yield GateChange(REMOVED, text, Origin(old.file))
+            continue
+        added = [suite for suite in added if suite is not new]
+        text = f"the config `{old.file}` is now named `{new.file}`"
+        yield GateChange(CHANGED, text, Origin(new.file))
         yield from _compare_config(old, new)
+
+
+def _find_by_digest(digest: str, suites: Iterable[GateSnapshot]) -> GateSnapshot | None:
+    """The first config with exactly this content."""
+    for suite in suites:
+        if suite.digest == digest:
+            return suite
+    return None
 
 
 def _compare_config(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange]:
@@ -111,8 +123,9 @@ def _compare_config(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange
     yield from _compare_rules(old, new)
     for kind, text in _compare_policies(old.policies, new.policies):
         yield GateChange(kind, text, file)
-    if keys := differing_keys(old.env, new.env):
-        yield GateChange(CHANGED, f"`env` sets {keys} differently", file)
+    variables = differing_keys(old.env, new.env)
+    if variables:
+        yield GateChange(CHANGED, f"`env` sets {variables} differently", file)
     for key, digest in old.apart.items():
         if digest != new.apart[key]:
             yield GateChange(CHANGED, f"`{key}` changed", file)
@@ -138,19 +151,27 @@ def _compare_config(old: GateSnapshot, new: GateSnapshot) -> Iterator[GateChange
 
 
 def _compare_tests(old: GateSnapshot, new: GateSnapshot, match: SideMatch) -> Iterator[GateChange]:
-    """Equal differences at one line are one finding, with the names of their tests."""
-    tests_of: dict[Difference, dict[str, Origin | None]] = {}
-    for test in AnswerComparison(old.answers, new.answers, match).differences():
-        tests_of.setdefault(test.difference, {}).setdefault(test.name, test.origin)
+    """What the pull request does to the tests. Equal differences at one line are one finding for all their tests."""
+    # The origin of each test by its name, for each difference
+    tests_by_difference: dict[Difference, dict[str, Origin | None]] = {}
+    for found in AnswerComparison(old.answers, new.answers, match).differences():
+        tests = tests_by_difference.setdefault(found.difference, {})
+        tests.setdefault(found.name, found.origin)
 
-    for difference, origins in tests_of.items():
-        tests = ", ".join(f"`{_one_line(name)}`" for name in list(origins)[:_NAMED_TESTS])
-        if len(origins) > _NAMED_TESTS:
-            tests += f" and {len(origins) - _NAMED_TESTS:,} more tests"
-        subject = f"{difference.subject} of {tests}" if difference.subject else tests
-        first_origin = next(iter(origins.values()))
-        origin = _origin_or(Origin(new.file), difference.origin or first_origin)
+    for difference, tests in tests_by_difference.items():
+        names = list(tests)
+        subject = _list_tests(names)
+        if difference.subject:
+            subject = f"{difference.subject} of {subject}"
+        origin = _origin_or(Origin(new.file), difference.origin or tests[names[0]])
         yield GateChange(difference.kind, f"{subject}: {difference.text}", origin)
+
+
+def _list_tests(names: Sequence[str]) -> str:
+    """The names of the first tests, and how many more there are."""
+    shown = ", ".join(f"`{_one_line(name)}`" for name in names[:_NAMED_TESTS])
+    omitted = len(names) - _NAMED_TESTS
+    return f"{shown} and {omitted:,} more tests" if omitted > 0 else shown
 
 
 def _one_line(text: str) -> str:
@@ -168,7 +189,9 @@ def _origin_or(file: Origin, origin: Origin | None) -> Origin:
 def _compare_policies(old: Sequence[Policy], new: Sequence[Policy]) -> Iterator[Change]:
     before = old[0]
     now = new[0]
-    if min(map(_error_strictness, new)) < min(map(_error_strictness, old)):
+    old_strictness = min(_error_strictness(policy) for policy in old)
+    new_strictness = min(_error_strictness(policy) for policy in new)
+    if new_strictness < old_strictness:
         yield WEAKER, "errors count for less than before (`gate.errors`)"
     if is_milder_mode(before.reask, now.reask):
         change = f"`gate.reask` {before.reask} became {now.reask}"
@@ -185,7 +208,7 @@ def _compare_policies(old: Sequence[Policy], new: Sequence[Policy]) -> Iterator[
 
 
 def _error_strictness(policy: Policy) -> float:
-    """More is stricter. Errors that are ignored up to a larger share count for less."""
+    """How much errors count: more is stricter. Errors that are ignored up to a larger share count for less."""
     if policy.errors == "block":
         return 2.0
     if policy.errors == "inconclusive" or not policy.errors_up_to:
@@ -197,27 +220,37 @@ def _compare_budgets(
     base: Sequence[GateSnapshot], head: Sequence[GateSnapshot]
 ) -> Iterator[GateChange]:
     """Whether the run may use less. The lowest limit of all configs counts."""
-    old_policies = [policy for suite in base for policy in suite.policies]
-    new_policies = [policy for suite in head for policy in suite.policies]
+    old_policies = _policies_of(base)
+    new_policies = _policies_of(head)
     # If errors are ignored, cases beyond the budget pass unseen.
-    ignores_errors = any(
-        policy.errors == "ignore" and policy.errors_up_to for policy in old_policies + new_policies
-    )
-    before = strictest_budget(policy.budget for policy in old_policies)
-    now = strictest_budget(policy.budget for policy in new_policies)
+    kind = CHANGED
+    for policy in old_policies + new_policies:
+        if policy.errors == "ignore" and policy.errors_up_to:
+            kind = WEAKER
+
+    old_budget = strictest_budget(policy.budget for policy in old_policies)
+    new_budget = strictest_budget(policy.budget for policy in new_policies)
     for name in field_names(Limits):
-        old_limit = getattr(before, name)
-        new_limit = getattr(now, name)
-        if new_limit is None or (old_limit is not None and new_limit >= old_limit):
+        before = getattr(old_budget, name)
+        now = getattr(new_budget, name)
+        is_lower = now is not None and (before is None or now < before)
+        if not is_lower:
             continue
-        was = "none" if old_limit is None else format_number(old_limit)
-        change = f"`gate.budget.{name}` {was} became {format_number(new_limit)}"
-        kind = WEAKER if ignores_errors else CHANGED
-        file = _file_with_limit(head, name, new_limit)
-        yield GateChange(kind, f"the budget is smaller: {change}", Origin(file))
+        shown_before = "none" if before is None else format_number(before)
+        change = f"`gate.budget.{name}` {shown_before} became {format_number(now)}"
+        origin = Origin(_file_with_limit(head, name, now))
+        yield GateChange(kind, f"the budget is smaller: {change}", origin)
+
+
+def _policies_of(suites: Iterable[GateSnapshot]) -> list[Policy]:
+    policies: list[Policy] = []
+    for suite in suites:
+        policies += suite.policies
+    return policies
 
 
 def _file_with_limit(head: Iterable[GateSnapshot], name: str, limit: float) -> str:
+    """The first config that has this limit in its budget."""
     for suite in head:
         for policy in suite.policies:
             if getattr(policy.budget, name) == limit:
@@ -260,7 +293,9 @@ def _weaknesses(old: Rule, new: Rule) -> Iterator[str]:
             continue
         if now is None:
             yield f"is weaker: {limit_key(name)} {before:g} became nothing"
-        elif now < before if limit.is_minimum else now > before:
+            continue
+        is_weaker = now < before if limit.is_minimum else now > before
+        if is_weaker:
             yield f"is weaker: {limit_key(name)} {before:g} became {now:g}"
     if old.blocking and not new.blocking:
         yield "no longer blocks"

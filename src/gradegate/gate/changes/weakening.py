@@ -84,26 +84,42 @@ def _pair_grades(
     # Sorted, so that of several alike the strictest ones are compared.
     old_grades = sorted(base, key=_grade_strictness, reverse=True)
     new_grades = sorted(head, key=_grade_strictness)[::-1]
-    match = match_by_keys(old_grades, new_grades, _GRADE_KEYS)
-    pairs = [(old_grades[old], new_grades[new]) for old, new in match.items()]
-    paired = {id(grade) for pair in pairs for grade in pair}
-    unpaired = [grade for grade in head if id(grade) not in paired]
+    pairs = []
+    paired_ids = set[int]()
+    for old_number, new_number in match_by_keys(old_grades, new_grades, _GRADE_KEYS).items():
+        old = old_grades[old_number]
+        new = new_grades[new_number]
+        pairs.append((old, new))
+        paired_ids.update((id(old), id(new)))
 
-    # A set with other members is compared with the set that has most of them.
+    # A set with other members is compared with the set of its type that has most of them.
     gone = []
+    unpaired = [grade for grade in head if id(grade) not in paired_ids]
     for old in base:
-        if id(old) in paired:
+        if id(old) in paired_ids:
             continue
-        sets = [grade for grade in unpaired if grade.members and grade.type == old.type]
-        if not (old.members and sets):
+        nearest = _nearest_set(old, unpaired)
+        if nearest is None:
             gone.append(old)
             continue
-        members = set(old.members)
-        shared = [len(members.intersection(new_set.members)) for new_set in sets]
-        nearest = sets[shared.index(max(shared))]
         unpaired = [grade for grade in unpaired if grade is not nearest]
         pairs.append((old, nearest))
     return pairs, gone
+
+
+def _nearest_set(old: GradeTerms, grades: Iterable[GradeTerms]) -> GradeTerms | None:
+    """The first set of the same type with most of the same members. None if ``old`` is no set, or if there is no set."""
+    nearest = None
+    most_shared = -1
+    members = set(old.members)
+    for grade in grades:
+        if not old.members or not grade.members or grade.type != old.type:
+            continue
+        shared = len(members.intersection(grade.members))
+        if shared > most_shared:
+            nearest = grade
+            most_shared = shared
+    return nearest
 
 
 def _grade_strictness(grade: GradeTerms) -> tuple[bool, tuple[float, bool], float]:
@@ -130,17 +146,20 @@ def _compare_terms(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
     for name, text in _CHANGED_TERMS.items():
         if getattr(old, name) != getattr(new, name):
             yield CHANGED, text.format(new=new.metric, old=old.metric)
-    if keys := differing_keys(dict(old.others), dict(new.others)):
-        yield CHANGED, f"has a different {keys}"
+    fields = differing_keys(dict(old.others), dict(new.others))
+    if fields:
+        yield CHANGED, f"has a different {fields}"
 
 
 def _compare_thresholds(old: GradeTerms, new: GradeTerms) -> Iterator[Change]:
     if old.members and not old.is_negated:
         yield from compare_means(old.limit, new.limit)
     elif old.members:
+        # Under `not-`, the set must miss its threshold, so a lower one is stricter.
         is_stricter = old.limit is not None and new.limit is not None and new.limit < old.limit
-        has_other_limit = old.limit != new.limit and not is_stricter
-        if has_other_limit or Counter(old.members) != Counter(new.members):
+        has_same_limit = old.limit == new.limit or is_stricter
+        has_same_members = Counter(old.members) == Counter(new.members)
+        if not (has_same_limit and has_same_members):
             yield WEAKER, "its negated assertions changed"
     elif threshold_strictness(new) < threshold_strictness(old):
         change = f"{_show_limit(old.limit)} became {_show_limit(new.limit)}"
@@ -179,8 +198,12 @@ class Shares(NamedTuple):
 
 
 def _share(grade: GradeTerms, grades: Iterable[GradeTerms]) -> Fraction:
-    weights = (exact_fraction(other.weight) for other in grades if other.counts)
-    return exact_fraction(grade.weight) / sum(weights, Fraction(0))
+    """The share of one grade in the weights of all grades that count."""
+    total = Fraction(0)
+    for counting in grades:
+        if counting.counts:
+            total += exact_fraction(counting.weight)
+    return exact_fraction(grade.weight) / total
 
 
 def _compare_weights(old: GradeTerms, new: GradeTerms, shares: Shares | None) -> Iterator[Change]:
@@ -191,11 +214,12 @@ def _compare_weights(old: GradeTerms, new: GradeTerms, shares: Shares | None) ->
     if not new.weight:
         yield WEAKER, "no longer counts: its weight became 0"
     elif shares and shares.new < shares.old:
-        # Did its failure alone fail the mean until now?
+        # Until now, its failure was enough to fail the mean. Is it still enough?
         no_longer_decides = 1 - shares.old < shares.threshold <= 1 - shares.new
         kind = WEAKER if is_lower or no_longer_decides else CHANGED
-        change = f"{float(shares.old * 100):.3g} % became {float(shares.new * 100):.3g} %"
-        yield kind, f"counts for less of the mean: {change}"
+        before = float(shares.old * 100)
+        now = float(shares.new * 100)
+        yield kind, f"counts for less of the mean: {before:.3g} % became {now:.3g} %"
     elif is_lower:
         yield CHANGED, f"weighs less: {old.weight:g} became {new.weight:g}"
 
@@ -229,14 +253,15 @@ def compare_models(old: ModelTerms, new: ModelTerms) -> Iterator[Change]:
         old_host = old.host or "this machine"
         new_host = new.host or "this machine"
         yield WEAKER, f"`{new.id}` is asked at {new_host}, not at {old_host}"
-    if names := differing_keys(dict(old.options), dict(new.options)):
-        yield CHANGED, f"`{new.name}` has different settings: {names}"
+    options = differing_keys(dict(old.options), dict(new.options))
+    if options:
+        yield CHANGED, f"`{new.name}` has different settings: {options}"
 
 
 def differing_keys(old: Mapping[str, object], new: Mapping[str, object]) -> str:
     """The keys that one of two mappings lacks or has with another value, sorted, each as code."""
-    keys = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-    return ", ".join(f"`{key}`" for key in keys)
+    keys = sorted({*old, *new})
+    return ", ".join(f"`{key}`" for key in keys if old.get(key) != new.get(key))
 
 
 # --- tests ----------------------------------------------------------------------------------------------------
@@ -291,17 +316,22 @@ class AnswerComparison:
             self._add_head_answer(new)
 
         # Where to look for a spare answer if there is none at the same place.
+        # Names and variables come with the numbers of target and prompt.
         self._recorded: dict[CaseInput, AnswerTerms] = {}
         self._by_name: dict[tuple[str, int, int], deque[_Place]] = {}
         self._by_variable: dict[tuple[bytes, int, int], list[_Place]] = {}
         for place, answers in self._spare.items():
-            asked = (place.target, place.prompt)
-            for answer in answers:
-                if answer.recorded:
-                    self._recorded[place.question] = answer
-                self._by_name.setdefault((answer.description, *asked), deque()).append(place)
-            for variable in place.question.variables:
-                self._by_variable.setdefault((variable, *asked), []).append(place)
+            self._index_spare_answers(place, answers)
+
+    def _index_spare_answers(self, place: _Place, answers: Iterable[AnswerTerms]) -> None:
+        for answer in answers:
+            if answer.recorded:
+                self._recorded[place.question] = answer
+            name_key = (answer.description, place.target, place.prompt)
+            self._by_name.setdefault(name_key, deque()).append(place)
+        for variable in place.question.variables:
+            variable_key = (variable, place.target, place.prompt)
+            self._by_variable.setdefault(variable_key, []).append(place)
 
     def differences(self) -> Iterator[AnswerDifference]:
         """Every way in which the head asks or grades less."""
@@ -317,10 +347,10 @@ class AnswerComparison:
         prompt = self._match.prompts.get(old.prompt)
         if prompt is None and old.prompt < 0:
             prompt = old.prompt  # a recorded answer to no prompt
-        # That a target or prompt is gone is one finding, and not one of each of its answers.
-        if target is not None and prompt is not None:
-            place = _Place(old.question, target, prompt)
-            self._waiting.setdefault((place, _hash_grades(old)), []).append(old)
+        if target is None or prompt is None:
+            return  # A target or prompt that is gone is one finding, not one for each of its answers.
+        key = (_Place(old.question, target, prompt), _hash_grades(old))
+        self._waiting.setdefault(key, []).append(old)
 
     def _add_head_answer(self, new: AnswerTerms) -> None:
         place = _Place(new.question, new.target, new.prompt)
@@ -334,10 +364,14 @@ class AnswerComparison:
         self._spare.setdefault(place, []).append(new)
 
     def _is_as_strict(self, old: AnswerTerms, new: AnswerTerms) -> bool:
+        """Whether an answer of the head is graded in the same way, and its case passes no more easily."""
         if new.runs.is_milder_than(old.runs) or _is_quarantined_longer(old, new):
             return False
-        if (old.recorded, old.apart, old.threshold) != (new.recorded, new.apart, new.threshold):
+        if old.recorded != new.recorded or old.apart != new.apart:
             return False
+        if old.threshold != new.threshold:
+            return False
+        # The order of the assertions means nothing.
         if old.grades != new.grades and Counter(old.grades) != Counter(new.grades):
             return False
         return not any(self._lost_selections(old, new))
@@ -346,18 +380,30 @@ class AnswerComparison:
         self, old: AnswerTerms, place: _Place
     ) -> tuple[AnswerTerms | None, Iterable[Difference]]:
         """The answer of the head that stands for an old one, if there is one, and what about it is less."""
-        if new := _take_nearest(old, self._spare.get(place, [])):
+        # The same question, asked of the same target with the same prompt
+        new = _take_nearest(old, self._spare.get(place, []))
+        if new:
             return new, self._compare_answers(old, new)
-        if not old.recorded and (new := self._recorded.get(old.question)):
-            return new, [Difference(WEAKER, "its answer is recorded now, and no model is asked")]
+
+        # The same question, with an answer that the config brings
+        recorded = self._recorded.get(old.question)
+        if recorded and not old.recorded:
+            text = "its answer is recorded now, and no model is asked"
+            return recorded, [Difference(WEAKER, text)]
+
+        # The same question, but not as often
         if place.question in self._head_questions:
             target = self._match.head_targets[place.target].name
             text = f"runs less often, or with fewer prompts, on `{target}`"
             return None, [Difference(REMOVED, text)]
-        if new := self._take_with_more_variables(old, place):
+
+        # Another question: the same with more variables, or one of a case with the same name
+        new = self._take_with_more_variables(old, place)
+        if new:
             more = Difference(CHANGED, "has more variables")
             return new, [more, *self._compare_answers(old, new)]
-        if new := self._take_with_same_name(old, place):
+        new = self._take_with_same_name(old, place)
+        if new:
             text = "its question is gone, because its variables changed"
             return new, [Difference(REMOVED, text)]
         return None, [Difference(REMOVED, "gone")]
@@ -374,9 +420,10 @@ class AnswerComparison:
         for rule in self._match.rules:
             before = _selected_types(rule, old, self._match.base_targets)
             now = _selected_types(rule, new, self._match.head_targets)
-            for kind in before - now:
+            for kind in before:
+                is_selected_less = now[kind] < before[kind]
                 # An assertion that is gone or only advises now is a finding of its own.
-                if counting[kind] > now[kind]:
+                if is_selected_less and now[kind] < counting[kind]:
                     text = f"the rule `{rule.name}` no longer selects it"
                     yield Difference(WEAKER, text, f"`{kind}`")
 
@@ -385,8 +432,9 @@ class AnswerComparison:
 
     def _uneven_growths(self) -> Iterator[AnswerDifference]:
         """The tests that count more often in rates than before, while others do not."""
+        least = min(self._growths, default=Fraction(1))
         for growth, (old, new) in self._growths.items():
-            if growth > 1 and growth > min(self._growths):
+            if growth > 1 and growth > least:
                 cases = format_count(new.cases, "case")
                 text = f"counts as {cases} in rates, not {old.cases}; other tests are not repeated as often"
                 yield AnswerDifference(Difference(WEAKER, text), old.name, new.origin)
@@ -395,7 +443,8 @@ class AnswerComparison:
         places = self._by_name.get((old.description, place.target, place.prompt))
         # There is one place for each answer, so no place is looked at twice.
         while old.description and places:
-            if new := _take_nearest(old, self._spare[places.popleft()]):
+            new = _take_nearest(old, self._spare[places.popleft()])
+            if new:
                 return new
         return None
 
@@ -407,12 +456,12 @@ class AnswerComparison:
         places = self._by_variable.get((variables[0], place.target, place.prompt), [])
         for candidate in places[:_MAX_CANDIDATES]:
             question = candidate.question
-            if question.turns != old.question.turns:
+            has_all = set(variables) <= set(question.variables)
+            if not has_all or question.turns != old.question.turns:
                 continue
-            if set(variables) <= set(question.variables):
-                new = _take_nearest(old, self._spare[candidate])
-                if new:
-                    return new
+            new = _take_nearest(old, self._spare[candidate])
+            if new:
+                return new
         return None
 
 
@@ -423,11 +472,11 @@ def _hash_grades(answer: AnswerTerms) -> int:
 def _selected_types(rule: Rule, answer: AnswerTerms, targets: Sequence[ModelTerms]) -> Counter[str]:
     """How many assertions of each type the rule selects."""
     target = targets[answer.target].name
-    return Counter(
-        grade.type
-        for grade in answer.grades
-        if rule.selects(grade, target, answer.description, answer.metadata)
-    )
+    types = Counter[str]()
+    for grade in answer.grades:
+        if rule.selects(grade, target, answer.description, answer.metadata):
+            types[grade.type] += 1
+    return types
 
 
 def _take_nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | None:
@@ -437,14 +486,15 @@ def _take_nearest(old: AnswerTerms, spare: list[AnswerTerms]) -> AnswerTerms | N
     old_grades = set(old.grades)
     old_values = {(grade.type, grade.value) for grade in old.grades}
 
-    def likeness(number: int) -> tuple[int, int, bool]:
+    def measure_likeness(number: int) -> tuple[int, int, bool]:
         new = spare[number]
         same_grades = len(old_grades.intersection(new.grades))
-        same_values = sum((grade.type, grade.value) in old_values for grade in new.grades)
-        return same_grades, same_values, new.description == old.description
+        same_values = [grade for grade in new.grades if (grade.type, grade.value) in old_values]
+        return same_grades, len(same_values), new.description == old.description
 
     candidates = range(min(len(spare), _MAX_CANDIDATES))
-    return spare.pop(max(candidates, key=likeness))
+    nearest = max(candidates, key=measure_likeness)
+    return spare.pop(nearest)
 
 
 def _compare_tests(old: AnswerTerms, new: AnswerTerms) -> Iterator[Difference]:

@@ -168,8 +168,9 @@ def _bind_single(binder: ModelBinder, spec: Assertion, subject: Subject) -> Boun
 def _bind_set(binder: ModelBinder, spec: Assertion, subject: Subject) -> BoundSet:
     if not spec.members:
         raise ConfigError.at("the assert-set is empty", spec.origin, "give it `assert`")
-    for name, is_empty in (("value", spec.value is None), ("transform", not spec.transform)):
-        if not is_empty:
+    has_field = {"value": spec.value is not None, "transform": bool(spec.transform)}
+    for name, is_written in has_field.items():
+        if is_written:
             what = f"`{spec.type}` takes no `{name}`"
             raise ConfigError.at(what, spec.origin, "give each member its own")
     check_share(f"`{spec.type}`", spec.threshold, spec.origin)
@@ -223,9 +224,11 @@ def _make_evaluator(
         raise ConfigError(*mistakes) from e
 
     brought = dict.fromkeys(subject.brought, BY_ANSWER)
-    if problem := evaluator.missing_variables({**brought, **subject.variables}):
+    problem = evaluator.missing_variables({**brought, **subject.variables})
+    if problem:
         raise ConfigError.at(f"`{spec.type}`: {problem}", spec.origin, "add it to `vars`")
-    if problem := evaluator.missing_in_turns(subject.turns, subject.variables):
+    problem = evaluator.missing_in_turns(subject.turns, subject.variables)
+    if problem:
         cure = "without it there is nothing to judge by"
         raise ConfigError.at(f"`{spec.type}`: {problem}", spec.origin, cure)
     return evaluator
@@ -249,7 +252,7 @@ def _evaluator_options(
         for name, value in spec.config.items():
             if name not in names or name in ("value", "threshold"):
                 what = f"`{spec.type}` has no option `{name}`"
-                cure = suggest(name, names) or "its options are " + (", ".join(names) or "none")
+                cure = suggest(name, names) or f"its options are {', '.join(names) or 'none'}"
                 raise ConfigError.at(what, spec.origin, cure)
             yield name, value
 
@@ -303,7 +306,7 @@ def _fill_in_value(
             raise ConfigError.at(what, spec.origin, "correct the template") from e
 
     parts = value if isinstance(value, list) and value else [value]
-    if not any(map(_is_empty, parts)):
+    if not any(_is_empty(part) for part in parts):
         return value
     field = kind.__pydantic_fields__["value"]  # type: ignore[attr-defined]  # of pydantic
     if spec.value == "" and MAY_BE_EMPTY in field.metadata:
@@ -319,12 +322,13 @@ def _is_empty(part: Any) -> bool:
 
 
 def _parse_rubric(kind: type[Evaluator], spec: Assertion, options: CaseOptions) -> Rubric:
-    prompt = spec.rubric_prompt
-    is_shared_prompt = prompt is None
-    if is_shared_prompt:
-        prompt = options.rubric_prompt
-    if "text" not in kind.requires.models or (is_shared_prompt and kind.skips_prompt(prompt)):
+    if "text" not in kind.requires.models:
         return NO_RUBRIC
+    prompt = spec.rubric_prompt
+    if prompt is None:
+        prompt = options.rubric_prompt
+        if kind.skips_prompt(prompt):
+            return NO_RUBRIC
     try:
         return parse_rubric(prompt, kind.requires.questions)
     except ValueError as e:

@@ -28,13 +28,14 @@ def choose_default_graders(variables: Mapping[str, str], chosen_key: str = "") -
     ``chosen_key`` is the variable that chose in the other jobs of a run. It chooses here too, whichever keys are set.
     """
     entries = table("planning.binding", "default_graders.yaml")
-    keys = [name for name, value in variables.items() if value.strip()]
+    usable = {name for name, value in variables.items() if value.strip()}
     if any(chosen_key in entry["keys"] for entry in entries):
-        keys = [chosen_key]
+        usable = {chosen_key}
     for entry in entries:
-        present = [key for key in entry["keys"] if key in keys]
-        if present and all(variables.get(name) for name in entry.get("variables", ())):
-            return DefaultGraders(present[0], _models(entry, variables))
+        keys = [key for key in entry["keys"] if key in usable]
+        further_variables = entry.get("variables", ())
+        if keys and all(variables.get(name) for name in further_variables):
+            return DefaultGraders(keys[0], _models(entry, variables))
     return DefaultGraders(None, _models(entries[0], variables))
 
 
@@ -73,6 +74,7 @@ def _models(entry: Mapping[str, object], variables: Mapping[str, str]) -> dict[s
     models = {}
     for kind in DEFAULT_KINDS:
         model = str(entry.get(kind, ""))
-        if model and all(variables.get(name) for name in _VARIABLE.findall(model)):
+        names = _VARIABLE.findall(model)
+        if model and all(variables.get(name) for name in names):
             models[kind] = _VARIABLE.sub(lambda name: variables[name[1]], model)
     return models

@@ -103,12 +103,16 @@ def how_to_add_kind(need: str, model: ProviderSpec) -> str:
     """A cure: what to write if the named model is of another kind; an example of the same vendor if that has the kind."""
     example = _EXAMPLES[need]
     vendor = model.id.partition(":")[0]
-    if need == "embedding" and (
-        PROVIDERS.find(f"{vendor}:embedding") or getattr(PROVIDERS.find(vendor), "embeds", False)
-    ):
+    if need == "embedding" and _has_embeddings(vendor):
         example = f"{vendor}:embedding:MODEL"
     same_config = ""
     if model.config.get("apiBaseUrl") or model.config.get("apiHost"):
         same_config = ", with the same `config`"
     option = f"<--grader text={model.id},{need}={example}>"
     return f"name one for it: `provider: {{text: ..., {need}: ...}}`{same_config}, or {option}"
+
+
+def _has_embeddings(vendor: str) -> bool:
+    if PROVIDERS.find(f"{vendor}:embedding"):
+        return True
+    return bool(getattr(PROVIDERS.find(vendor), "embeds", False))

@@ -219,33 +219,41 @@ class ModelBinder(FrozenStruct):
         model, is_named_for_kind = self._named_grader(need, near, far)
         if model:
             provider = self.bind_provider(self._configured_target(model))
-            if need in (provider.kinds if is_named_for_kind else provider.unasked_kinds):
+            kinds = provider.kinds if is_named_for_kind else provider.unasked_kinds
+            if need in kinds:
                 return self_contained(provider)
 
         # A text grader stands for its vendor: that may have a model of the kind, at the same host with the same key.
         text = None
         if not any(need in level for level in (*near, *far)):
             text, _ = self._named_grader("text", near, far)
-        if text and (sibling := self._sibling(need, self._configured_target(text))):
-            return sibling
+        if text:
+            sibling = self._sibling(need, self._configured_target(text))
+            if sibling:
+                return sibling
 
-        if model is None:
-            if need == "text" and (model_id := model_of_slug(assertion.model_slug)):
-                return self.bind_provider(ProviderSpec(model_id, origin=assertion.origin))
-            if text is None and not assertion.model_slug and need in DEFAULT_KINDS:
-                if need not in self.default_graders:
-                    self.default_graders[need] = self._default_grader(need, assertion)
-                return self.default_graders[need]
-            what = f"no {need} model for `{assertion.type}`"
-            if need == "text":
-                what = "no grading model"
-            cure = how_to_serve(need, assertion)
-            raise ConfigError.at(f"{what} is configured", assertion.origin, cure)
+        # A model is named, and it is of another kind.
+        if model:
+            what = (
+                f"`{assertion.type}` needs a model of the kind {need}, and `{model.id}` is not one"
+            )
+            origin = model.origin if model.origin.line else assertion.origin
+            cure = "name a chat model" if need == "text" else how_to_add_kind(need, model)
+            raise ConfigError.at(what, origin, cure)
 
-        what = f"`{assertion.type}` needs a model of the kind {need}, and `{model.id}` is not one"
-        origin = model.origin if model.origin.line else assertion.origin
-        cure = "name a chat model" if need == "text" else how_to_add_kind(need, model)
-        raise ConfigError.at(what, origin, cure)
+        # No model is named: the one that the assertion knows by a bare name, else the default.
+        model_id = model_of_slug(assertion.model_slug)
+        if need == "text" and model_id:
+            return self.bind_provider(ProviderSpec(model_id, origin=assertion.origin))
+        if text is None and not assertion.model_slug and need in DEFAULT_KINDS:
+            if need not in self.default_graders:
+                self.default_graders[need] = self._default_grader(need, assertion)
+            return self.default_graders[need]
+        what = f"no {need} model for `{assertion.type}`"
+        if need == "text":
+            what = "no grading model"
+        cure = how_to_serve(need, assertion)
+        raise ConfigError.at(f"{what} is configured", assertion.origin, cure)
 
     def _named_grader(
         self, need: str, near: Iterable[Graders], far: Iterable[Graders]
@@ -291,6 +299,7 @@ class ModelBinder(FrozenStruct):
         return self.siblings[key][1]
 
     def _bind_sibling(self, need: str, grader: ProviderSpec) -> Provider | None:
+        """The model that the vendor's plug-in names for this kind. None if it names none, or lacks a variable for that."""
         uses: set[VariableUse] = set()
         env = replace(self.suite.env.with_literals(grader.env, grader.drawn), uses=uses)
         build, _ = find_plugin(resolve_gateway(grader))
@@ -319,7 +328,9 @@ class ModelBinder(FrozenStruct):
         provider = binder.bind_provider(ProviderSpec(model, origin=assertion.origin))
         for mistake in missing:
             self.missing.append(mistake if default.key else without_any_key(mistake, model))
-        target_names = {name for target in self.suite.all_targets for name in target.names}
+        target_names: set[str] = set()
+        for target in self.suite.all_targets:
+            target_names.update(target.names)
         provider.chosen = describe_default(default, need, target_names)
         return provider
 

@@ -1,7 +1,6 @@
 """Reads the files that the config of a provider names for its tools and its response format."""
 
 from collections.abc import Callable, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,7 @@ def _names_file(value: Any) -> bool:
         return value.startswith("file://")
     if isinstance(value, Mapping):
         value = list(value.values())
-    return isinstance(value, list) and any(map(_names_file, value))
+    return isinstance(value, list) and any(_names_file(item) for item in value)
 
 
 def _fill_in(value: Any, read_file: ReadFile) -> Any:
@@ -63,12 +62,16 @@ def _fill_in(value: Any, read_file: ReadFile) -> Any:
         return {key: _fill_in(item, read_file) for key, item in value.items()}
     if not isinstance(value, list):
         return value
+
     items = [_fill_in(item, read_file) for item in value]
+    has_text = any(isinstance(item, str) for item in value)
+    if not has_text or not all(isinstance(item, list) for item in items):
+        return items
     # Files with a list each become one list, as in promptfoo.
-    names_files = any(isinstance(item, str) for item in value)
-    if names_files and all(isinstance(item, list) for item in items):
-        return list(chain.from_iterable(items))
-    return items
+    joined = []
+    for item in items:
+        joined += item
+    return joined
 
 
 def _read_file(reference: str, workspace: Workspace, folder: Path, origin: Origin) -> Any:

@@ -41,9 +41,10 @@ def unknown_type_error(spec: Assertion) -> ConfigError:
         what = f"`{spec.type}` is a type of {foreign.tool} that gradegate does not have"
         return ConfigError.at(what, spec.origin, foreign.way)
 
+    negated = _negated_type(spec.type)
     if same_type:
         cure = f"write `type: {spec.type.removesuffix(base)}{same_type}`"
-    elif negated := _negated_type(spec.type):
+    elif negated:
         cure = f"write `type: not-{negated}`"
     else:
         cure = _suggest_type(spec.type, base)

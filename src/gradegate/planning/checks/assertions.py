@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradegate.assertions.grading.bound import BoundAssertion
-from gradegate.config.test_files import cure_for_variable
+from gradegate.config.csv_tests import cure_for_variable
 from gradegate.core.policy import Note
 from gradegate.core.suite import Case, Suite
 from gradegate.core.validation import parse_percent

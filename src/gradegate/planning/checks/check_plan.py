@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from gradegate.assertions.grading.bound import Binding
 from gradegate.config import unknown_keys
-from gradegate.config.test_files import cure_for_variable
+from gradegate.config.csv_tests import cure_for_variable
 from gradegate.core.numbers import list_some
 from gradegate.core.policy import Limits, Note
 from gradegate.core.settings import Settings

@@ -103,52 +103,52 @@ def _without_template_patterns(rule: Rule, case: Case, assertion: Assertion) -> 
 
 def _explain_select(rule: Rule, jobs: Sequence[Job]) -> str:
     """What to write in place of patterns that match nothing, or why a rule selects nothing of what they match."""
-    grades: list[tuple[GradedAssertion, dict[str, Any]]] = []
+    rule_for_all = replace(rule, select=Select())
+    matching = []
+    candidates = []  # the properties of the grades that can decide the rule
     for job in jobs:
         for binding in job.assertions:
-            asserted = binding.assertion
-            properties = {
-                "assertion": asserted.type,
-                "metric": asserted.metric,
-                "provider": job.target.name,
-                "description": job.case.description,
-                "metadata": job.case.metadata,
-            }
-            grades.append((asserted, properties))
+            properties = _selectable_properties(job, binding.assertion)
+            if rule.select.matches(**properties):
+                matching.append(binding.assertion)
+            if selects(rule_for_all, job, binding.assertion):
+                candidates.append(properties)
 
     # All patterns match a grade, but that cannot decide the rule.
-    matching = [asserted for asserted, properties in grades if rule.select.matches(**properties)]
     if matching and not any(asserted.weight for asserted in matching):
         return "what the rule selects has `weight: 0` and never counts: give it a weight, or remove the rule"
     if matching:
         return "what the rule selects is advisory (`blocking: false`): let it block, or add `blocking: false` to the rule"
 
     # Which patterns match none of the grades that can decide it?
-    rule_for_all = replace(rule, select=Select())
-    candidates = [
-        properties
-        for asserted, properties in grades
-        if rule_for_all.selects(
-            asserted, properties["provider"], properties["description"], properties["metadata"]
-        )
-    ]
     written = [key for key in _KEYS if getattr(rule.select, key)]
-    wrong = []
-    for key in written:
-        only_key = replace(Select(), **{key: getattr(rule.select, key)})
-        if not any(only_key.matches(**properties) for properties in candidates):
-            wrong.append(key)
+    wrong = [key for key in written if not _matches_any(rule.select, key, candidates)]
     if wrong == ["metadata"]:
-        pairs = " and ".join(f"`metadata.{key}: {text}`" for key, text in rule.select.metadata)
-        return f"no test that it could select has {pairs}"
+        pairs = [f"`metadata.{key}: {text}`" for key, text in rule.select.metadata]
+        return f"no test that it could select has {' and '.join(pairs)}"
     if wrong:
-        return "; ".join(
-            _nearest_values(key, getattr(rule.select, key), candidates)
-            for key in wrong
-            if key != "metadata"
-        )
+        texts = [key for key in wrong if key != "metadata"]
+        cures = [_nearest_values(key, getattr(rule.select, key), candidates) for key in texts]
+        return "; ".join(cures)
     keys = " and ".join(f"`{key}`" for key in written)
     return f"{keys} each select something, but no grade matches all of them"
+
+
+def _selectable_properties(job: Job, asserted: GradedAssertion) -> dict[str, Any]:
+    """What `select` of a rule is compared with, by its keys."""
+    return {
+        "assertion": asserted.type,
+        "metric": asserted.metric,
+        "provider": job.target.name,
+        "description": job.case.description,
+        "metadata": job.case.metadata,
+    }
+
+
+def _matches_any(select: Select, key: str, candidates: Iterable[dict[str, Any]]) -> bool:
+    """Whether the pattern of one key matches any of these grades."""
+    only_key = replace(Select(), **{key: getattr(select, key)})
+    return any(only_key.matches(**properties) for properties in candidates)
 
 
 def _nearest_values(key: str, pattern: str, candidates: Sequence[JsonObject]) -> str:
@@ -157,11 +157,15 @@ def _nearest_values(key: str, pattern: str, candidates: Sequence[JsonObject]) ->
     if not values:
         return f"no assertion that it could select has a {key}"
     pattern = pattern.lower()
-    nearest = sorted(
-        values[:1000],
-        key=lambda value: -SequenceMatcher(None, pattern, value.lower()).ratio(),
-    )
-    names = [f"`{excerpt(' '.join(value.split()), _LONGEST)}`" for value in nearest[:MOST_SHOWN]]
+
+    def measure_distance(value: str) -> float:
+        return -SequenceMatcher(None, pattern, value.lower()).ratio()
+
+    nearest = sorted(values[:1000], key=measure_distance)
+    names = []
+    for value in nearest[:MOST_SHOWN]:
+        line = " ".join(value.split())
+        names.append(f"`{excerpt(line, _LONGEST)}`")
     return f"there is {key} {list_some(names, len(values))}"
 
 
