@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
+
+from gradegate.core.conversation import Message
+from gradegate.errors import ProviderError
 from support.each import table
 from support.fake_llm import FakeLlm
-from support.vendors import claude
+from support.vendors import build, claude
 
 CHAT = table(__file__, "chat")
 
@@ -28,3 +32,13 @@ def test_a_grading_prompt_is_sent_whole_or_is_a_mistake(gate, llm: FakeLlm):
             if vendor == "openai:chat" and not words:
                 filled = json.dumps(prompt).replace("{{output}}", "hi").replace("{{what}}", "it")
                 assert llm.bodies[0]["messages"] == json.loads(filled)
+
+
+@pytest.mark.parametrize(
+    "provider_id", ["anthropic:claude-opus-4-5", "google:gemini-2.5-pro", "bedrock:m", "ollama:m", "openai:responses:m"]
+)
+@pytest.mark.parametrize("role", ["user", "tool"])
+def test_a_part_that_is_not_an_object_is_refused(provider_id, role):
+    message = Message(role, "hi", written={"role": role, "content": ["hi"], "tool_call_id": "c" if role == "tool" else ""})
+    with pytest.raises(ProviderError, match=r"does not take a (part of a chat message that is not an object|`tool` message without)"):
+        build(provider_id, {"apiKey": "k"}).check_messages([message])

@@ -149,3 +149,10 @@ def check_text_or_error(source, variables):
         assert isinstance(render(source, variables), str)
     except TemplateError as e:
         assert str(e)  # noqa: PT017
+
+
+@pytest.mark.parametrize("into", ["", "json"])
+def test_a_list_separates_the_items_of_a_list(into):
+    variables = {"words": ["a", "b", "c", "d"], "signs": ["-", "+"]}
+    assert render('"{{ words | join(signs) }}"', variables, into=into) == '"a-,+b-,+c-,+d"'
+    assert render('"{{ words | join([1, 2]) }}"', variables, into=into) == '"a1,2b1,2c1,2d"'

@@ -333,18 +333,6 @@ class Settings:
         """Whether the Action has to find what the default branch left."""
         return self.baseline in (AUTO, LIVE)
 
-    @property
-    def is_partial(self) -> bool:
-        """Whether the run leaves out tests or targets of the configs, or replaces targets."""
-        chosen = (
-            self.select,
-            self.filter_pattern,
-            self.filter_metadata,
-            self.filter_providers,
-            self.providers,
-        )
-        return any(chosen) or self.filter_first is not None or self.rerun is not None
-
 
 # fmt: off
 @dataclass(frozen=True, slots=True)

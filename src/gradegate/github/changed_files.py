@@ -187,9 +187,8 @@ class ChangeFilter:
             parts = pattern.rstrip("/").split("/")
             folder = tuple(takewhile(lambda part: "*" not in part, parts))
             try:
-                has_files = any(
-                    map(compile_path_pattern(pattern).fullmatch, committed.files(folder))
-                )
+                files = committed.files(folder)
+                has_files = any(map(compile_path_pattern(pattern).fullmatch, files))
             except LookupError:
                 what = "not all folders of the commit are in the checkout"
                 raise UnknownDependencyError(what) from None
@@ -233,33 +232,35 @@ class ChangeFilter:
         self, changed: ChangedFiles, read: frozenset[str], prepared: Preparation
     ) -> Iterator[str]:
         """The changed paths that the run depends on."""
-        cwd = self.context.cwd
         patterns = [_STEERING, *map(compile_path_pattern, self.paths)]
-        defaults = {self._below(cwd.resolve() / name) for name in DEFAULT_CONFIGS}
-        searched_folders = [*prepared.inputs.searched]
-        searched_folders += (searched(cwd / config) for config in self.context.settings.configs)
-        folders = [self._below(folder) for folder in searched_folders]
+        folders = self._searched_folders(prepared)
+        cwd = self.context.cwd.resolve()
+        defaults = {self._below(cwd / name) for name in DEFAULT_CONFIGS}
+
         for path in changed.paths:
-            if (
-                path in read
-                or any(pattern.fullmatch(path) for pattern in patterns)
-                or (
-                    path in changed.gone
-                    and (
-                        path in defaults
-                        # A pattern of the config may have matched it.
-                        or any(
-                            folder == "." or f"{path}/".startswith(f"{folder}/")
-                            for folder in folders
-                        )
-                    )
-                )
-            ):
+            if path in read or any(pattern.fullmatch(path) for pattern in patterns):
                 yield path
+            elif path in changed.gone and (
+                path in defaults or any(_is_in_folder(path, folder) for folder in folders)
+            ):
+                # The base may have read it as its config, or by a pattern of its config.
+                yield path
+
+    def _searched_folders(self, prepared: Preparation) -> list[str]:
+        """The folders from the root in which patterns of the configs and of the command line look for files."""
+        cwd = self.context.cwd
+        folders = [*prepared.inputs.searched]
+        folders += (searched(cwd / config) for config in self.context.settings.configs)
+        return [self._below(folder) for folder in folders]
 
     def _below(self, place: Path) -> str:
         """The path of a place from the root, whether the place exists or not."""
         return PurePosixPath(os.path.relpath(place.resolve(), self.root)).as_posix()
+
+
+def _is_in_folder(path: str, folder: str) -> bool:
+    """Whether a path is a folder or below it. The root is the folder ``.``."""
+    return folder == "." or f"{path}/".startswith(f"{folder}/")
 
 
 def _is_application(model: AskedModel) -> bool:

@@ -36,8 +36,10 @@ def gate_title(settings: ActionSettings, environ: NamedTexts) -> str:
     if settings.comment_key:
         return settings.comment_key
     job = environ.get("GITHUB_JOB", "")
-    texts = _matrix(environ).values()
-    values = [json.loads(text) if text.startswith('"') else text for text in texts]
+    values = []
+    for text in _matrix(environ).values():
+        is_string = text.startswith('"')
+        values.append(json.loads(text) if is_string else text)
     return f"{job} ({', '.join(values)})" if values else job
 
 
@@ -49,14 +51,14 @@ def workflow_file(environ: NamedTexts) -> str:
 
 def _matrix(environ: NamedTexts) -> NamedTexts:
     """The values of the job's matrix as JSON. Empty if they cannot be read."""
+    texts = {}
     try:
         values = json.loads(environ.get(MATRIX, ""))
-        return {
-            name: json.dumps(value, ensure_ascii=False, sort_keys=True)
-            for name, value in values.items()
-        }
+        for name, value in values.items():
+            texts[name] = json.dumps(value, ensure_ascii=False, sort_keys=True)
     except (ValueError, AttributeError, RecursionError):
         return {}
+    return texts
 
 
 def _short_hash(value: Any) -> str:

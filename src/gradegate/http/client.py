@@ -193,7 +193,8 @@ class Client:
 
     def notes(self) -> Sequence[str]:
         """Sentences about hosts that limited the calls of this run."""
-        return [*filter(None, (lane.waiting_note() for lane in self._lanes.values()))]
+        notes = [lane.waiting_note() for lane in self._lanes.values()]
+        return [note for note in notes if note]
 
     def stop(self) -> None:
         """Cut every call in flight and refuse further calls."""
@@ -218,9 +219,8 @@ class Client:
             try:
                 result = self._try(request, started + seconds)
             finally:
-                if (
-                    result is None
-                ):  # such as without memory: others wait for the end of this request
+                # No memory, for example. Other calls wait for the end of this one.
+                if result is None:
                     self.budget.spend(NO_USAGE, model=model)
                     lane.release_place()
             seconds -= time.monotonic() - started
@@ -295,7 +295,10 @@ class Client:
     def _settle_failure(
         self, error: ProviderError, turn: Turn, lane: Lane, model: Hashable
     ) -> bool:
-        """The same for a request without a response. Returns False if the host may come back; raises the error if it does not."""
+        """Tell the budget and the lane about a request without a response.
+
+        Returns False if the host may come back, so that the request is sent again. Raises the error if the host does not come back.
+        """
         self.budget.spend(NO_USAGE, model=model)
         if error.trouble is not Trouble.UNREACHABLE or not lane.successes or not self.patience:
             lane.release_place()
@@ -332,7 +335,10 @@ class Client:
         started = time.monotonic()
         seconds = response.seconds
         pause = self.first_pause / 2
-        while response.is_success and (url := pending_url(response)):
+        while response.is_success:
+            url = pending_url(response)
+            if not url:
+                break
             if urlsplit(url)[:2] != urlsplit(request.url)[:2]:
                 raise ProviderError(
                     f"{request.host} redirects to another host, which gradegate does not call"
@@ -439,7 +445,8 @@ def _error_member(response: Response) -> JsonObject:
 def _encode_body(body: JsonObject | None, is_form: bool) -> bytes | None:
     if body is None:
         return None
-    return (urlencode(body) if is_form else json.dumps(body)).encode()
+    text = urlencode(body) if is_form else json.dumps(body)
+    return text.encode()
 
 
 def _without(header_names: Container[str], fields: NamedTexts) -> dict[str, str]:

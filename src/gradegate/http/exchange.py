@@ -9,6 +9,10 @@ from gradegate.files.limits import MAX_BODY, MAX_BODY_VALUES
 from gradegate.security.redaction import excerpt
 from gradegate.structs import FrozenStruct, NamedTexts
 
+# Bytes that are unpacked at once. zlib copies what follows the end of a gzip member, so a body goes in by small pieces:
+# a body of many tiny members would otherwise take quadratic time.
+_PIECE = 1024
+
 
 class HttpRequest(FrozenStruct):
     """One request; ``host`` as messages show it."""
@@ -64,15 +68,19 @@ def unpack_body(body: bytes, encodings: str, max_bytes: int) -> bytes:
 
 def _inflate(body: bytes, is_deflate: bool, max_bytes: int) -> bytes:
     """Inflate a body. ``deflate`` has a zlib header, as RFC 9110 says, or none, as some servers send it."""
-    content = b""
-    while body and len(content) < max_bytes:  # a gzip body may have several members
-        has_header = not is_deflate or body[0] & 15 == 8
+    content = bytearray()
+    packed = memoryview(body)
+    while packed and len(content) < max_bytes:  # a gzip body may have several members
+        has_header = not is_deflate or packed[0] & 15 == 8
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if has_header else -zlib.MAX_WBITS)
-        try:
-            content += unpacker.decompress(body, max_bytes - len(content))
-        except zlib.error as e:
-            raise ValueError("it is broken") from e
-        if not unpacker.eof and not unpacker.unconsumed_tail:
-            raise ValueError("it ends too early")
-        body = unpacker.unused_data
-    return content
+        while not unpacker.eof and len(content) < max_bytes:
+            if not packed:
+                raise ValueError("it ends too early")
+            piece = packed[:_PIECE]
+            try:
+                content += unpacker.decompress(piece, max_bytes - len(content))
+            except zlib.error as e:
+                raise ValueError("it is broken") from e
+            bytes_left = len(unpacker.unconsumed_tail) + len(unpacker.unused_data)
+            packed = packed[len(piece) - bytes_left :]
+    return bytes(content)

@@ -1,5 +1,6 @@
 """The last check before a request leaves: a credential may be only in the field that gradegate's own code fills."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urlsplit
@@ -61,13 +62,9 @@ class Guard:
         for names, traces in self._traces:
             if traces.are_in(other_text):
                 raise _withheld_error(names[0])
-            if traces.are_in(address) and not any(
-                self.egress.is_address(name, url) for name in names
-            ):
+            if traces.are_in(address) and not self._may_be_url(names, url):
                 raise _withheld_error(names[0])
-            if traces.are_in(header_values) and not any(
-                self._may_be_header(name, method, addresses) for name in names
-            ):
+            if traces.are_in(header_values) and not self._may_be_header(names, method, addresses):
                 raise _withheld_error(names[0])
 
     def check_credential(
@@ -84,11 +81,7 @@ class Guard:
         for names, traces in self._traces:
             if not traces.are_in(text):
                 continue
-            names_of_host = [
-                name
-                for name in names
-                if all(self.egress.reaches_host(name, address) for address in addresses)
-            ]
+            names_of_host = [name for name in names if self._reaches_hosts(name, addresses)]
             if not names_of_host:
                 raise ProviderError(
                     f"the request holds {names[0]}, which must not go to this host",
@@ -109,16 +102,27 @@ class Guard:
 
     def check_host(self, url: str, address: Address | None = None) -> None:
         """Raises ProviderError for a host that must not be called, by its name or by the address that the name led to."""
-        if objection := self.egress.objection(url, address):
+        objection = self.egress.objection(url, address)
+        if objection:
             host = str(host_at(url)).partition("//")[2] or "the host"
             cure = f": `allowed-hosts: {host}`" if objection == PRIVATE else ""
             raise ProviderError(f"{host} is not called: {objection}{cure}", Trouble.SETUP)
 
-    def _may_be_header(self, name: str, method: str, addresses: tuple[str, ...]) -> bool:
-        """Whether a header of a config may contain this variable. The first address is the URL."""
-        if not self.egress.fits_request(name, method, addresses[0]):
-            return False
-        return all(self.egress.fits_header(name, address) for address in addresses)
+    def _may_be_url(self, names: Sequence[str], url: str) -> bool:
+        """Whether a URL may be made of one of these variables."""
+        return any(self.egress.is_address(name, url) for name in names)
+
+    def _may_be_header(self, names: Sequence[str], method: str, addresses: Sequence[str]) -> bool:
+        """Whether a header of a config may contain one of these variables. The first address is the URL."""
+        for name in names:
+            fits_hosts = all(self.egress.fits_header(name, address) for address in addresses)
+            if fits_hosts and self.egress.fits_request(name, method, addresses[0]):
+                return True
+        return False
+
+    def _reaches_hosts(self, name: str, addresses: Sequence[str]) -> bool:
+        """Whether the value of a variable may go to the hosts of all addresses."""
+        return all(self.egress.reaches_host(name, address) for address in addresses)
 
     @cached_property
     def _secrets(self) -> dict[str, tuple[str, ...]]:
@@ -132,6 +136,7 @@ class Guard:
 
     @cached_property
     def _traces(self) -> list[tuple[tuple[str, ...], SecretTraces]]:
+        """For each credential the names of its variables, and what to search for."""
         return [
             (names, SecretTraces.from_whole_secrets([secret]))
             for secret, names in self._secrets.items()

@@ -45,6 +45,11 @@ def options_leaving_out(settings: Settings) -> list[str]:
     return filter_options(settings) + [f"--provider {name}" for name in settings.providers]
 
 
+def is_partial(settings: Settings) -> bool:
+    """Whether the run leaves out tests or targets of the configs, or replaces targets."""
+    return settings.rerun is not None or bool(options_leaving_out(settings))
+
+
 def _case_filters(
     settings: Settings,
 ) -> Iterator[tuple[str, Callable[[list[Case]], Iterable[Case]]]]:

@@ -16,6 +16,7 @@ from gradegate.providers.api.json_http import (
     ACCESS,
     base_url,
     check_part,
+    check_schema,
     expect_rows,
     need_model,
     read_key,
@@ -52,9 +53,9 @@ class Google(ChatModel):
 
     def __init__(self, setup: ProviderSetup) -> None:
         model = need_model(setup, "google:MODEL").removeprefix("models/")
-        super().__init__(
-            setup, Gemini(setup.config), *_access(setup, model, "generateContent"), model
-        )
+        api = Gemini(setup.config)
+        check_schema(setup, "responseSchema", api.response_schema)
+        super().__init__(setup, api, *_access(setup, model, "generateContent"), model)
 
 
 @PROVIDERS.register("google:embedding", "google:embeddings")

@@ -68,9 +68,27 @@ class Replicate(HttpModel):
         super().__init__(setup, f"{self._base}/{path}", credential, name, {"Prefer": "wait=60"})
 
     def complete(self, request: Request) -> Reply:
-        """A system's message and a user's have places of their own; other messages are one text. Raises ProviderError."""
+        """Raises ProviderError for a prediction that did not end with text."""
+        body: dict[str, Any] = {"input": self._model_input(request)}
+        if self._version:
+            body = {"version": self._version, **body}
+        answer, seconds = self._post_object(body)
+        status = answer.get("status")
+        if status != "succeeded":
+            raise ProviderError(f"{self.host} ended the prediction as `{status}`")
+
+        output = answer.get("output")
+        parts = output if isinstance(output, list) else [output]
+        texts = [part for part in parts if isinstance(part, str)]
+        if len(texts) < len(parts):
+            raise ProviderError(f"{self.host} answered with something that is not text")
+        return Reply("".join(texts), Usage(1, unpriced=1, seconds=seconds), "stop")
+
+    def _model_input(self, request: Request) -> dict[str, Any]:
+        """The options, and the messages: a system's and a user's have places of their own, others are one text."""
         options = {name: value for name, value in self._config.items() if name not in _OURS}
         model_input = {**options, **request.options}
+
         roles = [message.role for message in request.messages]
         if roles in (["user"], ["system", "user"]):
             text = request.messages[-1].content
@@ -78,20 +96,12 @@ class Replicate(HttpModel):
                 model_input["system_prompt"] = request.messages[0].content
         else:
             text = request_text(request)
-        affixes = as_object(self._config.get("prompt"))
-        model_input["prompt"] = f"{affixes.get('prefix') or ''}{text}{affixes.get('suffix') or ''}"
 
-        body: dict[str, Any] = {"version": self._version} if self._version else {}
-        answer, seconds = self._post_object({**body, "input": model_input})
-        status = answer.get("status")
-        if status != "succeeded":
-            raise ProviderError(f"{self.host} ended the prediction as `{status}`")
-        output = answer.get("output")
-        parts = output if isinstance(output, list) else [output]
-        texts = [part for part in parts if isinstance(part, str)]
-        if len(texts) < len(parts):
-            raise ProviderError(f"{self.host} answered with something that is not text")
-        return Reply("".join(texts), Usage(1, unpriced=1, seconds=seconds), "stop")
+        affixes = as_object(self._config.get("prompt"))
+        prefix = affixes.get("prefix") or ""
+        suffix = affixes.get("suffix") or ""
+        model_input["prompt"] = f"{prefix}{text}{suffix}"
+        return model_input
 
     def _pending_url(self, response: Response) -> str:
         answer = as_object(response.json())
@@ -114,5 +124,9 @@ class ReplicateModeration(Replicate):
             raise ProviderError(f"{self.host} says neither safe nor unsafe")
         if verdict == "safe":
             return [], reply.usage
-        names = map(str.strip, lines[0].split(",")) if lines else ()
-        return [name for name in names if name] or ["unsafe"], reply.usage
+
+        categories = []
+        if lines:
+            names = [name.strip() for name in lines[0].split(",")]
+            categories = [name for name in names if name]
+        return categories or ["unsafe"], reply.usage

@@ -20,7 +20,7 @@ from gradegate.providers.api.federation import (
     google_credential,
     wrong_host_mistake,
 )
-from gradegate.providers.api.json_http import ACCESS, base_url, check_part, need_model
+from gradegate.providers.api.json_http import ACCESS, base_url, check_part, check_schema, need_model
 from gradegate.providers.api.provider import PROVIDERS, ProviderSetup, find_key
 from gradegate.security.vendors import Vendor
 from gradegate.structs import JsonObject
@@ -104,6 +104,7 @@ class Vertex(ChatModel):
             beside = {"anthropic_version": version or ANTHROPIC_VERSION}
         else:
             api = gemini.Gemini(config)
+            check_schema(setup, "responseSchema", api.response_schema)
             armor = _model_armor(config)
             if armor:
                 beside = {"modelArmorConfig": armor}

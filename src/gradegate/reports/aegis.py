@@ -25,6 +25,7 @@ from gradegate.results.encoding import finite_or_none, to_plain_data
 from gradegate.results.grades import Grade, Outcome
 from gradegate.results.rows import Row
 from gradegate.results.run_result import Decision
+from gradegate.structs import JsonObject
 
 _PASSED = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 
@@ -32,10 +33,22 @@ _PASSED = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.ERROR: None}
 def render(decision: Decision, links: Links) -> Document:
     """Render the run object in parts of one evaluation each."""
     # The API has one run for one config, so facts of a config are left out if several were run together.
+    config: JsonObject = {}
     suites = {row.suite for row in decision.run.rows}
-    config = decision.run.about.get(suites.pop(), {}) if len(suites) == 1 else {}
-    graded = [(row, grade) for row in decision.run.rows for grade in row.grades if not grade.inner]
-    means = _mean_results(grade for _, grade in graded)
+    if len(suites) == 1:
+        config = decision.run.about.get(suites.pop(), {})
+
+    graded_rows: list[tuple[Row, Grade]] = []
+    for row in decision.run.rows:
+        graded_rows += [(row, grade) for grade in row.grades if not grade.inner]
+
+    means = _mean_results(grade for _, grade in graded_rows)
+    aggregate_results = {}
+    for shortname, mean in means.items():
+        result = _float(mean)
+        if result is not None:
+            aggregate_results[shortname] = result
+
     times = _times(decision)
     run = Run(
         id=times.run_id,
@@ -44,14 +57,12 @@ def render(decision: Decision, links: Links) -> Document:
         run_source="gradegate",
         dataset=None,
         data_collection=config.get("data_collection_id"),
-        number_of_metrics=len({_shortname(grade) for _, grade in graded}),
+        number_of_metrics=len({_shortname(grade) for _, grade in graded_rows}),
         result=_float(sum(means.values(), Fraction(0)) / len(means)) if means else None,
         threshold=config.get("threshold"),
         model_slug=config.get("model_slug"),
         alias=config.get("alias"),
-        aggregate_results={
-            name: result for name, mean in means.items() if (result := _float(mean)) is not None
-        },
+        aggregate_results=aggregate_results,
         started_at=times.started_at,
         finished_at=times.finished_at,
         is_gte_threshold=_reaches_thresholds(decision),
@@ -59,7 +70,7 @@ def render(decision: Decision, links: Links) -> Document:
     )
     evaluations = (
         _evaluation(number, row, grade, times).model_dump_json()
-        for number, (row, grade) in enumerate(graded, 1)
+        for number, (row, grade) in enumerate(graded_rows, 1)
     )
     return data_file(list_parts(run.model_dump_json().removesuffix("]}"), evaluations))
 
@@ -79,7 +90,9 @@ def _reaches_thresholds(decision: Decision) -> bool | None:
     results = [result for result in decision.rules if result.rule.by_metric and result.outcome]
     if any(result.has_failed for result in results):
         return False
-    return None if not results or any(result.has_error for result in results) else True
+    if not results or any(result.has_error for result in results):
+        return None
+    return True
 
 
 class _Times(NamedTuple):
@@ -104,20 +117,15 @@ def _times(decision: Decision) -> _Times:
 
 
 def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluation:
+    """One grade of a row, in the form of the API. ``number`` counts from 1."""
     variables: Any = to_plain_data(row.vars)
     shortname = _shortname(grade)
-    config = grade.assertion.config
-    # Only arguments of the payload, without those that gradegate adds.
-    entry = SHORTNAMES.get(shortname)
-    arguments = entry.args if entry else config
     return Evaluation(
         id=number,
         run_id=times.run_id,
         metric_shortname=shortname,
         model_slug=grade.assertion.model_slug or None,
-        metric_args={
-            name: to_plain_data(config[name]) for name in arguments if config.get(name) is not None
-        },
+        metric_args=_arguments(shortname, grade.assertion.config),
         threshold=_percent(grade.threshold),
         prompt=variables.get("prompt"),
         input=variables.get("input"),
@@ -135,12 +143,19 @@ def _evaluation(number: int, row: Row, grade: Grade, times: _Times) -> Evaluatio
     )
 
 
+def _arguments(shortname: str, config: JsonObject) -> dict[str, Any]:
+    """The arguments of a metric that the payload of the API has, without those that gradegate adds."""
+    entry = SHORTNAMES.get(shortname)
+    names = entry.args if entry else config
+    return {name: to_plain_data(config[name]) for name in names if config.get(name) is not None}
+
+
 def _shortname(grade: Grade) -> str:
     return encodable(grade.metric or grade.assertion.type)
 
 
 def _percent(share: float | None) -> float | None:
-    """A share out of 100. None for one that is not finite_or_none."""
+    """A share out of 100. None for one that is not finite."""
     share = finite_or_none(share)
     return None if share is None else _float(_out_of_hundred(share))
 

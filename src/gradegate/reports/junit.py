@@ -49,6 +49,7 @@ _RUN_OUTCOMES = {
 }
 
 Properties = Sequence[tuple[str, str]]  # name and value
+_SuiteKey = tuple[str, str, str]  # config file, prompt and provider of a test suite
 
 
 class _Answer(FrozenStruct):
@@ -93,21 +94,12 @@ def render(decision: Decision, links: Links) -> Document:
 def _render_parts(decision: Decision, links: Links) -> Iterator[Xml]:
     is_green = decision.outcome not in _RUN_OUTCOMES
     answers = [_Answer(finding, is_green) for finding in findings_in_plan_order(decision)]
-    suites = defaultdict(list)
-    for answer in answers:
-        row = answer.row
-        suites[row.suite, row.prompt_label, row.provider].append(answer)
-    has_several_files = len({file for file, _, _ in suites}) > 1
-    metrics = defaultdict(list)
-    for metric in decision.run.derived:
-        name = f"derived {one_line(metric.name, 100)}"
-        key = (metric.suite, metric.prompt_label, metric.provider)
-        metrics[key].append((name, metric_value(metric)))
 
     # Readers that know only test cases must not take the run for one that passed: it may get a test case of its own.
     run_outcomes = []
     if not is_green and all(answer.outcome is PASS for answer in answers):
         run_outcomes = [_RUN_OUTCOMES[decision.outcome]]
+
     yield Xml('<?xml version="1.0" encoding="UTF-8"?>\n')
     title = one_line(", ".join(config_titles(decision)), 300) or "gradegate"
     yield _opening_tag("testsuites", {"name": title, **_totals(answers, run_outcomes)})
@@ -119,15 +111,38 @@ def _render_parts(decision: Decision, links: Links) -> Iterator[Xml]:
         case = _case_xml(_run_case(outcome, one_line(decision.reason, 500)), [])
         yield from _render_suite("gradegate", totals, properties, [case])
         properties = []
+
+    suites = _group_by_suite(answers)
+    derived = _derived_properties(decision.run)
+    has_several_files = len({file for file, _, _ in suites}) > 1
     for key, members in suites.items():
         file, prompt, provider = (one_line(text, 120) for text in key)
         suite = file if has_several_files else ""
         title = join_nonempty(" | ", suite, prompt or "prompt", provider or "provider")
         totals = _totals(members) | {"skipped": str(sum(bool(case.skipped) for case in members))}
         cases = _render_cases(title, members)
-        yield from _render_suite(title, totals, properties + metrics[key], cases)
+        yield from _render_suite(title, totals, properties + derived[key], cases)
         properties = []
     yield Xml("</testsuites>\n")
+
+
+def _group_by_suite(answers: Iterable[_Answer]) -> dict[_SuiteKey, list[_Answer]]:
+    """The answers of each test suite, in plan order."""
+    suites = defaultdict(list)
+    for answer in answers:
+        row = answer.row
+        suites[row.suite, row.prompt_label, row.provider].append(answer)
+    return suites
+
+
+def _derived_properties(run: RunResult) -> defaultdict[_SuiteKey, list[tuple[str, str]]]:
+    """Names and values of the derived metrics of each test suite."""
+    properties = defaultdict(list)
+    for metric in run.derived:
+        name = f"derived {one_line(metric.name, 100)}"
+        key = (metric.suite, metric.prompt_label, metric.provider)
+        properties[key].append((name, metric_value(metric)))
+    return properties
 
 
 def _render_suite(

@@ -15,6 +15,7 @@ from gradegate.core.settings import AUTO, Settings
 from gradegate.errors import ConfigError
 from gradegate.files.git import files_checked_out, repository_of
 from gradegate.files.plain_files import Place, replacing
+from gradegate.planning.filters import is_partial
 from gradegate.reports.delivery.deliver import find_places
 from gradegate.results.baseline import HISTORY, RESULTS
 
@@ -105,7 +106,7 @@ def places_to_write(context: Context) -> Mapping[str, Place]:
     """Where the files of a baseline are written, by their names. Empty if this run leaves nothing. Raises ConfigError."""
     settings = context.settings
     environment = context.environment
-    may_write = context.on_default_branch and not (settings.shard or settings.is_partial)
+    may_write = context.on_default_branch and not (settings.shard or is_partial(settings))
     if not (settings.baseline and may_write):
         return {}
     if settings.seeks_baseline:
@@ -141,7 +142,7 @@ def _places_below(root: Path, folder: Path, *, shared: bool) -> Mapping[str, Pla
 def why_not_kept(context: Context) -> Iterator[Note]:
     """Why a run of the default branch leaves nothing, if somebody may expect that it does."""
     settings = context.settings
-    if settings.baseline and settings.is_partial and context.on_default_branch:
+    if settings.baseline and is_partial(settings) and context.on_default_branch:
         yield Note("the options select tests or targets, so baseline and history stay as they are")
 
 

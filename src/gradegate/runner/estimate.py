@@ -80,17 +80,18 @@ class _Prices(Struct):
 
     def of_grade(self, bound: BoundAssertion, text: int, exchanges: int = 1) -> _Grading:
         """One grade of a text with so many characters."""
-        calls, usd = 0, 0.0
+        calls = 0
+        usd = 0.0
+        value = len(str(bound.assertion.value or ""))
+        characters = value + text + (PROMPT + ANSWER) * CHARACTERS_PER_TOKEN
         for kind, model in bound.models.items():
-            if model.url or model.code:
-                questions = bound.evaluator.count_questions(exchanges) if kind == "text" else 1
-                characters = (
-                    len(str(bound.assertion.value or ""))
-                    + text
-                    + (PROMPT + ANSWER) * CHARACTERS_PER_TOKEN
-                )
-                calls += questions
-                usd += questions * self.of_call(model, characters, VERDICT)
+            if not (model.url or model.code):
+                continue
+            questions = 1
+            if kind == "text":
+                questions = bound.evaluator.count_questions(exchanges)
+            calls += questions
+            usd += questions * self.of_call(model, characters, VERDICT)
         return _Grading(calls, usd)
 
 
@@ -99,9 +100,13 @@ def estimate_run(plan: Plan) -> Estimate:
     histories = Histories(plan)
     eligible = histories.eligible
     prices = _Prices()
-    target, grader = CallCount(), CallCount()
-    grades, with_history = Counter[str](), Counter[str]()  # that may be re-asked, by suite
-    first_usd = reask_usd = 0.0
+    target = CallCount()
+    grader = CallCount()
+    # Grades that may be re-asked, by suite; and those of them that a history may decide
+    grades = Counter[str]()
+    with_history = Counter[str]()
+    first_usd = 0.0
+    reask_usd = 0.0  # of one re-ask of each grade
     for index, job in enumerate(plan.jobs):
         calls = target_calls(job)
         target.add(calls, job)
@@ -114,23 +119,27 @@ def estimate_run(plan: Plan) -> Estimate:
             keys = histories.keys(AnswerId(index, repeat)).values()
             with_history[job.suite] += sum(histories.may_decide(job, key) for key in keys)
 
-        reasked = set(map(id, bounds))
+        eligible_ids = set(map(id, bounds))
         for bound in job.bounds:
             grading = prices.of_grade(bound, len(job.text), _count_exchanges(job))
             grader.add(grading.calls, job)
             first_usd += grading.usd * job.repeats
-            if id(bound) in reasked:
-                fresh_usd = answer_usd if reask_mode(bound, job) == "answers" else 0.0
-                reask_usd += (grading.usd + fresh_usd) * job.repeats
+            if id(bound) in eligible_ids:
+                grade_usd = grading.usd
+                if reask_mode(bound, job) == "answers":
+                    grade_usd += answer_usd
+                reask_usd += grade_usd * job.repeats
 
-    expected, most = 0.0, with_history.total() * (MOST_ASKS - 1)
+    expected = 0.0
+    most = with_history.total() * (MOST_ASKS - 1)
     for suite, count in grades.items():
         if count:
             expected += expected_reasks(count, eligible.policies[suite].noise)
             # A grade is asked at most three times the lead, the first ask included.
             most += (count - with_history[suite]) * (3 * eligible.lead(suite).votes - 1)
 
-    label_calls, label_usd = 0, 0.0
+    label_calls = 0
+    label_usd = 0.0
     for job, _ in plan.labels.jobs if plan.labels else ():
         for bound in job.bounds:
             grading = prices.of_grade(bound, len(job.text))

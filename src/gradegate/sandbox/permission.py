@@ -57,7 +57,8 @@ def exec_policy(settings: Settings, environment: Environment, event: Event) -> E
     """What the settings allow. Raises ConfigError if the event does not."""
     if not settings.allow_exec:
         return NO_EXEC
-    if objection := exec_objection(environment, event):
+    objection = exec_objection(environment, event)
+    if objection:
         raise ConfigError.at(
             f"`allow-exec` is not allowed {objection}",
             None,
@@ -119,6 +120,10 @@ def _users() -> Iterator[int]:
     return (FIRST_USER + (first + number) % USERS for number in range(USERS))
 
 
+def _may_others_write(entry: os.DirEntry[str]) -> bool:
+    return bool(entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH)
+
+
 class IsolationError(ValueError):
     """Code cannot be isolated here; the message says why."""
 
@@ -143,13 +148,23 @@ class Isolation:
                 "code cannot run as another user here: this needs root on Linux, as in the container of the Action"
             )
 
-        # The folders of the runner, except those around the workspace
-        paths = [Path(path) for path in self.policy.runner_paths]
-        for folder in {path if path.is_dir() else path.parent for path in paths}:
+        runner_paths = [Path(path) for path in self.policy.runner_paths]
+        self._close_runner_folders(runner_paths)
+        self._close_workspace()
+        self.secret += (f"/proc/{os.getpid()}/environ", *map(str, runner_paths), *_SOCKETS)
+
+    def _close_runner_folders(self, paths: list[Path]) -> None:
+        """Close the folders of the runner, except those around the workspace."""
+        folders = {path if path.is_dir() else path.parent for path in paths}
+        for folder in folders:
             if not self.policy.root.is_relative_to(folder):
                 self._close(folder, _OWNER_ONLY)
 
-        # In the workspace, what has credentials. What others may write, such as earlier reports, is closed only for writing.
+    def _close_workspace(self) -> None:
+        """Close what has credentials in the workspace.
+
+        What others may write, such as earlier reports, is closed only for writing. Raises IsolationError.
+        """
         count = 0
         folders = [self.policy.root]
         while folders:
@@ -165,14 +180,10 @@ class Isolation:
                 if holds_credentials(Path(entry.name)):
                     self._close(path, _OWNER_ONLY)
                     continue
-                if (
-                    not entry.is_symlink()
-                    and entry.stat(follow_symlinks=False).st_mode & stat.S_IWOTH
-                ):
+                if not entry.is_symlink() and _may_others_write(entry):
                     self._close(path, _NO_FOREIGN_WRITES)
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
-        self.secret += (f"/proc/{os.getpid()}/environ", *map(str, paths), *_SOCKETS)
 
     def next_user(self) -> int:
         """A user that has run nothing yet. Raises IsolationError."""

@@ -116,7 +116,9 @@ class _CodeRun(Struct):
         """End every process. The threads that wait for a busy worker end it."""
         with self.changed:
             self.has_ended = True
-            idle = [worker for workers in self.idle_workers.values() for worker in workers]
+            idle: list[Worker] = []
+            for workers in self.idle_workers.values():
+                idle += workers
             self.idle_workers.clear()
             self.started.clear()
             busy = list(self.busy_workers)
@@ -159,12 +161,19 @@ class _CodeRun(Struct):
 
     def _find_python(self, place: CodePlace, path: str) -> str:
         """The interpreter that is named, else the first of PATH, else our own. Raises WorkerDied."""
-        named = place.python or self.policy.python
-        names = (str(place.folder / named), named) if named else ("python3", "python")
-        programs = filter(None, (shutil.which(name, path=path) for name in names))
-        python = next(programs, "" if named else sys.executable)
+        configured = place.python or self.policy.python
+        candidates = ["python3", "python"]
+        if configured:
+            candidates = [str(place.folder / configured), configured]
+
+        python = "" if configured else sys.executable
+        for candidate in candidates:
+            program = shutil.which(candidate, path=path)
+            if program:
+                python = program
+                break
         if not python:
-            raise WorkerDied(f"there is no interpreter `{named}`")
+            raise WorkerDied(f"there is no interpreter `{configured}`")
         return os.path.abspath(python)  # noqa: PTH100 - a link may make it that of an environment
 
     def _add_import_folders(self, python: Path, folder: Path, env: dict[str, str]) -> None:
@@ -173,26 +182,33 @@ class _CodeRun(Struct):
         The commit has nothing of these folders. Raises WorkerDied if an interpreter in the workspace is in no such folder.
         """
         root = self.policy.root.resolve()
-        interpreters = [path for path in (python, python.resolve()) if root in path.parents]
-        environments = [path.parent.parent for path in interpreters]
-        names = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
-        installed = [
-            place
-            for place in (*environments, *map(folder.joinpath, names))
-            if root in place.parents and not files_checked_out(place)
-        ]
-        if not set(environments) <= set(installed):
-            raise WorkerDied(
-                f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
-                " such as `.venv`, of which nothing is in the commit"
-            )
+
+        def is_outside_commit(place: Path) -> bool:
+            return root in place.parents and not files_checked_out(place)
+
+        package_folders = []
+        for path in (python, python.resolve()):
+            if root not in path.parents:
+                continue
+            environment = path.parent.parent
+            if not is_outside_commit(environment):
+                raise WorkerDied(
+                    f"the interpreter `{python}` is in the workspace: it needs a folder of its own there,"
+                    " such as `.venv`, of which nothing is in the commit"
+                )
+            package_folders.append(environment)
+        names = env.get("PYTHONPATH", "").split(os.pathsep)
+        places = [folder / name for name in names if name]
+        package_folders += filter(is_outside_commit, places)
+
         env.pop("PYTHONUSERBASE", None)
         user_base = Path(site.getuserbase())
         if not self.policy.is_isolated and root not in user_base.parents:
             env["PYTHONUSERBASE"] = str(user_base)
-        roots = [f"{root}{os.sep}"]
-        installed_roots = [f"{place.resolve()}{os.sep}" for place in installed]
-        env["GRADEGATE_FOLDERS"] = json.dumps([roots, installed_roots])
+
+        workspace_prefixes = [f"{root}{os.sep}"]
+        package_prefixes = [f"{place.resolve()}{os.sep}" for place in package_folders]
+        env["GRADEGATE_FOLDERS"] = json.dumps([workspace_prefixes, package_prefixes])
 
 
 _RUN = _CodeRun()
@@ -349,13 +365,15 @@ def _node_command(file: ProgramFile, origin: Origin = NOWHERE) -> tuple[str, ...
     has_tsx = any((place / "tsx" / "package.json").is_file() for place in packages)
     loader = ("--import", "tsx") if has_tsx else ()
     command = (node, *loader, *_NODE_OPTIONS, "--eval")
-    if is_typescript and not has_tsx and (version := _version_without_typescript(command)):
-        raise ConfigError.at(
-            f"`{name}` is TypeScript, and node is {version}, which does not read it",
-            origin,
-            f"{cure.format(' 22.18 or later')};"
-            " or have a step install `tsx`, which must not be in the commit",
-        )
+    if is_typescript and not has_tsx:
+        old_version = _version_without_typescript(command)
+        if old_version:
+            raise ConfigError.at(
+                f"`{name}` is TypeScript, and node is {old_version}, which does not read it",
+                origin,
+                f"{cure.format(' 22.18 or later')};"
+                " or have a step install `tsx`, which must not be in the commit",
+            )
     return _RUN.node_commands.setdefault(key, command)
 
 

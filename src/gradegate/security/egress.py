@@ -59,9 +59,9 @@ class EgressPolicy:
 
     def is_credential(self, name: str) -> bool:
         """Whether the value of a variable is a credential."""
-        return name in self.named or (
-            sounds_secret(name) and (name not in self.opened or self.is_vendor_key(name))
-        )
+        if name in self.named:
+            return True
+        return sounds_secret(name) and (name not in self.opened or self.is_vendor_key(name))
 
     def signing_option(self, name: str) -> str:
         """The one option that a variable may fill if its value signs and is never sent. Empty for any other variable."""
@@ -77,11 +77,9 @@ class EgressPolicy:
 
     def fits_header(self, name: str, url: str) -> bool:
         """Whether any header of a request may contain the value of a variable."""
-        return (
-            not self.is_vendor_key(name)
-            and not belongs_to_runner(name)
-            and self.reaches_host(name, url)
-        )
+        if self.is_vendor_key(name) or belongs_to_runner(name):
+            return False
+        return self.reaches_host(name, url)
 
     def fits_request(self, name: str, method: str, url: str) -> bool:
         """Whether providers make such a request with the value of a variable, if it goes to a vendor.
@@ -126,10 +124,15 @@ class EgressPolicy:
         A credential of no vendor may also go where the environment sends providers, but with ``listed`` only to hosts that the
         workflow lists.
         """
-        if not self.bound or self._is_listed(url) or _leads(self.variables.get(name, ""), url):
+        if not self.bound or self._is_listed(url):
             return True
-        if owners := self._owners(name):
+        if _leads(self.variables.get(name, ""), url):
+            return True
+
+        owners = self._owners(name)
+        if owners:
             return any(vendor.takes(url, self.variables) for vendor in owners)
+
         if listed or not self.is_credential(name) or belongs_to_runner(name):
             return False
         return any(vendor.is_set(url, self.variables) for vendor in self.vendors())

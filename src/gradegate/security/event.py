@@ -82,7 +82,9 @@ class Event:
             return ""
         if self.is_fork:
             return "a fork"
-        return "Dependabot" if self.actor == "dependabot[bot]" and self.name in _WITHHELD else ""
+        if self.actor == "dependabot[bot]" and self.name in _WITHHELD:
+            return "Dependabot"
+        return ""
 
 
 class _Repository(BaseModel):
@@ -156,28 +158,16 @@ def read_event(environ: Mapping[str, str]) -> Event:
     )
     if event.name == "schedule":  # runs at the default branch, and its payload names no repository
         event = replace(event, default_branch=ref.removeprefix("refs/heads/"))
-    if pull := payload.pull_request:
-        return replace(
-            event,
-            number=pull.number,
-            head_sha=pull.head.sha,
-            base_sha=pull.base.sha,
-            head_repository=pull.head.repo.full_name if pull.head.repo else "",
-            base_repository=pull.base.repo.full_name if pull.base.repo else event.repository,
-            action=payload.action or "",
-            label=payload.label.name if payload.label else "",
-            author=pull.user or Person(),
-            sender=payload.sender or Person(),
-            updated=pull.updated_at,
-        )
-    if group := payload.merge_group:
+
+    pull = payload.pull_request
+    if pull is not None:
+        return _with_pull_request(event, payload, pull)
+    group = payload.merge_group
+    if group is not None:
         return replace(event, head_sha=group.head_sha, base_sha=group.base_sha)
-    if run := payload.workflow_run:
-        stage = None
-        if run.head_branch and run.head_repository:
-            owner = run.head_repository.owner.login
-            stage = PrecedingRun(run.event, run.head_sha, run.head_branch, owner)
-        return replace(event, stage=stage)
+    run = payload.workflow_run
+    if run is not None:
+        return replace(event, stage=_preceding_run(run))
     before = payload.before or ""
     return replace(
         event,
@@ -187,7 +177,32 @@ def read_event(environ: Mapping[str, str]) -> Event:
     )
 
 
+def _with_pull_request(event: Event, payload: _Payload, pull: _PullRequest) -> Event:
+    return replace(
+        event,
+        number=pull.number,
+        head_sha=pull.head.sha,
+        base_sha=pull.base.sha,
+        head_repository=pull.head.repo.full_name if pull.head.repo else "",
+        base_repository=pull.base.repo.full_name if pull.base.repo else event.repository,
+        action=payload.action or "",
+        label=payload.label.name if payload.label else "",
+        author=pull.user or Person(),
+        sender=payload.sender or Person(),
+        updated=pull.updated_at,
+    )
+
+
+def _preceding_run(run: _Run) -> PrecedingRun | None:
+    """The run before this one; None if its branch or its repository is gone."""
+    if not run.head_branch or not run.head_repository:
+        return None
+    owner = run.head_repository.owner.login
+    return PrecedingRun(run.event, run.head_sha, run.head_branch, owner)
+
+
 def _read_payload(path: str) -> tuple[_Payload, str]:
+    """The event file, and why it cannot be read; the reason is empty if it can."""
     if not path:
         return _Payload(), "GITHUB_EVENT_PATH is not set"
     try:

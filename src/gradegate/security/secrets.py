@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -63,15 +62,15 @@ def secret_variables(variables: Mapping[str, str], read: Iterable[str] = ()) -> 
     An address without user, query and long path is public: reports say where requests went. The password in an address has
     the name of its variable, followed by ``:password``.
     """
-    named = {name: value for name, value in variables.items() if sounds_secret(name)}
+    secrets = {name: value for name, value in variables.items() if sounds_secret(name)}
     for name in read:
         value = variables.get(name)
         if value is not None and not _ADDRESS.fullmatch(value):
-            named[name] = value
+            secrets[name] = value
     for name, value in variables.items():
         for password in address_passwords(value):
-            named[f"{name}:password"] = password
-    return {name: value for name, value in named.items() if value.strip()}
+            secrets[f"{name}:password"] = password
+    return {name: value for name, value in secrets.items() if value.strip()}
 
 
 def is_model_name(provider_id: str) -> bool:
@@ -87,7 +86,8 @@ def document_redactor(variables: Mapping[str, str]) -> Redact:
 def address_passwords(text: str) -> Iterator[str]:
     """The passwords in the addresses of a text: ``scheme://user:PASSWORD@host``."""
     if "://" in text and "@" in text:
-        yield from (match[1] for match in _USERINFO.finditer(text))
+        for match in _USERINFO.finditer(text):
+            yield match[1]
 
 
 def _names_secret(name: str) -> bool:
@@ -109,12 +109,23 @@ def literal_secrets(value: Any, name: str = "") -> Iterator[str]:
             yield from value.split()[1:]  # also only the key of `Bearer KEY`
         if "://" in value:
             yield from address_passwords(value)
-            with suppress(ValueError):
-                query = parse_qsl(urlsplit(value).query)
-                yield from (text for key, text in query if _names_secret(key))
+            yield from _query_secrets(value)
+
+
+def _query_secrets(url: str) -> Iterator[str]:
+    """The secrets in the query of an address; none if the address cannot be parsed."""
+    try:
+        parameters = parse_qsl(urlsplit(url).query)
+    except ValueError:
+        return
+    for key, text in parameters:
+        if _names_secret(key):
+            yield text
 
 
 def secrets_in_text(text: str) -> Iterator[str]:
-    """The same in a text that cannot be parsed, or that is too large to be parsed twice."""
-    yield from (value for name, value in _WRITTEN.findall(text) if _names_secret(name))
+    """The secrets in a text that cannot be parsed, or that is too large to be parsed twice."""
+    for name, value in _WRITTEN.findall(text):
+        if _names_secret(name):
+            yield value
     yield from address_passwords(text)

@@ -100,9 +100,8 @@ def _parse_message(item: Any, only_sendable: bool) -> Message:
 
     written: JsonObject | None = message
     if only_sendable:
-        written = {
-            key: value for key, value in message.items() if value and key not in ("role", "content")
-        } or None
+        written = _fields_beside_content(message) or None
+
     if isinstance(content, str):
         return Message(role, content, written=written)
     if content is None and (message.get("tool_calls") or message.get("function_call")):
@@ -124,6 +123,13 @@ def _parse_message(item: Any, only_sendable: bool) -> Message:
     return Message(role, "\n".join(texts), tuple(images), written)
 
 
+def _fields_beside_content(message: JsonObject) -> JsonObject:
+    """The fields of a message that have a value, without its role and its content."""
+    return {
+        key: value for key, value in message.items() if value and key not in ("role", "content")
+    }
+
+
 def _check_sendable(part: JsonObject) -> None:
     """Raises ValueError for a part of a message that cannot be sent."""
     kind = excerpt(str(part.get("type") or next(iter(part), "")), 60)
@@ -131,7 +137,8 @@ def _check_sendable(part: JsonObject) -> None:
         raise ValueError(
             f"has a message that cannot be sent: a part `{kind}` is neither a text nor an image"
         )
-    if key := unread_key(part):
+    key = unread_key(part)
+    if key:
         raise ValueError(
             f"has a message that cannot be sent: `{excerpt(key, 60)}` in a part `{kind}`"
         )
@@ -140,7 +147,9 @@ def _check_sendable(part: JsonObject) -> None:
 def text_of(part: JsonObject) -> str | None:
     """The text of a text part; Bedrock's Converse names no type."""
     text = part.get("text")
-    return text if part.get("type", "text") in TEXT_TYPES and isinstance(text, str) else None
+    if part.get("type", "text") not in TEXT_TYPES or not isinstance(text, str):
+        return None
+    return text
 
 
 def image_of(part: JsonObject) -> str:
@@ -152,6 +161,7 @@ def image_of(part: JsonObject) -> str:
         image = part.get("image_url")
         url = image.get("url") if isinstance(image, Mapping) else image
         return url if isinstance(url, str) else ""
+
     source = part.get("source")
     if kind != "image" or not isinstance(source, Mapping):
         return ""
@@ -173,14 +183,17 @@ def _converse_image(image: JsonObject) -> str:
 
 def unread_key(part: JsonObject, detailed: bool = False) -> str:
     """A key of a text or image part that gradegate does not read; empty for none. ``detailed``: it reads the detail of an image."""
-    keys: JsonObject = {"image_url": dict.fromkeys(("url", "detail") if detailed else ("url",))}
+    keys: JsonObject
     if text_of(part) is not None:
         keys = {"text": None}
     elif part.get("type") is None:
         keys = {"image": {"format": None, "source": {"bytes": None}}}
-    elif part["type"] == "image":
-        data = ("media_type", "data") if part["source"].get("type") == "base64" else ("url",)
-        keys = {"source": dict.fromkeys(("type", *data))}
+    elif part["type"] != "image":
+        keys = {"image_url": {"url": None, "detail": None} if detailed else {"url": None}}
+    elif part["source"].get("type") == "base64":
+        keys = {"source": {"type": None, "media_type": None, "data": None}}
+    else:
+        keys = {"source": {"type": None, "url": None}}
     return unknown_key(part, {"type": None, **keys})
 
 
@@ -192,6 +205,7 @@ def unknown_key(value: JsonObject, known: JsonObject) -> str:
         known_inside = known.get(key)
         if known_inside is None or not isinstance(inner, Mapping):
             continue
-        if unknown := unknown_key(inner, known_inside):
+        unknown = unknown_key(inner, known_inside)
+        if unknown:
             return unknown
     return ""

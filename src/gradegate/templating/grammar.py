@@ -111,7 +111,9 @@ class _Parser(Parser):
             self.fail(
                 "comparisons in a row are not supported: put brackets around one", right.lineno
             )
-        return nodes.Compare(left, [nodes.Operand(operator, right)], lineno=left.lineno)
+        return nodes.Compare(
+            left, [nodes.Operand(operator, right, lineno=right.lineno)], lineno=left.lineno
+        )
 
     def _take_comparison(self) -> str:
         """The operator of a comparison, if it comes next; else empty."""
@@ -146,7 +148,7 @@ class _Parser(Parser):
 
 def _check_node(node: nodes.Node) -> None:
     """Raises TemplateSyntaxError for a node that is not supported, or that Nunjucks would read in another way."""
-    bare = [child for child in node.iter_child_nodes() if not hasattr(child, _BRACKETS)]
+    bare = [child for child in node.iter_child_nodes() if not _is_in_brackets(child)]
     match node:
         case nodes.Call():
             name = getattr(node.node, "attr", "") or getattr(node.node, "name", "")
@@ -160,10 +162,9 @@ def _check_node(node: nodes.Node) -> None:
             _refuse(node, f"`is {node.name}`", _suggest_name(node.name, TESTS))
         case nodes.Not() if any(_is_operation(child) for child in bare):
             _refuse(node, "`not` before a sign", "put brackets around what it negates")
-        case nodes.Add() | nodes.Sub() if (
-            isinstance(node.right, nodes.Concat) and node.right in bare
-        ):
-            _refuse(node, "`~` behind `+` or `-`", "put brackets around one")
+        case nodes.Add() | nodes.Sub() if isinstance(node.right, nodes.Concat):
+            if not _is_in_brackets(node.right):
+                _refuse(node, "`~` behind `+` or `-`", "put brackets around one")
         case nodes.For(test=test, recursive=recursive) if test or recursive:
             _refuse(node, "a loop with a condition or `recursive`", "write `{% if %}` into it")
 
@@ -179,6 +180,10 @@ def _check_node(node: nodes.Node) -> None:
             _refuse(node, "`set` of anything but one name", "write one `set` for each")
         if isinstance(node, nodes.AssignBlock) and node.filter:
             _refuse(node, "a filter of a whole block", "put it where the value is printed")
+
+
+def _is_in_brackets(node: nodes.Node) -> bool:
+    return hasattr(node, _BRACKETS)
 
 
 def _is_operation(node: nodes.Node) -> bool:

@@ -74,62 +74,88 @@ Tokens = Sequence[Token]
 @lru_cache(maxsize=1)  # a program is looked at for one thing after another
 def split_tokens(code: str) -> tuple[Token, ...]:
     """All tokens of a program that is supposed to be valid; of any other program, some tokens."""
-    tokens: list[Token] = []
-    position = 0
-    depth = 0
-    previous = ""
-    words_before_brackets = []  # of each open round bracket
-    no_pattern_before = (
-        0  # a slash begins no pattern up to here: the rest of its line was searched once
-    )
-    template_depths: list[int] = []  # where a `}` continues the text of a template literal
-    while True:
-        if skipped := _SKIPPED.match(code, position):
-            position = skipped.end()
-        if position >= len(code):
-            return tuple(tokens)
-        start = position
-        sign = code[position]
-        continues_template = sign == "}" and template_depths[-1:] == [depth]
-        if sign == "`" or continues_template:
-            part = _TEMPLATE_PART.match(code, position + 1)
-            assert part
-            position = part.end()
-            text = "''"
+    return tuple(_Tokenizer(code).read_tokens())
+
+
+class _Tokenizer:
+    """Reads the tokens of a program, from its start to its end."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+        self._position = 0
+        self._depth = 0  # the number of open brackets
+        self._previous = ""  # the token before this one; empty behind the brackets of a condition
+        self._words_before_brackets: list[str] = []  # of each open round bracket
+        self._template_depths: list[
+            int
+        ] = []  # where a `}` continues the text of a template literal
+        # A slash before this position begins no pattern: the rest of its line was searched once.
+        self._no_pattern_before = 0
+
+    def read_tokens(self) -> Iterator[Token]:
+        """Yield each token."""
+        self._skip_comments()
+        while self._position < len(self._code):
+            start = self._position
+            sign = self._code[start]
+            continues_template = sign == "}" and self._template_depths[-1:] == [self._depth]
             if continues_template:
-                template_depths.pop()
-                depth -= 1
-            if part[1] == "${":
-                depth += 1
-                template_depths.append(depth)
-                text = "${"
-        else:
+                self._template_depths.pop()
+                self._depth -= 1
+            if sign == "`" or continues_template:
+                text = self._read_template_part()
+            else:
+                text = self._read_text(sign)
+
+            if text == "${":
+                self._depth += 1
+                self._template_depths.append(self._depth)
+            elif text in (")", "]", "}"):
+                self._depth -= 1
+            yield Token(text, start, self._depth)
+            if text in ("(", "[", "{"):
+                self._depth += 1
+
+            is_end_of_condition = False
+            if text == "(":
+                self._words_before_brackets.append(self._previous)
+            elif text == ")" and self._words_before_brackets:
+                is_end_of_condition = self._words_before_brackets.pop() in _CONDITIONS
+            self._previous = "" if is_end_of_condition else text
+            self._skip_comments()
+
+    def _skip_comments(self) -> None:
+        """Go to the next token, behind white space and comments."""
+        skipped = _SKIPPED.match(self._code, self._position)
+        if skipped:
+            self._position = skipped.end()
+
+    def _read_template_part(self) -> str:
+        """Read the text of a template literal up to its end, or up to the ``${`` of an expression. Returns the token's text."""
+        match = _TEMPLATE_PART.match(self._code, self._position + 1)
+        assert match
+        self._position = match.end()
+        return "${" if match[1] == "${" else "''"
+
+    def _read_text(self, sign: str) -> str:
+        """Read a word, a text, a pattern or punctuation that begins with a sign. Returns the token's text."""
+        start = self._position
+        if sign in "\"'":
+            kind = _TEXT
+        elif sign == "/" and start >= self._no_pattern_before and not _ends_value(self._previous):
             # Behind a value, a slash divides. Elsewhere it begins a pattern.
-            may_be_pattern = (
-                sign == "/" and position >= no_pattern_before and not _ends_value(previous)
-            )
-            kind = _TEXT if sign in "\"'" else _WORD
-            if may_be_pattern:
-                kind = _PATTERN
-            match = kind.match(code, position) or _PUNCTUATION.match(code, position)
-            assert match
-            text = match[0]
-            if may_be_pattern and text == "/":
-                no_pattern_before = code.find("\n", position) % (len(code) + 1)
-            position = match.end()
-            if sign in "\"'" or (sign == "/" and len(text) > 1):
-                text = "''"
-            if text in (")", "]", "}"):
-                depth -= 1
-        tokens.append(Token(text, start, depth))
-        if text in ("(", "[", "{"):
-            depth += 1
-        if text == "(":
-            words_before_brackets.append(previous)
-        is_condition = (
-            text == ")" and words_before_brackets and words_before_brackets.pop() in _CONDITIONS
-        )
-        previous = "" if is_condition else text
+            kind = _PATTERN
+        else:
+            kind = _WORD
+
+        match = kind.match(self._code, start) or _PUNCTUATION.match(self._code, start)
+        assert match
+        self._position = match.end()
+        text = match[0]
+        if kind is _PATTERN and text == "/":
+            end_of_line = self._code.find("\n", start)
+            self._no_pattern_before = len(self._code) if end_of_line < 0 else end_of_line
+        return "''" if kind is _TEXT or (sign == "/" and len(text) > 1) else text
 
 
 def _ends_value(text: str) -> bool:

@@ -7,6 +7,7 @@ escaped once.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache, reduce
 from itertools import islice
 from json import JSONDecodeError
@@ -116,10 +117,10 @@ def render_tree(tree: nodes.Template, variables: Variables, into: str = "") -> s
     """
     texts = []
     length = 0
-    escape = _ESCAPES[into]()
+    escape = _escape_for(into)
     try:
-        for part, is_own in _Renderer(variables, into).render(tree.body):
-            text = escape(part, is_own)
+        for part in _Renderer(variables, into).render(tree.body):
+            text = escape(part)
             length += len(text)
             if length > MAX_CHARACTERS:
                 raise TemplateError(
@@ -131,44 +132,63 @@ def render_tree(tree: nodes.Template, variables: Variables, into: str = "") -> s
     return "".join(texts)
 
 
-# A text, and whether the template itself wrote it (True) or a value is it (False). None: both, and they cannot be told apart
-Part = tuple[str, bool | None]
+class _Writer(Enum):
+    """Who wrote a text."""
+
+    TEMPLATE = "template"
+    VALUE = "value"
+    BOTH = "both"  # a filter has changed a text of both, so they cannot be told apart
+
+
+class _Part(NamedTuple):
+    """A piece of a filled-in text."""
+
+    text: str
+    writer: _Writer
 
 
 class _PartedText(str):
     """A text that knows its parts, some of which the template itself wrote."""
 
     __slots__ = ("parts",)
-    parts: tuple[Part, ...]
+    parts: tuple[_Part, ...]
 
 
-def _join_parts(parts: Iterable[Part]) -> _PartedText:
+_COMMA = (_Part(",", _Writer.TEMPLATE),)
+
+
+def _join_parts(parts: Iterable[_Part]) -> _PartedText:
     parts = tuple(parts)
-    text = _PartedText("".join(part for part, _ in parts))
+    text = _PartedText("".join(part.text for part in parts))
     text.parts = parts
     return text
 
 
-def _parts_of(value: Any, separator: Iterable[Part] = ((",", True),)) -> Iterable[Part]:
-    """The parts that a value prints; for a list those of its items, with ``separator`` between them."""
-    if isinstance(value, list | tuple):
-        return _list_parts(value, separator)
+def _parts_of(value: Any, separator: Sequence[_Part] = _COMMA) -> Iterator[_Part]:
+    """Yield the parts that a value prints; for a list those of its items, with ``separator`` between them.
+
+    A short YAML file can make a list that prints without end. So nothing is collected before the length is checked.
+    """
     if isinstance(value, _PartedText):
-        return value.parts
-    return ((show_value(value), False),)
+        yield from value.parts
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            if number:
+                yield from separator
+            yield from _parts_of(item)
+    else:
+        yield _Part(show_value(value), _Writer.VALUE)
 
 
-def _list_parts(items: Sequence[Any], separator: Iterable[Part]) -> Iterator[Part]:
-    for number, item in enumerate(items):
-        if number:
-            yield from separator
-        yield from _parts_of(item)
+def _template_text(text: str) -> _PartedText:
+    """A text that the template itself wrote."""
+    return _join_parts([_Part(text, _Writer.TEMPLATE)])
 
 
-def _has_own_text(value: Any) -> bool:
+def _has_template_text(value: Any) -> bool:
     """Whether the template itself wrote a text in a value."""
     if isinstance(value, list | tuple):
-        return any(map(_has_own_text, value))
+        return any(map(_has_template_text, value))
     return isinstance(value, _PartedText)
 
 
@@ -177,8 +197,9 @@ class _JsonEscape:
 
     is_in_string = False
 
-    def __call__(self, text: str, is_own: bool | None) -> str:
-        if is_own:
+    def __call__(self, part: _Part) -> str:
+        text = part.text
+        if part.writer is _Writer.TEMPLATE:
             return _STRING_SIGN.sub(self._pass_sign, text)
         if self.is_in_string:
             return json.dumps(text, ensure_ascii=False)[1:-1]
@@ -186,7 +207,7 @@ class _JsonEscape:
             value = json.loads(text) if text.strip() else ""
         except ValueError as e:
             raise TypeError("a value outside of quotes is not JSON: write `| dump`") from e
-        if is_own is None and isinstance(value, dict | list):
+        if part.writer is _Writer.BOTH and isinstance(value, dict | list):
             raise TypeError(
                 "a filter changes JSON that the template puts together: write `| dump` behind each value"
             )
@@ -204,12 +225,25 @@ class _JsonEscape:
 
 
 _STRING_SIGN = re.compile(r'\\.?|["\x00-\x1f]', re.DOTALL)
-# An address or a form has each value percent-encoded once, even if the template encodes it, too.
-_ESCAPES: Mapping[str, Callable[[], Callable[[str, bool | None], str]]] = {
-    "": lambda: lambda text, _: text,
-    "json": _JsonEscape,
-    "url": lambda: lambda text, is_own: text if is_own else quote(text, safe=""),
-}
+
+
+def _escape_for_url(part: _Part) -> str:
+    """An address or a form has each value percent-encoded once, even if the template encodes it, too."""
+    return part.text if part.writer is _Writer.TEMPLATE else quote(part.text, safe="")
+
+
+def _escape_nothing(part: _Part) -> str:
+    return part.text
+
+
+def _escape_for(into: str) -> Callable[[_Part], str]:
+    """What makes the parts of one text harmless, in their order."""
+    match into:
+        case "json":
+            return _JsonEscape()
+        case "url":
+            return _escape_for_url
+    return _escape_nothing
 
 
 class _Renderer:
@@ -220,26 +254,22 @@ class _Renderer:
         self._into = into
         self._scopes: list[dict[str, Any]] = [{}]
         if into == "url" and "env" in variables:
-            self._scopes[0]["env"] = {
-                name: _join_parts([(text, True)]) for name, text in variables["env"].items()
-            }
+            # The environment may contain a part of an address, which is sent as it is.
+            env = variables["env"]
+            self._scopes[0]["env"] = {name: _template_text(env[name]) for name in env}
 
-    def render(self, body: Iterable[nodes.Node]) -> Iterator[Part]:
+    def render(self, body: Iterable[nodes.Node]) -> Iterator[_Part]:
+        """The parts of the text that these nodes print. Raises what filters and operators raise."""
         for node in body:
             match node:
                 case nodes.Output():
                     for part in node.nodes:
                         if isinstance(part, nodes.TemplateData):
-                            yield part.data, True
+                            yield _Part(part.data, _Writer.TEMPLATE)
                         else:
                             yield from _parts_of(self._evaluate(part))
                 case nodes.If():
-                    for branch in (node, *node.elif_):
-                        if is_true(self._evaluate(branch.test)):
-                            yield from self.render(branch.body)
-                            break
-                    else:
-                        yield from self.render(node.else_)
+                    yield from self.render(self._chosen_branch(node))
                 case nodes.For():
                     yield from self._render_loop(node)
                 case nodes.Assign():
@@ -248,7 +278,14 @@ class _Renderer:
                     text = _join_parts(self.render(node.body))
                     self._assign(node.target, text if self._into else str(text))
 
+    def _chosen_branch(self, node: nodes.If) -> list[nodes.Node]:
+        for branch in (node, *node.elif_):
+            if is_true(self._evaluate(branch.test)):
+                return branch.body
+        return node.else_
+
     def _assign(self, target: Any, value: Any) -> None:
+        """Change the innermost name that is set, or set a new name in the innermost scope."""
         for scope in reversed(self._scopes):
             if scope.get(target.name, UNDEFINED) is not UNDEFINED:
                 break
@@ -256,10 +293,13 @@ class _Renderer:
             scope = self._scopes[-1]
         scope[target.name] = value
 
-    def _render_loop(self, node: nodes.For) -> Iterator[Part]:
-        targets = [node.target] if isinstance(node.target, nodes.Name) else node.target.items  # type: ignore[attr-defined]
-        names = [target.name for target in targets]
+    def _render_loop(self, node: nodes.For) -> Iterator[_Part]:
+        if isinstance(node.target, nodes.Name):
+            names = [node.target.name]
+        else:
+            names = [target.name for target in node.target.items]  # type: ignore[attr-defined]
         rows = [*_loop_rows(self._evaluate(node.iter), len(names))]
+
         scope: dict[str, Any] = {}
         self._scopes.append(scope)
         for index, row in enumerate(rows):
@@ -276,35 +316,36 @@ class _Renderer:
             scope.update(zip(names, row, strict=True))
             yield from self.render(node.body)
         self._scopes.pop()
+
         if not rows:
             yield from self.render(node.else_)
 
+    def _look_up(self, name: str) -> Any:
+        for scope in reversed(self._scopes):
+            value = scope.get(name, UNDEFINED)
+            if value is not UNDEFINED:
+                return value
+        return self._variables.get(name, UNDEFINED)
+
     def _evaluate(self, node: Any) -> Any:
+        """The value of an expression. Raises what filters and operators raise."""
         evaluate = self._evaluate
         match node:
             case nodes.Name():
-                for scope in reversed(self._scopes):
-                    value = scope.get(node.name, UNDEFINED)
-                    if value is not UNDEFINED:
-                        return value
-                return self._variables.get(node.name, UNDEFINED)
+                return self._look_up(node.name)
             case nodes.Const():
-                if self._into and isinstance(node.value, str):
-                    return _join_parts([(node.value, True)])
-                if type(node.value) in (int, float):
-                    return js_number(node.value)
-                return node.value
+                return self._constant(node.value)
             case nodes.Getattr():
                 return get_member(evaluate(node.node), node.attr)
             case nodes.Getitem():
                 return get_member(evaluate(node.node), evaluate(node.arg))
+            case nodes.List():
+                return [evaluate(item) for item in node.items]
             case nodes.Filter():
-                return self._apply_filter(node.name, [*map(evaluate, (node.node, *node.args))])
+                arguments = [evaluate(argument) for argument in (node.node, *node.args)]
+                return self._apply_filter(node.name, arguments)
             case nodes.Test():
                 return TESTS[node.name](evaluate(node.node))
-            case nodes.Compare():
-                operand = node.ops[0]
-                return OPERATORS[operand.op](evaluate(node.expr), evaluate(operand.expr))
             case nodes.Not():
                 return not is_true(evaluate(node.node))
             case nodes.And() | nodes.Or():
@@ -314,23 +355,32 @@ class _Renderer:
             case nodes.CondExpr():
                 branch = node.expr1 if is_true(evaluate(node.test)) else node.expr2
                 return "" if branch is None else evaluate(branch)
+            case nodes.Compare():
+                operand = node.ops[0]
+                return OPERATORS[operand.op](evaluate(node.expr), evaluate(operand.expr))
             case nodes.Concat():
-                return self._concatenate(map(evaluate, node.nodes))
-            case nodes.List():
-                return [*map(evaluate, node.items)]
+                return self._concatenate([evaluate(item) for item in node.nodes])
             case nodes.Neg():
                 return js_number(-to_number(evaluate(node.node)))
             case nodes.Pos():
                 return js_number(to_number(evaluate(node.node)))
-        operands = evaluate(node.left), evaluate(node.right)
+        # Every other expression has an operator between two values.
+        operands = [evaluate(node.left), evaluate(node.right)]
         result = OPERATORS[grammar.BINARY[type(node)]](*operands)
         return self._concatenate(operands) if isinstance(result, str) else result
+
+    def _constant(self, value: Any) -> Any:
+        if self._into and isinstance(value, str):
+            return _template_text(value)
+        if type(value) in (int, float):
+            return js_number(value)
+        return value
 
     def _concatenate(self, values: Iterable[Any]) -> str:
         """The text of values one behind the other."""
         if not self._into:
             return reduce(add_values, values, "")
-        parts: list[Part] = []
+        parts: list[_Part] = []
         for value in values:
             parts += _parts_of(value if isinstance(value, str | list | tuple) else to_string(value))
         return _join_parts(parts)
@@ -348,24 +398,28 @@ class _Renderer:
             raise TypeError(f"`{name}`: {reason}") from e
 
     def _with_parts(self, result: Any, name: str, arguments: Sequence[Any]) -> Any:
+        """The result of a filter; if it is a text, with the parts of the arguments. Raises TypeError."""
+        value = arguments[0]
         if name == "join" and len(arguments) < 3 and self._into:
-            separator = _parts_of(arguments[1]) if len(arguments) > 1 else ()
-            return _join_parts(_parts_of(arguments[0], separator))
+            separator = tuple(_parts_of(arguments[1])) if len(arguments) > 1 else ()
+            return _join_parts(_parts_of(value, separator))
         if name == "urlencode" and self._into == "url":
-            return _join_parts([(result, True)])
-        if isinstance(result, _PartedText) or name == "dump" or not _has_own_text(arguments[0]):
+            return _template_text(result)
+        if isinstance(result, _PartedText) or name == "dump" or not _has_template_text(value):
             return result
 
-        # A filter has changed a text of the template. Only if it got nothing else, the result is the template's own, too.
-        is_own = True
-        for value in arguments:
-            if isinstance(value, str | list | tuple):
-                is_own = is_own and all(own for _, own in _parts_of(value))
-        if name == "load" and not is_own:
+        # The filter has changed a text of the template. If all its texts are the template's, the result is the template's, too.
+        writer = _Writer.TEMPLATE
+        for argument in arguments:
+            if isinstance(argument, str | list | tuple):
+                for part in _parts_of(argument):
+                    if part.writer is not _Writer.TEMPLATE:
+                        writer = _Writer.BOTH
+        if name == "load" and writer is _Writer.BOTH:
             raise TypeError(
                 "it reads JSON that the template puts together: write `| dump` behind each value"
             )
-        return _join_parts([(result, is_own or None)]) if isinstance(result, str) else result
+        return _join_parts([_Part(result, writer)]) if isinstance(result, str) else result
 
 
 def _loop_rows(value: Any, count: int) -> Iterable[tuple[Any, ...]]:
@@ -393,22 +447,34 @@ def find_names(tree: nodes.Template) -> TemplateNames:
     """The variables that a template uses."""
     used = _used_names(tree, with_comments=True)
     # A chat is filled in value by value: a comment that begins in one value ends with it
-    first = next(tree.find_all(nodes.TemplateData), None)
-    is_chat = first is not None and first.data.lstrip().startswith(("[", "{", "- role:"))
-    outside = _used_names(tree, with_comments=is_chat)
+    first_text = next(tree.find_all(nodes.TemplateData), None)
+    is_chat = first_text is not None and first_text.data.lstrip().startswith(("[", "{", "- role:"))
+    used_outside = _used_names(tree, with_comments=is_chat)
+    env_used = frozenset(_env_names(tree))
 
-    # What the template tests or gives a default for
-    guards = [node.test for node in _nodes_in(tree, (nodes.If, nodes.CondExpr))]
-    guards += tree.find_all((nodes.Or, nodes.And, nodes.Test))
-    guards += (node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d"))
     guarded = set[str]()
     env_guarded = set[str]()
-    for guard in guards:
+    for guard in _guards_in(tree):
         guarded.update(node.name for node in _nodes_in(guard, nodes.Name))
         env_guarded.update(_env_names(guard))
 
-    env_used = frozenset(_env_names(tree))
-    return TemplateNames(used, used - guarded, env_used, env_used - env_guarded, used - outside)
+    return TemplateNames(
+        used=used,
+        needed=used - guarded,
+        env_used=env_used,
+        env_needed=env_used - env_guarded,
+        only_in_comments=used - used_outside,
+    )
+
+
+def _guards_in(tree: nodes.Template) -> Iterator[nodes.Node]:
+    """The expressions that a template tests, or gives a default for."""
+    for condition in _nodes_in(tree, (nodes.If, nodes.CondExpr)):
+        yield condition.test
+    yield from tree.find_all((nodes.Or, nodes.And, nodes.Test))
+    for node in tree.find_all(nodes.Filter):
+        if node.name in ("default", "d"):
+            yield node
 
 
 def _used_names(tree: nodes.Template, with_comments: bool) -> frozenset[str]:
@@ -491,7 +557,13 @@ def mentioned_names(text: str) -> list[str]:
     for name, items in _LOOP.findall(text):
         uses.discard(name)
         uses.add(items)
-    return sorted({match[0] for use in uses if (match := _ROOT_NAME.match(use))})
+
+    names = set()
+    for use in uses:
+        root = _ROOT_NAME.match(use)
+        if root:
+            names.add(root[0])
+    return sorted(names)
 
 
 # --- what the worker does ---------------------------------------------------------------------------------------

@@ -32,13 +32,13 @@ __all__ = ["TemplateError", "show_value", "with_json_text"]  # of other modules
 _OPENING = re.compile(r"\{[{%#]")
 _SHORT = 4096  # characters of a template of which many are kept
 _QUICK_TYPES = {str, int}  # of values that print in no time
-
-
 _NO_NAMES = TemplateNames()
 
 
 @dataclass(frozen=True, slots=True)
 class _Template:
+    """What is known of a template once it is read."""
+
     names: TemplateNames = _NO_NAMES
     # Takes variables and ``into``, raises TemplateError. None: the worker fills it in
     fill: Callable[[JsonObject, str], str] | None = None
@@ -62,16 +62,10 @@ def render(source: str, variables: Variables, trusted: bool = False, into: str =
     if not is_template(source):
         return source
     template = _template(source, trusted)
-
-    # Texts and short values between them take no time.
     if template.parts and not into:
-        values = [
-            variables.get(text, UNDEFINED) if is_name else text for text, is_name in template.parts
-        ]
-        if {*map(type, values)} <= _QUICK_TYPES:
-            texts = [*map(show_value, values)]
-            if sum(map(len, texts)) <= MAX_CHARACTERS:
-                return "".join(texts)
+        text = _join_quick_parts(template, variables)
+        if text is not None:
+            return text
 
     used = {name: variables[name] for name in template.names.used if name in variables}
     try:
@@ -85,6 +79,20 @@ def render(source: str, variables: Variables, trusted: bool = False, into: str =
         raise TemplateError(str(e)) from e
     except (RecursionError, MemoryError) as e:
         raise TemplateError("its variables are nested too deeply or too large") from e
+
+
+def _join_quick_parts(template: _Template, variables: Variables) -> str | None:
+    """The text of a template of texts and names; None if a value may take time to print, or if the text is too long."""
+    texts = []
+    length = 0
+    for part, is_name in template.parts:
+        value = variables.get(part, UNDEFINED) if is_name else part
+        if type(value) not in _QUICK_TYPES:
+            return None
+        text = show_value(value)
+        length += len(text)
+        texts.append(text)
+    return "".join(texts) if length <= MAX_CHARACTERS else None
 
 
 def _template(source: str, trusted: bool = False) -> _Template:
@@ -175,15 +183,18 @@ def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):
-        for item in value.values() if isinstance(value, Mapping) else value:
+        items = value.values() if isinstance(value, Mapping) else value
+        for item in items:
             yield from _texts_in(item)
 
 
 def render_env(value: Any, env: Mapping[str, str]) -> Any:
     """Fill in every string that uses only the environment. Any other is filled in when its variables are known."""
-    return change_texts(
-        value, lambda text: render(text, {"env": env}) if variables_used(text) <= {"env"} else text
-    )
+
+    def render_text(text: str) -> str:
+        return render(text, {"env": env}) if variables_used(text) <= {"env"} else text
+
+    return change_texts(value, render_text)
 
 
 # --- templates that take no more time and memory than their variables have, whatever these are ----------------------
@@ -267,9 +278,8 @@ def fill_prompt(source: str, variables: Variables) -> str:
     if is_unchanged(source):
         return source
     # A variable may be a template, too. It is filled in unless it uses a name that nobody defines.
-    return render(
-        source, {name: _fill_variable(value, variables) for name, value in variables.items()}
-    )
+    values = {name: _fill_variable(value, variables) for name, value in variables.items()}
+    return render(source, values)
 
 
 # Prompts are the same few for all cases.

@@ -98,7 +98,9 @@ def parse_calls(value: Any) -> list[JsonObject] | None:
         value = flatten_calls(filter(None, fields)) or value
     if isinstance(value, str) or not isinstance(value, Sequence):
         value = [value]
-    return [uniform_call(call) for call in value] if value and all(map(_is_call, value)) else None
+    if not value or not all(map(_is_call, value)):
+        return None
+    return [uniform_call(call) for call in value]
 
 
 def flatten_calls(fields: Iterable[Any]) -> list[Any]:
@@ -136,7 +138,10 @@ def _inner_object(value: JsonObject, keys: Sequence[str]) -> JsonObject:
 
 def _first_value(value: JsonObject, keys: Sequence[str]) -> Any:
     """The first value under one of the keys; None for no value."""
-    return next((value[key] for key in keys if value.get(key) is not None), None)
+    for key in keys:
+        if value.get(key) is not None:
+            return value[key]
+    return None
 
 
 # --- the tools that may be called -------------------------------------------------------------------------------
@@ -271,7 +276,9 @@ class MessageForm(FrozenStruct):
         functions: dict[str, str] = {}  # names by the id of the call
         for message in messages:
             parts = self._read_parts(message, functions)
-            functions |= {part.id: part.name for part in parts if isinstance(part, ToolCall)}
+            for part in parts:
+                if isinstance(part, ToolCall):
+                    functions[part.id] = part.name
             if message.role == "tool" and conversation and conversation[-1][0] == "tool":
                 conversation[-1][1].extend(parts)
             else:
@@ -279,21 +286,15 @@ class MessageForm(FrozenStruct):
         return conversation
 
     def _read_parts(self, message: Message, functions: NamedTexts) -> Parts:
-        written = message.written or {}
-        content = written.get("content")
+        """The parts of a message, with its calls or its result. Raises ProviderError."""
         # The fields that are still to be sent: what is left in the end is refused.
         fields = {
-            key: value for key, value in written.items() if value and key not in ("role", "content")
+            key: value
+            for key, value in (message.written or {}).items()
+            if value and key not in ("role", "content")
         }
 
-        parts: Parts
-        if isinstance(content, Sequence) and not isinstance(content, str):
-            parts = [self._read_part(part) for part in content]
-        else:
-            images = [*map(Image, message.images)]
-            texts = [message.content] if message.content or not images else []
-            parts = [*images, *texts] if self.images_first else [*texts, *images]
-
+        parts = self._read_content(message)
         if message.role == "assistant" and fields.get("tool_calls"):
             calls = flatten_calls([fields.pop("tool_calls")])
             parts = [part for part in parts if part]
@@ -306,7 +307,18 @@ class MessageForm(FrozenStruct):
             raise self._refusal(f"`{excerpt(key, 60)}` of a chat message")
         return parts
 
-    def _read_part(self, part: JsonObject) -> Part:
+    def _read_content(self, message: Message) -> Parts:
+        content = (message.written or {}).get("content")
+        if isinstance(content, Sequence) and not isinstance(content, str):
+            return [self._read_part(part) for part in content]
+
+        images = [*map(Image, message.images)]
+        texts = [message.content] if message.content or not images else []
+        return [*images, *texts] if self.images_first else [*texts, *images]
+
+    def _read_part(self, part: Any) -> Part:
+        if not isinstance(part, Mapping):
+            raise self._refusal("a part of a chat message that is not an object")
         if self._is_vendor_part(part, self.vendor_parts):
             return part
 
@@ -383,6 +395,9 @@ def _is_plain(message: Message) -> bool:
     content = (message.written or {}).get("content")
     if isinstance(content, str):
         return True
-    return all(
-        chat_prompt.text_of(part) and not chat_prompt.unread_key(part) for part in content or ()
-    )
+    for part in content or ():
+        if not isinstance(part, Mapping):
+            return False
+        if not chat_prompt.text_of(part) or chat_prompt.unread_key(part):
+            return False
+    return True

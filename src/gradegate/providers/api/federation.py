@@ -232,14 +232,21 @@ def read_reply(answer: Response, failure: str, cure: str, secrets: Iterable[str]
 
 
 def _error_words(content: Any) -> str:
-    """The words of an error, as OAuth and as APIs write them."""
-    error = content.get("error", content) if isinstance(content, dict) else content
+    """The words of an error. Its member ``error`` is a text in OAuth, and an object in APIs."""
+    error = content
+    if isinstance(content, dict):
+        error = content.get("error", content)
     details = error if isinstance(error, dict) else content
-    parts: list[Any] = [error] if isinstance(error, str) else []
+
+    parts: list[Any] = []
+    if isinstance(error, str):
+        parts.append(error)
     if isinstance(details, dict):
-        parts += [details.get(key) for key in ("code", "message", "error_description")]
-    words = [" ".join(str(part).split()) for part in parts if isinstance(part, str | int) and part]
-    return ": ".join(dict.fromkeys(words)) or "no reason given"
+        parts += [details.get("code"), details.get("message"), details.get("error_description")]
+
+    texts = [str(part) for part in parts if isinstance(part, str | int) and part]
+    lines = [" ".join(text.split()) for text in texts]
+    return ": ".join(dict.fromkeys(lines)) or "no reason given"
 
 
 def parse_token(content: JsonObject, failure: str, host: str) -> Token:

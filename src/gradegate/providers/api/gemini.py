@@ -64,6 +64,11 @@ class Gemini(ChatApi):
         # Every model takes a temperature, and the body has it: there is nothing to try.
         super().__init__(config, takes_temperature=False)
 
+    @property
+    def response_schema(self) -> Any:
+        """``responseSchema`` as the config writes it, a mapping or JSON text; None for no schema."""
+        return self._written_generation(Request(())).get("responseSchema")
+
     def json_forms(self, schema: JsonObject) -> Sequence[Form]:
         """With a schema, else any JSON."""
         with_schema = {**_JSON, "responseJsonSchema": schema}
@@ -82,6 +87,16 @@ class Gemini(ChatApi):
         return merge_bodies(body, self.passthrough)
 
     def _generation_config(self, request: Request) -> JsonObject:
+        """``generationConfig`` of a body."""
+        generation = self._written_generation(request)
+        if isinstance(generation.get("responseSchema"), str):
+            generation["responseSchema"] = json.loads(generation["responseSchema"])
+        if "responseSchema" in generation or "responseJsonSchema" in generation:
+            generation.setdefault("responseMimeType", "application/json")
+        return generation
+
+    def _written_generation(self, request: Request) -> dict[str, Any]:
+        """``generationConfig`` as the options of the config and of a request say, under the names of the API."""
         generation: dict[str, Any] = {"temperature": 0}
         for name, value in as_object(self.config.get("generationConfig")).items():
             first, *words = name.split("_")
@@ -91,13 +106,7 @@ class Gemini(ChatApi):
         for config in (self.config, request.options):
             for name, value in config.items():
                 options[_ALIASES.get(name, name)] = value
-        generation |= pick_options(options, GENERATION)
-
-        if isinstance(generation.get("responseSchema"), str):
-            generation["responseSchema"] = json.loads(generation["responseSchema"])
-        if "responseSchema" in generation or "responseJsonSchema" in generation:
-            generation.setdefault("responseMimeType", "application/json")
-        return generation
+        return {**generation, **pick_options(options, GENERATION)}
 
     def parse_response(self, response: JsonObject) -> ModelOutput:
         """The first candidate; a prompt that was blocked has none. Raises NoOutput."""

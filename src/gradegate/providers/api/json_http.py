@@ -89,6 +89,17 @@ def check_part(kind: str, text: str, pattern: str, setup: ProviderSetup, cure: s
         raise setup.mistake(f"`{text}` is no {kind} for `{setup.spec.id}`", cure)
 
 
+def check_schema(setup: ProviderSetup, option: str, schema: Any) -> None:
+    """Raises ConfigError if the JSON Schema of an option is a text that is not JSON."""
+    if not isinstance(schema, str):
+        return
+    try:
+        json.loads(schema)
+    except (ValueError, RecursionError) as e:
+        problem = f"`{option}` of `{setup.spec.id}` is a text that is not JSON"
+        raise setup.mistake(problem, "write the schema as a mapping, or as valid JSON") from e
+
+
 def read_key(
     setup: ProviderSetup, *names: str, header: str = "Authorization", needed: bool = True
 ) -> FixedKey:

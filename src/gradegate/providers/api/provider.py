@@ -26,39 +26,26 @@ LabelScores = Mapping[str, float]  # scores from 0 to 1
 
 
 class Provider:
-    """Base of all providers. ``kinds`` says what it can do: "text", "embedding", "classification", "moderation".
+    """Base of all providers.
 
-    The attributes below say what a provider is. Class attributes hold for all providers of a vendor; those that whoever
-    binds a provider sets afterwards say so.
+    The attributes below say what a provider is. They stand in three groups: what all providers of a vendor share, what a
+    provider sets when it is built, and what whoever binds it to a config sets afterwards.
     """
 
+    # --- of all providers of a vendor ---
+    # What it can do: "text", "embedding", "classification", "moderation"
     kinds: tuple[str, ...] = ("text",)
-    id: str = ""  # as the config writes it, without the label; set by whoever binds it
-    spec: ProviderSpec | None = None  # what it was built from; set with the id
-    files_digest: str = ""  # SHA-256 of the files that it read; empty for no files; set with the id
-    name: str = ""  # as reports show it: the label, or the id
-    url: str = ""  # where requests go; empty if nothing leaves the machine
-    # Which variables of the environment requests contain, and as what; set by whoever binds it
-    uses: frozenset[VariableUse] = frozenset()
     # Options that are sent as its credential and nowhere else; empty if it has none
     fields: tuple[str, ...] = ("apiKey",)
     vendor: Vendor = Vendor()  # where the keys of this kind of provider may go
-    method: str = "POST"  # of its requests
     # It speaks OpenAI's API, so it may ask other vendors with their keys: at their own hosts, or where the workflow says.
     takes_keys_of_hosts: bool = False
     # The vendor's model for each kind that promptfoo takes as a grader if a config names none, by kind. A name in braces is a
     # variable of the environment with the rest of the id.
     default_graders: NamedTexts = {}
-    chosen: str = ""  # what it was chosen for, in words; empty if the config names it; set by whoever binds it
     vectors: bool = True  # an embedding model returns vectors; else it only compares two texts
-    takes_images: bool = False  # takes images
-    # The most tokens of a grader's first reply; None if it takes no limit
-    reply_tokens: int | None = None
-    limit_option: str = "max_tokens"  # the option that sets this limit, whatever its API calls it
-    structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
-    origin: Origin = Origin("")  # where the config names it
-    # Its texts that are filled in for each answer, with the variables of the test
-    templates: tuple[str, ...] = ()
+    takes_images: bool = False
+    limit_option: str = "max_tokens"  # the option with ``reply_tokens``, whatever its API calls it
     names_model: bool = True  # its id ends with the name of a model
     # "model": a model, or whatever is behind an address; "program": code of the repository; "file", "prompt": a stand-in for a model
     replies_from: str = "model"
@@ -69,17 +56,36 @@ class Provider:
     # What its API takes for an option if that is less than other APIs take, as in `options.yaml`
     values: NamedTexts = {}
     bounded: bool = True  # a vendor's API; a server of one's own may take other values
-    code: str = ""  # SHA-256 of the code of the repository that it runs; empty for no code
-    is_grader: bool = False  # an assertion asks it; set by whoever binds it
     is_repeatable: bool = True  # equal requests may have the same reply, so a reply may be kept
-    # What the user should know of its options; set by whoever binds it
-    notes: tuple[Note, ...] = ()
-    # The functions that it may call, as `toolcalls.declared`; set with the id
-    tools: JsonObject | None = None
-    missing: tuple[Mistake, ...] = ()  # the keys that it lacks; set with the id
+
+    # --- of one provider, set when it is built ---
+    name: str = ""  # as reports show it: the label, or the id
+    url: str = ""  # where requests go; empty if nothing leaves the machine
+    method: str = "POST"  # of its requests
+    # The most tokens of a grader's first reply; None if it takes no limit
+    reply_tokens: int | None = None
+    structured: str = "none"  # what it does with the schema of a request: "enforced", "requested", "none" where it is not sent
+    # Its texts that are filled in for each answer, with the variables of the test
+    templates: tuple[str, ...] = ()
+    code: str = ""  # SHA-256 of the code of the repository that it runs; empty for no code
+
+    # --- of one provider, set by whoever binds it ---
+    id: str = ""  # as the config writes it, without the label
+    origin: Origin = Origin("")  # where the config names it
+    spec: ProviderSpec | None = None  # what it was built from
+    files_digest: str = ""  # SHA-256 of the files that it read; empty for no files
+    # Which variables of the environment requests contain, and as what
+    uses: frozenset[VariableUse] = frozenset()
+    chosen: str = ""  # what it was chosen for, in words; empty if the config names it
+    is_grader: bool = False  # an assertion asks it
+    notes: tuple[Note, ...] = ()  # what the user should know of its options
+    tools: JsonObject | None = (
+        None  # the functions that it may call, as `function_schemas` gives them
+    )
+    missing: tuple[Mistake, ...] = ()  # the keys that it lacks
     # Why the tools of a target that is only named are not known
     tool_mistakes: tuple[Mistake, ...] = ()
-    budget: Budget = Budget()  # what replies cost counts against it; set by whoever binds it
+    budget: Budget = Budget()  # what replies cost counts against it
 
     @property
     def unasked_kinds(self) -> tuple[str, ...]:

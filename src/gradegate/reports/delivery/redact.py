@@ -1,6 +1,6 @@
 """Hides secrets in the values of a run, before a report escapes or cuts its texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -67,20 +67,39 @@ def _change_texts(value: Any, change: Redact) -> Any:
     if isinstance(value, _STRUCTS):
         return _change_fields(value, change)
     if isinstance(value, Mapping):
-        mapping = {
-            _change_texts(key, change): _change_texts(item, change) for key, item in value.items()
-        }
-        same = all(new is old for new, old in zip(mapping.values(), value.values(), strict=False))
-        return value if same and list(mapping) == list(value) else mapping
+        return _change_mapping(value, change)
     if isinstance(value, list | tuple):
-        items = [_change_texts(item, change) for item in value]
-        if all(new is old for new, old in zip(items, value, strict=True)):
-            return value
-        return tuple(items) if isinstance(value, tuple) else items
+        return _change_items(value, change)
     return value
 
 
+def _change_mapping(mapping: Mapping[Any, Any], change: Redact) -> Mapping[Any, Any]:
+    changed = {}
+    is_same = True
+    for key, item in mapping.items():
+        changed_key = _change_texts(key, change)
+        changed_item = _change_texts(item, change)
+        changed[changed_key] = changed_item
+        if changed_key != key or changed_item is not item:
+            is_same = False
+    return mapping if is_same else changed
+
+
+def _change_items(items: list[Any] | tuple[Any, ...], change: Redact) -> Sequence[Any]:
+    changed_items = []
+    is_same = True
+    for item in items:
+        changed_item = _change_texts(item, change)
+        changed_items.append(changed_item)
+        if changed_item is not item:
+            is_same = False
+    if is_same:
+        return items
+    return tuple(changed_items) if isinstance(items, tuple) else changed_items
+
+
 def _change_fields(value: Any, change: Redact) -> Any:
+    """Apply a function to all texts in the fields of a struct."""
     changes: dict[str, Any] = {}
     for name in field_names(value):
         before = getattr(value, name)

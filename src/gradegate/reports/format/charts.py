@@ -16,9 +16,10 @@ from markupsafe import Markup
 from gradegate.core.numbers import exact_mean
 from gradegate.reports.format.escape import Html, clip, one_line, outline, visible
 from gradegate.reports.format.templates import Format, read_template
+from gradegate.reports.view.findings import selects_row
 from gradegate.reports.view.wording import has_several_suites, rule_title
 from gradegate.results.grades import Grade, Outcome
-from gradegate.results.rows import Row, selects_grade
+from gradegate.results.rows import Row
 from gradegate.results.run_result import Counts, RuleResult
 from gradegate.structs import FrozenStruct
 
@@ -125,6 +126,7 @@ def outcome_chart(result: RuleResult) -> Chart:
     total = sum(counts.values())
     if least is None or not total:
         return Chart()
+
     x = 0.0
     boxes = []
     for kind, count in counts.items():
@@ -132,7 +134,8 @@ def outcome_chart(result: RuleResult) -> Chart:
             width = BAR_WIDTH * count / total
             boxes.append(Box(kind, round(x, 1), round(width, 1)))
             x += width
-    return Chart(tuple(boxes), (round(least * BAR_WIDTH, 1),) if least <= 1 else ())
+    lines = (round(least * BAR_WIDTH, 1),) if least <= 1 else ()
+    return Chart(tuple(boxes), lines)
 
 
 # --- filters for cases --------------------------------------------------------------------------------------------------
@@ -160,19 +163,20 @@ class Choices(FrozenStruct):
         """The numbers of a case in each list, with spaces between."""
         rules = []
         for number, result in enumerate(self.rules):
-            if any(selects_grade(result.rule, row, grade) for grade in row.grades):
+            if selects_row(result.rule, row):
                 rules.append(number)
-        numbers = {
-            "rule": rules,
-            "metric": dict.fromkeys(self.metrics.get(_metric_name(grade)) for grade in row.grades),
-            "provider": [self.providers.get(row.provider)],
-            "prompt": [self.prompts.get(row.prompt_label)],
-        }
-        # A name beyond the longest list has no number.
+        metric_names = dict.fromkeys(_metric_name(grade) for grade in row.grades)
         return {
-            name: " ".join(str(number) for number in listed if number is not None)
-            for name, listed in numbers.items()
+            "rule": _join_numbers(rules),
+            "metric": _join_numbers(self.metrics.get(name) for name in metric_names),
+            "provider": _join_numbers([self.providers.get(row.provider)]),
+            "prompt": _join_numbers([self.prompts.get(row.prompt_label)]),
         }
+
+
+def _join_numbers(numbers: Iterable[int | None]) -> str:
+    """The numbers with spaces between. A name beyond the longest list has no number."""
+    return " ".join(str(number) for number in numbers if number is not None)
 
 
 def find_choices(rows: Sequence[Row], rules: Sequence[RuleResult]) -> Choices:

@@ -146,7 +146,9 @@ def _list_names(rows: Sequence[Row], most: int, limit: int) -> str:
     Cases of several models, prompts or repeats may have one name.
     """
     counts = Counter(one_line(wording.visible_name(row), limit) for row in rows)
-    texts = [f"{name} ({count:,} cases)" if count > 1 else name for name, count in counts.items()]
+    texts = []
+    for name, count in counts.items():
+        texts.append(f"{name} ({count:,} cases)" if count > 1 else name)
     names = ", ".join(texts[:most])
     more = sum(list(counts.values())[most:])
     return f"{names} and {more:,} more" if more else names
@@ -183,8 +185,10 @@ def _fit_last_line(decision: Decision, view: View, written: Sequence[str]) -> La
     # A path that is cut leads nowhere, so it is left out if there is no room.
     head = wording.headline(decision)
     room = min(_MOST_COLUMNS, view.columns or _MOST_COLUMNS) - len(f"{head}: ")
-    pages = [path for path in written if path.endswith(".html")]
-    report = "".join(f"; see {path}" for path in (pages or written)[:1])
+    report = ""
+    if written:
+        pages = [path for path in written if path.endswith(".html")]
+        report = f"; see {(pages or written)[0]}"
     if max(len(short), _LEAST_TEXT) + len(report) > room:
         report = ""
     room -= len(report)
@@ -196,13 +200,16 @@ def _fit_last_line(decision: Decision, view: View, written: Sequence[str]) -> La
         short if short and says_why else why,
         shortest or one_line(why, room - 1),
     ]
-    text = next((text for text in texts if len(text) <= room), texts[-1])
+    fitting_texts = [text for text in texts if len(text) <= room]
+    text = fitting_texts[0] if fitting_texts else texts[-1]
 
-    names = ", ".join(one_line(path, 300) for path in written)
+    names = ""
+    if len(written) > (1 if report else 0):
+        names = ", ".join(one_line(path, 300) for path in written)
     return LastLine(
         text + one_line(report),
         why="" if why in text or view.quiet else why,
-        written=names if len(written) > bool(report) else "",
+        written=names,
     )
 
 
@@ -211,8 +218,11 @@ def _result_and_reason(decision: Decision) -> tuple[str, str]:
     short = wording.short_result(decision)
     why = one_line(decision.reason, _TEXT).rstrip(".")
     if short and decision.outcome is GateOutcome.PASS:
-        all_passed = decision.cases.passed == decision.cases.planned
-        short, why = (short, "") if all_passed else ("", why)
+        if decision.cases.passed == decision.cases.planned:
+            why = ""
+        else:
+            short = ""
+
     # A rule may count fewer cases than the run has: one count of failures is enough.
     failures = _FAILURES.match(short)
     counted = _FAILURES.match(why)

@@ -63,13 +63,15 @@ def relevant_exchange(row: Row, failures: Sequence[Grade] = ()) -> Exchange:
     question = _last_user_message(row.prompt)
     if not row.turns:
         return Exchange(question, row.output or "")
+
     number = _relevant_turn(row, failures)
     for turn in row.turns[:number]:
         if turn.role == "user":
             question = turn.content
     turn = row.turns[number - 1]
     answer = turn.content if turn.role == "assistant" else row.output or ""
-    return Exchange(question, answer, number if len(row.turns) > 2 else 0)
+    is_conversation = len(row.turns) > 2
+    return Exchange(question, answer, number if is_conversation else 0)
 
 
 def _relevant_turn(row: Row, failures: Sequence[Grade]) -> int:
@@ -190,8 +192,10 @@ def flaky_lines(rows: Iterable[Row]) -> list[str]:
 
 def usage_text(usage: Usage) -> str:
     """``1 call, 120 tokens, 0.001 USD, 0.5 s``, without the time if it was not measured."""
-    is_timed = math.isfinite(usage.seconds) and usage.seconds > 0
-    return describe_usage(usage) + (f", {format_number(usage.seconds, 2)} s" if is_timed else "")
+    text = describe_usage(usage)
+    if math.isfinite(usage.seconds) and usage.seconds > 0:
+        text += f", {format_number(usage.seconds, 2)} s"
+    return text
 
 
 # --- an assertion -------------------------------------------------------------------------------------------------------
@@ -200,7 +204,10 @@ def usage_text(usage: Usage) -> str:
 def has_more_than_reason(grade: Grade) -> bool:
     """Whether the evidence of a grade says more than single words of its reason."""
     words = set(re.findall(r"\w+", grade.reason))
-    return any(not isinstance(text, str) or text not in words for text in grade.evidence.values())
+    for value in grade.evidence.values():
+        if not isinstance(value, str) or value not in words:
+            return True
+    return False
 
 
 def grader_steps(grade: Grade) -> list[str] | None:
@@ -278,9 +285,14 @@ def compare_words(expected: str, got: str) -> Difference | None:
 def _pieces(words: Sequence[str], differs: bool) -> list[Piece]:
     """The words as one piece. A gap before words that differ is a piece of its own, which is not marked."""
     text = "".join(words)
-    marked = text.lstrip() if differs else text
-    gap = text.removesuffix(marked)
-    return [piece for piece in (Piece(gap, False), Piece(marked, differs)) if piece.text]
+    marked_text = text.lstrip() if differs else text
+    gap = text.removesuffix(marked_text)
+    pieces = []
+    if gap:
+        pieces.append(Piece(gap, False))
+    if marked_text:
+        pieces.append(Piece(marked_text, differs))
+    return pieces
 
 
 # --- claims in the evidence of a grader ---------------------------------------------------------------------------------
@@ -341,10 +353,11 @@ def grade_claims(row: Row, grade: Grade) -> list[Claim]:
 
     sentences = {sentence: _distinct_words(sentence) for sentence in _source_sentences(row, grade)}
     order = list(ClaimVerdict)
-    ranked = sorted(
-        list(claims.values())[:_MOST_CLAIMS], key=lambda claim: order.index(claim.verdict)
-    )
-    return [replace(claim, nearest=_nearest_sentence(claim.text, sentences)) for claim in ranked]
+    shown_claims = list(claims.values())[:_MOST_CLAIMS]
+    shown_claims.sort(key=lambda claim: order.index(claim.verdict))
+    return [
+        replace(claim, nearest=_nearest_sentence(claim.text, sentences)) for claim in shown_claims
+    ]
 
 
 def _read_claims(evidence: JsonObject) -> Iterator[Claim]:
@@ -359,33 +372,36 @@ def _read_claims(evidence: JsonObject) -> Iterator[Claim]:
 
 def _read_claim(key: str, item: JsonObject) -> Claim | None:
     """A claim of the list ``key``. None for an item without a text or a verdict."""
-    texts = [item[name] for name in _CLAIM_KEYS if isinstance(item.get(name), str)]
-    verdicts = [item[name] for name in _VERDICT_KEYS if isinstance(item.get(name), str | bool)]
-    verdict = _VERDICTS.get(verdicts[0]) if verdicts else None
-    verdict = verdict or _VERDICTS_OF_LISTS.get(key)
-    text = texts[0].strip() if texts else ""
-    if not text or not verdict:
+    text = _first_of_type(item, _CLAIM_KEYS, str)
+    word = _first_of_type(item, _VERDICT_KEYS, (str, bool))
+    verdict = _VERDICTS.get(word) or _VERDICTS_OF_LISTS.get(key)
+    if not text or not text.strip() or not verdict:
         return None
+
     reason = item.get("reason")
     turn = item.get("turn")
     return Claim(
-        text,
+        text.strip(),
         verdict,
         reason if isinstance(reason, str) else "",
         turn=turn if type(turn) is int else 0,
     )
 
 
+def _first_of_type(item: JsonObject, keys: Sequence[str], types: Any) -> Any:
+    """The first value of one of the types under these keys; None if there is none."""
+    for key in keys:
+        if isinstance(item.get(key), types):
+            return item[key]
+    return None
+
+
 def _source_sentences(row: Row, grade: Grade) -> list[str]:
     """What the grader took from the documents, or the sentences of the documents. Each once."""
     texts = grade.evidence.get("truths")
     if not isinstance(texts, list | tuple) or not texts:
-        texts = [text for turn in row.turns for text in turn.retrieval_context]
-        for value in map(row.vars.get, _SOURCES):
-            if isinstance(value, str):
-                texts.append(value)
-            elif isinstance(value, Sequence):
-                texts += value
+        texts = _documents(row)
+
     sentences: dict[str, None] = {}
     room = _MOST_SOURCES
     for text in texts:
@@ -398,6 +414,20 @@ def _source_sentences(row: Row, grade: Grade) -> list[str]:
             break
     sentences.pop("", None)
     return list(sentences)[:_MOST_SENTENCES]
+
+
+def _documents(row: Row) -> list[Any]:
+    """The documents of the conversation and of the variables. A variable may contain anything."""
+    documents: list[Any] = []
+    for turn in row.turns:
+        documents += turn.retrieval_context
+    for name in _SOURCES:
+        value = row.vars.get(name)
+        if isinstance(value, str):
+            documents.append(value)
+        elif isinstance(value, Sequence):
+            documents += value
+    return documents
 
 
 def _nearest_sentence(claim: str, sentences: Mapping[str, frozenset[str]]) -> str:

@@ -70,14 +70,18 @@ class Finding(FrozenStruct):
     def _shortfalls(self) -> list[tuple[Grade, bool]]:
         """Sort the grades that did not pass, and tell for each whether it takes part in deciding. Those that do come first."""
         shortfalls = []
-        chief = None  # the set of the members that follow, or an assertion of its own
+        leader = None  # the set of the members that follow, or a grade without a set
         for grade in self.row.grades:
-            if chief is None or not grade.inner:
-                chief = grade
+            if leader is None or not grade.inner:
+                leader = grade
                 # What a set tolerates of its members decides nothing.
-                decides = chief.counts and not chief.has_passed
-                once = has_failed_once(self.row, chief)
-                rank = (not decides, chief.has_passed, chief.has_error, once)
+                decides = leader.counts and not leader.has_passed
+                rank = (
+                    not decides,
+                    leader.has_passed,
+                    leader.has_error,
+                    has_failed_once(self.row, leader),
+                )
             if not grade.has_passed:
                 shortfalls.append((rank, grade, decides))
         shortfalls.sort(key=lambda shortfall: shortfall[0])
@@ -154,14 +158,24 @@ def rows_to_list(
     start = 0
     for runs in runs_by_case(rows):
         places = range(start, start + len(runs))
-        blocks = [place for place in places if place in blocking]
-        agreeing = [place for place in places if rows[place].outcome is rows[place].verdict]
-        chosen = (blocks or agreeing or places)[0]
-        if rows[chosen].error:  # a run with an answer says more
-            failing = [place for place in places if rows[place].has_failed]
-            chosen = (failing or [chosen])[0]
-        yield chosen, _as_case(rows[chosen], runs)
+        place = _place_to_show(places, rows, blocking)
+        yield place, _as_case(rows[place], runs)
         start += len(runs)
+
+
+def _place_to_show(places: range, rows: Sequence[Row], blocking: Collection[int]) -> int:
+    """The place of the run that stands for its case. ``places`` are those of all runs of the case."""
+    blocking_places = [place for place in places if place in blocking]
+    agreeing_places = [place for place in places if rows[place].outcome is rows[place].verdict]
+    candidates = blocking_places or agreeing_places or places
+    if not rows[candidates[0]].error:
+        return candidates[0]
+
+    # A failing run has an answer, which says more than an error.
+    for place in places:
+        if rows[place].has_failed:
+            return place
+    return candidates[0]
 
 
 def _as_case(row: Row, runs: Sequence[Row]) -> Row:
@@ -252,11 +266,17 @@ def _likeness(finding: Finding, failures: bool) -> tuple[object, ...]:
         return (finding.row.error,)
     if not failures and any(grade.has_failed for grade in finding.grades):
         return ()
+
     likeness: list[object] = []
     for grade in finding.grades:
-        assertion = grade.assertion
-        likeness += [assertion.type, format_value(assertion.value), grade.threshold, grade.metric]
-        likeness += [grade.status, grade.reason]
+        likeness += [
+            grade.assertion.type,
+            format_value(grade.assertion.value),
+            grade.threshold,
+            grade.metric,
+            grade.status,
+            grade.reason,
+        ]
     return tuple(likeness)
 
 
@@ -274,13 +294,22 @@ def fingerprint(decision: Decision) -> str:
     for effect, findings in sort_findings(decision).items():
         for finding in findings:
             for row in (finding.row, *finding.similar):
-                case = [effect.value, row.suite, row.description, str(row.case), str(row.repeat)]
-                case += [row.provider, row.prompt_label]
-                case += sorted(
+                shortfalls = [
                     f"{grade.assertion.type} {grade.metric} {grade.outcome.value}"
                     for grade in Finding(row).grades
+                ]
+                cases.append(
+                    [
+                        effect.value,
+                        row.suite,
+                        row.description,
+                        str(row.case),
+                        str(row.repeat),
+                        row.provider,
+                        row.prompt_label,
+                        *sorted(shortfalls),
+                    ]
                 )
-                cases.append(case)
     weaker = [str(change.origin) + change.text for change in decision.changes.found]
     content = json.dumps([decision.outcome.value, sorted(cases), weaker])
     return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()[:16]

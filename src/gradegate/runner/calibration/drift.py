@@ -27,7 +27,7 @@ from gradegate.runner.calibration.labels import (
     select_cases,
 )
 from gradegate.runner.comparison import Base
-from gradegate.structs import replace
+from gradegate.structs import FrozenStruct, replace
 
 LEAST = 5  # labels in a file
 MOST = 30  # labels that a run grades
@@ -46,63 +46,101 @@ def with_labels(
     plan: Plan, suites: Sequence[SuiteFile], base: Base | None, context: Context, client: Client
 ) -> Plan:
     """The plan with the labelled outputs of its gates. If there is a base, its labels count. Raises ConfigError."""
-    base_files: dict[str, LabelsFile | None] = {}
-    if base:
-        for policy in base.policies:
-            base_files |= {rule.suite: policy.labels for rule in policy.rules}
-
-    # The file that counts for each group of suites; None if the base has no labels
-    files: list[tuple[LabelsFile | None, list[SuiteFile]]] = []
-    mistakes: list[Mistake] = []
-    for head_file, group in _suites_by_file(suites).items():
-        file: LabelsFile | None = head_file
-        excused = set[str]()
-        if base:
-            candidates = (base_files.get(suite.suite.file) for suite in group)
-            file = next(filter(None, candidates), None)
-            if file:
-                # A label of a removed case is a mistake in the file of the base, too.
-                excused = {mistake.what for mistake in _select_labels(file, group).mistakes}
-        files.append((file, group))
-        head_mistakes = _select_labels(head_file, group).mistakes
-        mistakes += [mistake for mistake in head_mistakes if mistake.what not in excused]
+    groups = [_choose_file(file, group, base) for file, group in _suites_by_file(suites).items()]
+    mistakes = [mistake for group in groups for mistake in group.mistakes]
+    if context.settings.is_listing:
+        groups = []  # nothing is graded
 
     sample: list[tuple[Job, bool]] = []
-    shares: list[float] = []
+    agreements: list[float] = []
     notes: list[Note] = []
     missing_keys = plan.missing_keys
-    for file, group in files if not context.settings.is_listing else ():
-        if file is None:
+    for group in groups:
+        if group.file is None:
             notes.append(_NO_LABELS)
             continue
-        selection = _select_labels(file, group)
-        unfit = [*selection.mistakes]
+
+        selection = _select_labels(group.file, group.suites)
         jobs: Sequence[Job] = ()
         if selection.labels and not mistakes:
             labels_plan = make_plan(selection.suites, context, client)
             missing_keys |= labels_plan.missing_keys
             jobs = label_jobs(labels_plan, selection.labels, 1)
-        graded = []
-        for selected, job in zip(selection.labels, jobs, strict=False):
-            if is_graded_by_model(job):
-                graded.append((selected.label, job))
-            else:
-                what = "no model grades this, so it cannot show whether a grader has moved"
-                unfit += selected.label.mistake(what, "leave it out").mistakes
+        graded, ungraded = _divide_by_grader(selection.labels, jobs)
         graded.sort(key=lambda pair: _label_digest(pair[0]))
         sample += [(job, label.passes) for label, job in graded[:MOST]]
-        shares.append(_measured_agreement(file, 1 - group[0].suite.policy.noise))
-        if base and unfit:
+        noise = group.suites[0].suite.policy.noise
+        agreements.append(_measured_agreement(group.file, otherwise=1 - noise))
+
+        unfit = [*selection.mistakes, *ungraded]
+        if base is None:
+            mistakes += [mistake for mistake in unfit if mistake not in mistakes]
+        elif unfit:
             what = f"{format_count(len(unfit), 'label')} of the base cannot be used here"
             notes.append(Note(f"{what}; the first: {unfit[0].what}"))
-        if not base:
-            mistakes += [mistake for mistake in unfit if mistake not in mistakes]
+
     if mistakes:
         raise ConfigError(*mistakes)
     labels = None
     if sample:
-        labels = LabelledJobs(tuple(sample), min(shares), replaces_baseline(context))
+        labels = LabelledJobs(tuple(sample), min(agreements), replaces_baseline(context))
     return replace(plan, labels=labels, notes=(*plan.notes, *notes), missing_keys=missing_keys)
+
+
+class _LabelsGroup(FrozenStruct):
+    """The suites that name one file of labels.
+
+    ``file`` counts for them: the file of the base, if there is a base. It is None if the base has no labels. ``mistakes``
+    are those that the pull request made in its own file.
+    """
+
+    suites: Sequence[SuiteFile]
+    file: LabelsFile | None
+    mistakes: Sequence[Mistake]
+
+
+def _choose_file(
+    head_file: LabelsFile, suites: Sequence[SuiteFile], base: Base | None
+) -> _LabelsGroup:
+    head_mistakes = _select_labels(head_file, suites).mistakes
+    if base is None:
+        return _LabelsGroup(suites, head_file, head_mistakes)
+
+    base_file = _labels_file_of_base(base, suites)
+    if base_file is None:
+        return _LabelsGroup(suites, None, head_mistakes)
+
+    # A label of a removed case is a mistake in the file of the base, too.
+    base_mistakes = {mistake.what for mistake in _select_labels(base_file, suites).mistakes}
+    new_mistakes = [mistake for mistake in head_mistakes if mistake.what not in base_mistakes]
+    return _LabelsGroup(suites, base_file, new_mistakes)
+
+
+def _labels_file_of_base(base: Base, suites: Sequence[SuiteFile]) -> LabelsFile | None:
+    """The file of labels that the base has for the first of the suites that has one there."""
+    files: dict[str, LabelsFile | None] = {}
+    for policy in base.policies:
+        for rule in policy.rules:
+            files[rule.suite] = policy.labels
+    for suite in suites:
+        if file := files.get(suite.suite.file):
+            return file
+    return None
+
+
+def _divide_by_grader(
+    selected: Sequence[SelectedLabel], jobs: Sequence[Job]
+) -> tuple[list[tuple[Label, Job]], list[Mistake]]:
+    """The labels that a model grades, with their jobs; and a mistake for each other label. No jobs: neither."""
+    graded = []
+    mistakes: list[Mistake] = []
+    for labelled, job in zip(selected, jobs, strict=False):
+        if is_graded_by_model(job):
+            graded.append((labelled.label, job))
+        else:
+            what = "no model grades this, so it cannot show whether a grader has moved"
+            mistakes += labelled.label.mistake(what, "leave it out").mistakes
+    return graded, mistakes
 
 
 def is_graded_by_model(job: Job) -> bool:

@@ -102,26 +102,30 @@ class ShardParts(Struct):
         """Take all answers of the last attempt of a shard, or none of them."""
         name = f"shard {shard}/{self.of}"
         last = max((part.header.attempt for part in parts), default=0)
-        attempts = [part for part in parts if part.header.attempt == last]
-        if not attempts:
-            return self._excuse(shard, f"{name} is missing")
-        if len(attempts) > 1:
-            names = " and ".join(part_name(self.folder, part) for part in attempts)
-            return self._excuse(shard, f"{name} is there twice: {names}")
-        part = attempts[0]
+        last_parts = [part for part in parts if part.header.attempt == last]
+        if not last_parts:
+            self._excuse(shard, f"{name} is missing")
+            return
+        if len(last_parts) > 1:
+            names = " and ".join(part_name(self.folder, part) for part in last_parts)
+            self._excuse(shard, f"{name} is there twice: {names}")
+            return
+        part = last_parts[0]
         if part.header.unasked:
-            return self._excuse(shard, f"{name} did not run: {one_line(part.header.unasked, 300)}")
+            self._excuse(shard, f"{name} did not run: {one_line(part.header.unasked, 300)}")
+            return
+
         try:
-            answers, row = self._read(part)
+            answers, account_row = self._read(part)
         except DamagedPartError as e:
             problem = f"{part_name(self.folder, part)}: {e}"
-            return self._excuse(shard, problem, f"{name} has no part that can be used: ")
+            self._excuse(shard, problem, f"{name} has no part that can be used: ")
+            return
         self.answers |= answers
-        self.accounts.append(row)
-        if row.account.stopped:
-            problem = f"{name} was {row.account.stopped} before it ended"
-            self.problems.append(one_line(problem, _LONGEST))
-        return None
+        self.accounts.append(account_row)
+        stopped = account_row.account.stopped
+        if stopped:
+            self.problems.append(one_line(f"{name} was {stopped} before it ended", _LONGEST))
 
     def _excuse(self, shard: int, problem: str, prefix: str = "") -> None:
         """Record a problem of a shard, and why the shard has no answers."""
