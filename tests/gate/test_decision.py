@@ -2,7 +2,7 @@
 
 from gradegate.core.policy import CaseRuns, Note, Policy, Rule, Runs, Select
 from gradegate.core.usage import Usage
-from gradegate.gate.decision import blocking_rows, decide, decision_without_run
+from gradegate.gate.decision import blocking_rows, decide, decision_without_run, is_consistent
 from gradegate.results.gate_changes import GUARD, ChangeKind, GateChange, GateChanges
 from gradegate.results.grades import Counterpart
 from gradegate.results.run_result import GateOutcome, RuleResult, RunResult
@@ -231,3 +231,10 @@ def test_that_every_case_passes_says_nothing_where_nothing_counts(rows, expected
     assert [rule.rule.name for rule in decided(rows, EVERY).rules] == expected
     advisory = replace(EVERY, blocking=False)
     assert [rule.rule.name for rule in decided(rows, advisory).rules] == ["every case passes"]
+
+
+def test_a_file_in_which_an_undecided_rule_gives_no_reason_is_no_pass():
+    decision = decided("P P")
+    assert is_consistent(decision)
+    undecided = replace(decision.rules[0], outcome=E, reason="")
+    assert not is_consistent(replace(decision, rules=(undecided,)))

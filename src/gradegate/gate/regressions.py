@@ -119,8 +119,7 @@ def apply_base_limits(
             if waiting:
                 reason = f"the default branch has no {earlier.value} of its cases yet"
                 result = _add_limit(result, None, reason)
-                without_limits: dict[str, None] = dict.fromkeys(waiting)
-                rule = replace(rule, **without_limits)
+                rule = replace(rule, **dict.fromkeys(waiting))
 
     if rule.max_cost_increase is not None or rule.max_latency_increase is not None:
         result = _limit_increases(result, rule, rows)

@@ -25,7 +25,7 @@ from gradegate.planning.plan import Job
 from gradegate.providers.api.chat_api import COMPLETE, normalize_finish
 from gradegate.providers.api.content import CALLS, CALLS_UNKNOWN, calls_in_text
 from gradegate.providers.cache.call import ProviderCall
-from gradegate.recordings.parsing.fields import (
+from gradegate.recordings.parsing.messages import (
     calls_in_turns,
     turns_before_question,
     turns_of_answer,
@@ -215,8 +215,8 @@ def transcript_of_recording(job: Job, text: str, repeat: int) -> Transcript:
     finish_reason = normalize_finish(answer.finish_reason)
     tool_calls = list(calls_in_turns(spoken))
     is_silent = answer.tool_calls is None and any(CALLS not in turn.metadata for turn in spoken)
-    if answer.untold:
-        untold = answer.untold
+    if answer.calls_unknown:
+        untold = answer.calls_unknown
     elif any(calls_in_turns(turns_before_question(answer.messages, prompt))):
         untold = EARLY
     elif is_silent:
