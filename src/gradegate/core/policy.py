@@ -276,7 +276,7 @@ LIMITS: dict[str, Limit] = {
 
 
 def limit_key(name: str) -> str:
-    """How configs write the field of a limit: ``min-pass-rate``."""
+    """The key of a limit in a config, from the name of its field: ``min_pass_rate`` is ``min-pass-rate``."""
     return name.replace("_", "-")
 
 
